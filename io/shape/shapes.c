@@ -84,12 +84,6 @@ static HcStatus fail_crs(const HcShapes *shapes, OGRSpatialReferenceH of_data, O
     const char *shown = name != NULL ? name : "unnamed";
     if (of_data == NULL) {
         status = hc_fail(err, HC_E_INPUT, "%s: has no CRS, the scene has %s", path, shown);
-    } else if (!shapes->scene->place.has_transform && shapes->scene->lookup.file != NULL) {
-        status =
-            hc_fail(err, HC_E_INPUT,
-                    "%s: has the CRS %s, but the pixels of the scene are in sensor geometry: make its map "
-                    "(write --ortho) and take the polygons there, or choose pixels by --bbox or --window",
-                    path, shown);
     } else if (!shapes->scene->place.has_transform) {
         status = hc_fail(err, HC_E_INPUT,
                          "%s: has the CRS %s, but the scene has no place on Earth: data in pixel coordinates "

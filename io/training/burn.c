@@ -1,5 +1,6 @@
 /* Shapes in pixel coordinates to pixels: strip by strip, each polygon burnt on its own into a raster of its
  * extent, so that shapes of several classes in one pixel are seen. */
+#include "core/allocate.h"
 #include "io/gdal_errors.h"
 #include "io/training/parts.h"
 
@@ -22,6 +23,8 @@ static void claim(const Strip *strip, HcShape *all, int64_t k, int64_t line, int
         *first = (int32_t)(k + 1);
     } else if (*first != CONTESTED && all[*first - 1].id != all[k].id) {
         *first = CONTESTED;
+    } else if (*first > k + 1) { /* of a class the first, in whatever order they come */
+        *first = (int32_t)(k + 1);
     }
     all[k].used = true;
 }
@@ -112,5 +115,29 @@ HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count
 done:
     free(strip.claim);
     free(strip.line);
+    return status;
+}
+
+/* ---- pixels in sensor geometry ---- */
+
+typedef struct Claims {
+    Strip strip; /* all lines */
+    HcShape *shape;
+} Claims;
+
+static void claim_visited(void *user, int64_t k, int64_t line, int64_t sample) {
+    Claims *claims = user;
+    claim(&claims->strip, claims->shape, k, line, sample);
+}
+
+HcStatus hc_labelling_visit(HcLabelling *labelling, const HcShapeMap *map, const HcShapes *shapes,
+                            HcError *err) {
+    HcStatus status = HC_OK;
+    Claims claims = {.strip = {.samples = map->samples, .lines = map->lines}, .shape = shapes->shape};
+    HC_TRY(hc_new(claims.strip.claim, map->lines * map->samples, "labels of the scene", err));
+    HC_TRY(hc_shape_map_visit(map, shapes, claim_visited, &claims, err));
+    HC_TRY(add_strip(labelling, &claims.strip, shapes->shape, err));
+done:
+    free(claims.strip.claim);
     return status;
 }

@@ -3,6 +3,7 @@
 #define HC_IO_TRAINING_PARTS_H
 
 #include "io/read/attributes.h"
+#include "io/shape/on_map.h"
 #include "io/shape/shapes.h"
 #include "io/training/training.h"
 #include "io/view/view.h"
@@ -49,6 +50,10 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
 /* training_burn.c */
 /* Adds the pixels of the shapes, and counts those that several classes claim. */
 HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) HC_MUST_CHECK;
+
+/* The same for a scene in sensor geometry: the shapes are in pixels of its map. */
+HcStatus hc_labelling_visit(HcLabelling *labelling, const HcShapeMap *map, const HcShapes *shapes,
+                            HcError *err) HC_MUST_CHECK;
 
 /* regions.c */
 /* The regions of pixels that touch and have the same label, as features. */

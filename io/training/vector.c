@@ -213,15 +213,22 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
                                 .scene = labelling->scene,
                                 .taken = "classes are taken from polygons and points"}};
     HcShapes *shapes = &vector.shapes;
+    HcShapeMap map = {0};
     HC_TRY(hc_shapes_choose(shapes, dataset, layer, err));
     HC_TRY(choose_field(&vector, field, err));
+    if (hc_shape_on_map(labelling->scene) && hc_shape_is_crs(OGR_L_GetSpatialRef(shapes->layer))) {
+        HC_TRY(hc_shape_map_open(&map, labelling->scene, err));
+        shapes->scene = &map.scene;
+    }
     HC_TRY(hc_shapes_place(shapes, err));
     HC_TRY(take_features(&vector, err));
     HC_TRY(check_overlap(&vector, err));
-    HC_TRY(hc_labelling_burn(labelling, shapes->shape, shapes->count, err));
+    HC_TRY(map.ortho != NULL ? hc_labelling_visit(labelling, &map, shapes, err)
+                             : hc_labelling_burn(labelling, shapes->shape, shapes->count, err));
     labelling->out->outside_features = count_outside(shapes);
     HC_TRY(hc_labelling_finish(labelling, NULL, err));
 done:
     hc_shapes_clear(shapes);
+    hc_shape_map_close(&map);
     return status;
 }

@@ -3,6 +3,7 @@
 #define HC_IO_VIEW_PARTS_H
 
 #include "io/ortho/ortho.h"
+#include "io/shape/on_map.h"
 #include "io/shape/shapes.h"
 #include "io/view/values.h"
 #include "io/view/view.h"
@@ -33,29 +34,6 @@ HcPixels hc_view_touched(OGREnvelope extent, HcPixels bounds);
 
 /* Makes the scene of a file that of a window. */
 void hc_view_cut(HcScene *scene, HcPixels window);
-
-/* ---- on_map.c: pixels in sensor geometry, where polygons lie on their map ---- */
-
-typedef struct HcViewMap {
-    HcOrtho *ortho;
-    HcScene scene;          /* of the map */
-    int64_t lines, samples; /* of the file */
-} HcViewMap;
-
-/* Whether pixels lie on a map by a lookup alone. */
-bool hc_view_on_map(const HcScene *scene);
-
-/* The map of the scene of a whole file; hc_view_map_close() is safe after a failure too. */
-HcStatus hc_view_map_open(HcViewMap *map, const HcScene *scene, HcError *err) HC_MUST_CHECK;
-void hc_view_map_close(HcViewMap *map);
-
-/* Sets inside[lines][samples] of the file, which comes zeroed, to 1 for each pixel in one of the polygons,
- * which are in pixels of the map. By a lookup table these are the pixels that it puts there; by coordinates
- * those whose own coordinates lie inside. */
-HcStatus hc_view_map_mark(const HcViewMap *map, const HcShapes *shapes, uint8_t *inside,
-                          HcError *err) HC_MUST_CHECK;
-/* Gives the lookup back; the scene stays. */
-void hc_view_map_forget_places(HcViewMap *map);
 
 /* ---- polygons.c ---- */
 

@@ -13,8 +13,8 @@
 struct HcViewPolygons {
     HcShapes shapes;
     char *path;
-    char **files;  /* of the dataset */
-    HcViewMap map; /* in sensor geometry: `shapes` are in its pixels */
+    char **files;   /* of the dataset */
+    HcShapeMap map; /* in sensor geometry: `shapes` are in its pixels */
     uint8_t
         *inside; /* [lines][samples] of the file: 1 = in a polygon; NULL: polygons are burnt where needed */
     HcWatch watch;
@@ -80,12 +80,18 @@ static HcStatus take_all(HcShapes *shapes, HcError *err) {
 static HcStatus choose_map(HcViewPolygons *polygons, HcError *err) {
     HcShapes *shapes = &polygons->shapes;
     const HcScene *scene = shapes->scene;
-    if (!hc_view_on_map(scene) || !hc_shape_is_crs(OGR_L_GetSpatialRef(shapes->layer))) {
+    if (!hc_shape_on_map(scene) || !hc_shape_is_crs(OGR_L_GetSpatialRef(shapes->layer))) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_view_map_open(&polygons->map, scene, err));
+    HC_OR_RETURN(hc_shape_map_open(&polygons->map, scene, err));
     shapes->scene = &polygons->map.scene;
     return hc_new(polygons->inside, scene->lines * scene->samples, "pixels in polygons", err);
+}
+
+static void mark(void *user, int64_t shape, int64_t line, int64_t sample) {
+    HcViewPolygons *polygons = user;
+    (void)shape;
+    polygons->inside[line * polygons->map.samples + sample] = 1;
 }
 
 /* All polygons of a layer. */
@@ -101,8 +107,8 @@ static HcStatus read_layer(HcViewPolygons *polygons, const char *layer, HcError 
     HC_TRY(hc_shapes_place(shapes, err));
     HC_TRY(take_all(shapes, err));
     if (polygons->inside != NULL) {
-        HC_TRY(hc_view_map_mark(&polygons->map, shapes, polygons->inside, err));
-        hc_view_map_forget_places(&polygons->map);
+        HC_TRY(hc_shape_map_visit(&polygons->map, shapes, mark, polygons, err));
+        hc_shape_map_forget_places(&polygons->map);
     }
 done:
     shapes->layer = NULL;
@@ -145,7 +151,7 @@ void hc_view_polygons_close(HcViewPolygons *polygons) {
         hc_shapes_clear(&polygons->shapes);
         CSLDestroy(polygons->files);
         hc_watch_clear(&polygons->watch);
-        hc_view_map_close(&polygons->map);
+        hc_shape_map_close(&polygons->map);
         free(polygons->inside);
         free(polygons->near);
         free(polygons->piece);
@@ -156,7 +162,7 @@ void hc_view_polygons_close(HcViewPolygons *polygons) {
 
 /* Of the pixels in sensor geometry that lie in polygons. */
 static HcStatus marked_extent(const HcViewPolygons *polygons, OGREnvelope *out, HcError *err) {
-    const HcViewMap *map = &polygons->map;
+    const HcShapeMap *map = &polygons->map;
     HcPixels all = {INT64_MAX, INT64_MAX, 0, 0};
     for (int64_t line = 0; line < map->lines; line++) {
         for (int64_t s = 0; s < map->samples; s++) {

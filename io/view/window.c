@@ -199,8 +199,8 @@ done:
 
 HcStatus hc_view_box_window(const HcViewBox *box, const HcScene *scene, const char *path, HcPixels *out,
                             bool *clipped, HcError *err) {
-    return hc_view_on_map(scene) ? lookup_window(box, scene, path, out, clipped, err)
-                                 : placed_window(box, scene, path, out, clipped, err);
+    return hc_shape_on_map(scene) ? lookup_window(box, scene, path, out, clipped, err)
+                                  : placed_window(box, scene, path, out, clipped, err);
 }
 
 /* ---- the scene of a window ---- */

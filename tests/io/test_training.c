@@ -963,27 +963,101 @@ static void names_of_systems(void **state) {
     assert_null(name);
 }
 
+/* ---- sensor geometry ---- */
+
+enum { MAP_LINES = 23, MAP_SAMPLES = 34, SENSOR_LINES = 20, SENSOR_SAMPLES = 25 };
+
+/* A lookup table on the grid of `map`: sample and line from 1, 0 = none, negative = filled. */
+static void write_table(const char *path, const HcScene *map, int32_t *table) {
+    uint64_t seed = 7;
+    size_t pixels = (size_t)MAP_LINES * MAP_SAMPLES;
+    double transform[6];
+    for (size_t p = 0; p < pixels; p++) {
+        int32_t sign = random_between(&seed, 0, 3) == 0 ? -1 : 1;
+        bool empty = random_between(&seed, 0, 4) == 0;
+        table[p] = empty ? 0 : sign * (int32_t)random_between(&seed, 1, SENSOR_SAMPLES);
+        table[pixels + p] = empty ? 0 : sign * (int32_t)random_between(&seed, 1, SENSOR_LINES);
+    }
+    GDALDatasetH dataset =
+        GDALCreate(GDALGetDriverByName("GTiff"), path, MAP_SAMPLES, MAP_LINES, 2, GDT_Int32, NULL);
+    assert_non_null(dataset);
+    memcpy(transform, map->place.transform, sizeof transform);
+    assert_int_equal(GDALSetGeoTransform(dataset, transform), CE_None);
+    assert_int_equal(GDALSetProjection(dataset, map->place.crs), CE_None);
+    assert_int_equal(GDALDatasetRasterIO(dataset, GF_Write, 0, 0, MAP_SAMPLES, MAP_LINES, table, MAP_SAMPLES,
+                                         MAP_LINES, GDT_Int32, 2, NULL, 0, 0, 0),
+                     CE_None);
+    GDALClose(dataset);
+}
+
+/* What labels on the map say of the pixels of a scene that the table puts there. */
+static int *expect_by_table(const int32_t *table, const HcScene *map, const HcScene *scene) {
+    int *labels = calloc((size_t)(scene->lines * scene->samples), sizeof *labels);
+    int32_t pixels = MAP_LINES * MAP_SAMPLES;
+    for (int f = 0; f < COUNT(shapes); f++) {
+        int *on_map = expect(&shapes[f], &shape_labels[f], 1, map);
+        for (int32_t p = 0; p < pixels; p++) {
+            int64_t sample = abs(table[p]) - 1 - scene->cut.sample0;
+            int64_t line = abs(table[pixels + p]) - 1 - scene->cut.line0;
+            if (on_map[p] == 0 || table[p] == 0 || sample < 0 || line < 0 || sample >= scene->samples ||
+                line >= scene->lines) {
+                continue;
+            }
+            int *at = &labels[line * scene->samples + sample];
+            *at = *at == 0 || *at == on_map[p] ? on_map[p] : -1;
+        }
+        free(on_map);
+    }
+    return labels;
+}
+
+/* Pixels belong to the classes of the polygons in which a lookup table puts them, of a whole scene and of a
+ * window; polygons without a CRS are in its own pixels. */
+static void sensor_geometry(void **state) {
+    (void)state;
+    static int32_t table[2 * MAP_LINES * MAP_SAMPLES];
+    HcScene map = utm_scene(MAP_LINES, MAP_SAMPLES);
+    HcScene scenes[] = {bare_scene(SENSOR_LINES, SENSOR_SAMPLES), bare_scene(12, 15)};
+    scenes[1].cut = (HcCut){.line0 = 3, .sample0 = 4, .lines = SENSOR_LINES, .samples = SENSOR_SAMPLES};
+    write_table(in_folder("table.tif"), &map, table);
+    static const int codes[] = {32611, 4326};
+    for (int i = 0; i < 2; i++) {
+        scenes[i].lookup.file = strdup(in_folder("table.tif"));
+        for (int c = 0; c < COUNT(codes); c++) {
+            int *labels = expect_by_table(table, &map, &scenes[i]);
+            Source source = {"GPKG", "sensor.gpkg", codes[c], "cover", OFTString, NULL};
+            HcLabelled got =
+                read_good(write_vector(&source, shapes, COUNT(shapes), &map), NULL, NULL, &scenes[i]);
+            check_names(&got, shape_names, 3);
+            check_map(&got, labels, &scenes[i]);
+            assert_true(got.contested > 10);
+            hc_labelled_clear(&got);
+            free(labels);
+        }
+    }
+    polygons_in(&(Source){"GPKG", "plain.gpkg", 0, "cover", OFTString, NULL}, &scenes[0]);
+    static const Feature far[] = {{"POLYGON((100 2,104 2,104 9,100 2))", "a"},
+                                  {"POLYGON((110 2,114 2,114 9,110 2))", "b"}};
+    Source source = {"GPKG", "sensor.gpkg", 4326, "cover", OFTString, NULL};
+    check_refused(write_vector(&source, far, 2, &map), NULL, NULL, &scenes[0], HC_E_INPUT,
+                  "does not touch the scene");
+    hc_scene_clear(&scenes[0]);
+    hc_scene_clear(&scenes[1]);
+    hc_scene_clear(&map);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(polygons),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(upwards),
-        cmocka_unit_test(strips),
-        cmocka_unit_test(points),
-        cmocka_unit_test(left_out),
-        cmocka_unit_test(unions),
-        cmocka_unit_test(fields),
-        cmocka_unit_test(layers),
-        cmocka_unit_test(systems),
-        cmocka_unit_test(features),
-        cmocka_unit_test(any_classes),
-        cmocka_unit_test(regions),
-        cmocka_unit_test(wrong_vectors),
-        cmocka_unit_test(rasters),
-        cmocka_unit_test(named_rasters),
-        cmocka_unit_test(envi_classifications),
-        cmocka_unit_test(wrong_rasters),
-        cmocka_unit_test(edges),
+        cmocka_unit_test(polygons),         cmocka_unit_test(sensor_geometry),
+        cmocka_unit_test(numbers),          cmocka_unit_test(upwards),
+        cmocka_unit_test(strips),           cmocka_unit_test(points),
+        cmocka_unit_test(left_out),         cmocka_unit_test(unions),
+        cmocka_unit_test(fields),           cmocka_unit_test(layers),
+        cmocka_unit_test(systems),          cmocka_unit_test(features),
+        cmocka_unit_test(any_classes),      cmocka_unit_test(regions),
+        cmocka_unit_test(wrong_vectors),    cmocka_unit_test(rasters),
+        cmocka_unit_test(named_rasters),    cmocka_unit_test(envi_classifications),
+        cmocka_unit_test(wrong_rasters),    cmocka_unit_test(edges),
         cmocka_unit_test(names_of_systems),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -67,9 +67,6 @@ run 0 run read $image --bbox 500030,5599910,500090,5599970 ! bands 1-2 ! write c
 refuse 3 "the box does not touch the scene" run read $image --bbox 0,0,10,10 ! write no.img
 echo '{"type":"Polygon","coordinates":[[[15,50],[15.1,50],[15.1,50.1],[15,50]]]}' >area.geojson
 refuse 3 "area.geojson: does not touch the scene" run read $image --cutline area.geojson ! write no.img
-echo "{\"type\":\"Feature\",\"properties\":{\"name\":\"a\"},\"geometry\":$(<area.geojson)}" >named.geojson
-refuse 3 "pixels of the scene are in sensor geometry: make its map" \
-    knn $image no.img --training named.geojson
 
 # Polygons choose the pixels that the table puts inside: here the four of the box above, of two lines and three samples.
 echo '{"type":"Polygon","crs":{"type":"name","properties":{"name":"EPSG:32633"}},"coordinates":[[[500030,5599910],
@@ -90,3 +87,22 @@ sed 's/500090/500031/g' four.geojson >none.geojson
 refuse 3 "none.geojson: no pixel of the scene lies in its polygons" run read $image --cutline none.geojson ! write no.img
 sed 's/5000/5003/g' four.geojson >none.geojson
 refuse 3 "none.geojson: " run read $image --cutline none.geojson ! write no.img
+
+# Training polygons too, where the table leads 20 samples and 20 lines on, to pixels with values: of these two, one holds four
+# pixels and one the pixel of sample 25 and line 20.
+for y in 0 1 2 3; do for x in 0 1 2 3 4 5; do printf "\\x$(printf %02x $((x + y + 21)))\\0"; done; done >box/ang20200101t010101_rdn_glt
+for y in 0 1 2 3; do for x in 0 1 2 3 4 5; do printf "\\x$(printf %02x $((2 * y + 21)))\\0"; done; done >>box/ang20200101t010101_rdn_glt
+ring() { echo "[[[$1,$2],[$3,$2],[$3,$4],[$1,$4],[$1,$2]]]"; }
+feature() { echo "{\"type\":\"Feature\",\"properties\":{\"kind\":\"$1\"},\"geometry\":{\"type\":\"Polygon\",\"coordinates\":$2}}"; }
+echo '{"type":"FeatureCollection","crs":{"type":"name","properties":{"name":"EPSG:32633"}},"features":['"$(feature a "$(ring 500030 5599910 500090 5599970)"),$(feature b "$(ring 500150 5599970 500180 5600000)")]}" >two.geojson
+run 0 run read $image ! bands 1-3 ! extract twolib.sli --labels two.geojson --each pixel
+lines=$(sed -n 's/^lines *= *//p' $image) samples=$(sed -n 's/^samples *= *//p' $image)
+header labels "$samples" "$lines" 1 1 bsq
+truncate -s $((samples * lines)) labels
+for place in "22 22 1" "23 22 1" "23 24 1" "24 24 1" "25 20 2"; do
+    read -r sample line kind <<<"$place"
+    printf "\\$kind" | dd of=labels bs=1 seek=$((line * samples + sample)) conv=notrunc status=none
+done
+run 0 run read $image ! bands 1-3 ! extract samelib.sli --labels labels --each pixel
+[[ $(stat -c %s twolib.sli) == $((5 * 3 * 4)) ]] || fail "twolib.sli has $(stat -c %s twolib.sli) bytes"
+cmp twolib.sli samelib.sli

@@ -1,4 +1,5 @@
 /* Tanager-1 and HYPSO: wavelengths are attributes of the cube. */
+#include "io/training/training.h"
 #include "io/view/view.h"
 #include "product_check.h"
 
@@ -189,6 +190,49 @@ static void polygons_over_coordinates(void **state) {
     assert_non_null(strstr(err.text, "far.geojson: does not touch the scene"));
 }
 
+/* Training polygons and points hold pixels by these, too: a point the pixel that is nearest. */
+static void training_over_coordinates(void **state) {
+    (void)state;
+    static const char *const areas =
+        "{\"type\":\"FeatureCollection\",\"features\":["
+        "{\"type\":\"Feature\",\"properties\":{\"kind\":\"a\"},\"geometry\":{\"type\":\"Polygon\","
+        "\"coordinates\":"
+        "[[[9.9999,50.0005],[10.0047,50.0005],[9.9999,50.0053],[9.9999,50.0005]]]}},"
+        "{\"type\":\"Feature\",\"properties\":{\"kind\":\"b\"},\"geometry\":{\"type\":\"Point\","
+        "\"coordinates\":"
+        "[%.7f,%.7f]}}]}";
+    char text[900];
+    double x, y;
+    HcView *view = NULL;
+    HcError err = {0};
+    HcLabelled got = {0};
+    write_turned_hypso();
+    place_of(PRODUCT_LINES - 1, 2, &x, &y);
+    snprintf(text, sizeof text, areas, x + 1e-5, y - 1e-5);
+    put_file(in_folder("areas.geojson"), text);
+    check_ok(hc_view_open(&view, in_folder("turned.nc"), &(HcViewOptions){0}, &err), err);
+    check_ok(hc_labelled_read(in_folder("areas.geojson"), NULL, NULL, hc_view_scene(view), &got, &err), err);
+    int64_t at = 0;
+    for (int line = 0; line < PRODUCT_LINES; line++) {
+        for (int sample = 0; sample < PRODUCT_SAMPLES; sample++) {
+            place_of(line, sample, &x, &y);
+            bool in = x > 9.9999 && y > 50.0005 && x + y < 60.0052;
+            bool point = line == PRODUCT_LINES - 1 && sample == 2;
+            assert_false(in && point);
+            if (in || point) {
+                assert_true(at < got.count);
+                assert_int_equal(got.line[at], line);
+                assert_int_equal(got.sample[at], sample);
+                assert_int_equal(got.label[at], point ? 2 : 1);
+                at++;
+            }
+        }
+    }
+    assert_int_equal(got.count, at);
+    hc_labelled_clear(&got);
+    hc_view_close(view);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scenes_open),
@@ -196,6 +240,7 @@ int main(void) {
         cmocka_unit_test(another_ending_is_told),
         cmocka_unit_test(hypso_opens),
         cmocka_unit_test(polygons_over_coordinates),
+        cmocka_unit_test(training_over_coordinates),
     };
     if (!can_make_products()) {
         return 77;
