@@ -19,7 +19,7 @@ enum {
 };
 
 /* Doubles that a set of so many members takes. */
-__host__ __device__ static inline size_t hc_active_room(size_t members) {
+__host__ __device__ static inline size_t hc_active_scratch(size_t members) {
     return members * (members + 1) / 2 + HC_ACTIVE_ROWS * members + (members + 1) / 2;
 }
 
@@ -478,39 +478,40 @@ __device__ static void active_start_from(HcActive &set, const double *abundance,
 }
 
 __device__ static inline void hc_unmix_active(const HcUnmixLibrary &library, const float *line,
-                                              HcUnmixPanel *panel, const HcUnmixRoom &room,
+                                              HcUnmixPanel *panel, const HcUnmixScratch &scratch,
                                               HcActiveShared *shared) {
     int64_t spectra = library.rule.spectra;
     int32_t limit = library.rule.iterations;
     int warp = hc_warp();
-    double *far_memory = room.scratch + warp * hc_active_room((size_t)hc_active_capacity(library.rule.spectra,
-                                                                                         library.rule.bands));
+    double *far_memory =
+        scratch.solver +
+        warp * hc_active_scratch((size_t)hc_active_capacity(library.rule.spectra, library.rule.bands));
     HcActive set = active_new(&library, &shared[warp], far_memory);
     for (int32_t p = panel->count * warp / HC_UNMIX_WARPS; p < panel->count * (warp + 1) / HC_UNMIX_WARPS;
          p++) {
-        active_start_from_nothing(set, room.product + p * spectra);
+        active_start_from_nothing(set, scratch.product + p * spectra);
         double tolerance = HC_ACTIVE_ROUNDING * sqrt(panel->energy[p] + library.shift);
         int32_t entered = active_improve(set, tolerance, limit);
         if (hc_lane() == 0) {
             panel->iterations[p] = entered;
         }
-        active_write(set, room.abundance + p * spectra);
+        active_write(set, scratch.abundance + p * spectra);
     }
     __syncthreads();
-    hc_unmix_certify(library, line, panel, room);
+    hc_unmix_certify(library, line, panel, scratch);
     for (int round = 0; round < HC_ACTIVE_CORRECTIONS && panel->open > 0; round++) {
         for (int32_t j = warp; j < panel->open; j += HC_UNMIX_WARPS) {
             int32_t p = panel->number[j];
             double tolerance = HC_ACTIVE_ROUNDING * sqrt(panel->energy[p] + library.shift);
-            active_start_from(set, room.abundance + p * spectra, room.slope + p * spectra);
+            active_start_from(set, scratch.abundance + p * spectra, scratch.slope + p * spectra);
             int32_t entered = active_improve(set, tolerance / 64, limit - panel->iterations[p]);
             if (hc_lane() == 0) {
                 panel->iterations[p] += entered;
             }
-            active_write(set, room.abundance + p * spectra);
+            active_write(set, scratch.abundance + p * spectra);
         }
         __syncthreads();
-        hc_unmix_certify(library, line, panel, room);
+        hc_unmix_certify(library, line, panel, scratch);
     }
 }
 

@@ -28,7 +28,7 @@ struct HcAlm {
     double *turned_price; /* [width] U'd */
     double *turned;       /* [rank] in the basis of the eigenvectors */
     double *target;       /* [spectra] of the warp */
-    double *room;         /* of the warp, for hc_unmix_nearest */
+    double *scratch;      /* of the warp, for hc_unmix_nearest */
 };
 
 /* Doubles of the solver: of a pixel, and of a warp. */
@@ -36,21 +36,21 @@ __host__ __device__ static inline size_t hc_alm_kept(size_t spectra, size_t widt
     return 3 * spectra + 2 * width + rank;
 }
 
-__host__ __device__ static inline size_t hc_alm_room(size_t spectra) {
-    return spectra + hc_metric_room(spectra);
+__host__ __device__ static inline size_t hc_alm_scratch(size_t spectra) {
+    return spectra + hc_metric_scratch(spectra);
 }
 
-__device__ static inline HcAlm alm_at(const HcUnmixLibrary &library, const HcUnmixRoom &room) {
+__device__ static inline HcAlm alm_at(const HcUnmixLibrary &library, const HcUnmixScratch &scratch) {
     int64_t n = library.rule.spectra;
     HcAlm alm;
-    alm.here = room.scratch;
+    alm.here = scratch.solver;
     alm.price = alm.here + HC_UNMIX_PANEL * n;
     alm.solved = alm.price + HC_UNMIX_PANEL * n;
     alm.turned_here = alm.solved + HC_UNMIX_PANEL * n;
     alm.turned_price = alm.turned_here + HC_UNMIX_PANEL * library.width;
     alm.turned = alm.turned_price + HC_UNMIX_PANEL * library.width;
-    alm.target = alm.turned + HC_UNMIX_PANEL * library.rank + hc_warp() * hc_alm_room(n);
-    alm.room = alm.target + n;
+    alm.target = alm.turned + HC_UNMIX_PANEL * library.rank + hc_warp() * hc_alm_scratch(n);
+    alm.scratch = alm.target + n;
     return alm;
 }
 
@@ -105,15 +105,15 @@ __device__ static void alm_draw_to_one(const HcUnmixLibrary &library, double pen
 
 /* solved = penalty inv(D W D' + penalty M) (D W y - lambda + penalty M (u - d)), M the metric, by the
  * eigenvectors. */
-__device__ static void alm_solve(const HcUnmixLibrary &library, HcUnmixPanel *panel, const HcUnmixRoom &room,
-                                 const HcAlm &alm) {
+__device__ static void alm_solve(const HcUnmixLibrary &library, HcUnmixPanel *panel,
+                                 const HcUnmixScratch &scratch, const HcAlm &alm) {
     int64_t n = library.rule.spectra;
     int64_t rank = library.rank;
     double lambda = library.rule.sum_to_one ? 0 : library.rule.lambda;
     for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
         int64_t p = panel->number[j];
         for (int64_t k = p * n + hc_lane(); k < (p + 1) * n; k += 32) {
-            alm.solved[k] = room.product[k] - lambda + panel->state[p] * (alm.here[k] - alm.price[k]);
+            alm.solved[k] = scratch.product[k] - lambda + panel->state[p] * (alm.here[k] - alm.price[k]);
         }
     }
     __syncthreads();
@@ -166,7 +166,7 @@ __device__ static void alm_come_together(const HcUnmixLibrary &library, HcMetric
     __syncwarp();
     double turned = alm_turn(library, alm.target);
     turned = library.rule.sum_to_one && lane == library.size ? 1 : turned;
-    double next = hc_unmix_nearest(library, shared, alm.target, turned, here, here, alm.room);
+    double next = hc_unmix_nearest(library, shared, alm.target, turned, here, here, alm.scratch);
     turned -= next;
     bool is_direction = lane < library.size;
     double apart_here = is_direction ? alm_square(turned - turned_price[lane]) : 0;
@@ -226,17 +226,17 @@ __device__ static inline void alm_begin(const HcUnmixLibrary &library, HcUnmixPa
 }
 
 __device__ static inline void hc_unmix_alm(const HcUnmixLibrary &library, const float *line,
-                                           HcUnmixPanel *panel, const HcUnmixRoom &room,
+                                           HcUnmixPanel *panel, const HcUnmixScratch &scratch,
                                            HcMetricShared *shared) {
     int64_t n = library.rule.spectra;
     double unit = library.rank > 0 ? library.level : 1;
-    HcAlm alm = alm_at(library, room);
+    HcAlm alm = alm_at(library, scratch);
     alm_begin(library, panel, alm, unit);
     for (int32_t done = 0; panel->open > 0 && done < library.rule.iterations;) {
         int32_t steps = min(HC_ALM_STEPS, library.rule.iterations - done);
         done += steps;
         for (int32_t i = 0; i < steps; i++) {
-            alm_solve(library, panel, room, alm);
+            alm_solve(library, panel, scratch, alm);
             for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
                 int64_t p = panel->number[j];
                 double penalty = panel->state[p];
@@ -245,7 +245,7 @@ __device__ static inline void hc_unmix_alm(const HcUnmixLibrary &library, const 
                 if (i + 1 == steps) {
                     double factor = alm_change(penalty / unit, sqrt(apart), sqrt(moved));
                     for (int32_t k = hc_lane(); k < n; k += 32) {
-                        room.abundance[p * n + k] = alm.here[p * n + k];
+                        scratch.abundance[p * n + k] = alm.here[p * n + k];
                     }
                     alm_balance(library, factor, alm.price + p * n, alm.turned_price + p * library.width,
                                 &panel->state[p]);
@@ -254,7 +254,7 @@ __device__ static inline void hc_unmix_alm(const HcUnmixLibrary &library, const 
             }
             __syncthreads();
         }
-        hc_unmix_certify(library, line, panel, room);
+        hc_unmix_certify(library, line, panel, scratch);
     }
 }
 

@@ -133,24 +133,25 @@ __device__ static void close_pixels(HcUnmixPanel *panel, double gap) {
 /* Residuals, slopes and relative duality gaps of the open pixels, whose spectra are line[sample]; those whose
  * gap is as asked for are no longer open. All threads of the block. */
 __device__ static inline void hc_unmix_certify(const HcUnmixLibrary &library, const float *line,
-                                               HcUnmixPanel *panel, const HcUnmixRoom &room) {
+                                               HcUnmixPanel *panel, const HcUnmixScratch &scratch) {
     int64_t spectra = library.rule.spectra;
     int32_t bands = library.rule.bands;
     for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
         int64_t p = panel->number[j];
         double square, sum;
-        form_residual(library, line + (int64_t)panel->sample[p] * bands, room.abundance + p * spectra,
-                      room.weighted + p * bands, &square, &sum);
+        form_residual(library, line + (int64_t)panel->sample[p] * bands, scratch.abundance + p * spectra,
+                      scratch.weighted + p * bands, &square, &sum);
         if (hc_lane() == 0) {
             panel->square[p] = square;
             panel->rmse[p] = sqrt(sum / bands);
         }
     }
     __syncthreads();
-    hc_unmix_multiply(panel, room.weighted, library.spectrum, library.rule.spectra, bands, false, room.slope);
+    hc_unmix_multiply(panel, scratch.weighted, library.spectrum, library.rule.spectra, bands, false,
+                      scratch.slope);
     for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
         int64_t p = panel->number[j];
-        double gap = relative_gap(library, room.abundance + p * spectra, room.slope + p * spectra,
+        double gap = relative_gap(library, scratch.abundance + p * spectra, scratch.slope + p * spectra,
                                   panel->square[p], panel->energy[p]);
         if (hc_lane() == 0) {
             panel->gap[p] = gap;

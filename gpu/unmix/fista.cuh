@@ -17,7 +17,7 @@ struct HcFista {
     double *kept_ahead;    /* [width] U' ahead */
     double *momentum;
     double *target, *step; /* [spectra] of the warp */
-    double *room;          /* of the warp, for hc_unmix_nearest */
+    double *scratch;       /* of the warp, for hc_unmix_nearest */
 };
 
 /* Doubles of the solver: of a pixel, and of a warp. */
@@ -25,24 +25,24 @@ __host__ __device__ static inline size_t hc_fista_kept(size_t spectra, size_t wi
     return spectra + 2 * width;
 }
 
-__host__ __device__ static inline size_t hc_fista_room(size_t spectra) {
-    return 2 * spectra + hc_metric_room(spectra);
+__host__ __device__ static inline size_t hc_fista_scratch(size_t spectra) {
+    return 2 * spectra + hc_metric_scratch(spectra);
 }
 
 __device__ static inline HcFista fista_at(const HcUnmixLibrary &library, HcUnmixPanel *panel,
-                                          const HcUnmixRoom &room, int64_t p) {
+                                          const HcUnmixScratch &scratch, int64_t p) {
     int64_t n = library.rule.spectra;
     HcFista fista;
-    fista.product = room.product + p * n;
-    fista.here = room.abundance + p * n;
-    fista.ahead = room.scratch + p * hc_fista_kept(n, library.width);
+    fista.product = scratch.product + p * n;
+    fista.here = scratch.abundance + p * n;
+    fista.ahead = scratch.solver + p * hc_fista_kept(n, library.width);
     fista.kept_here = fista.ahead + n;
     fista.kept_ahead = fista.kept_here + library.width;
     fista.momentum = &panel->state[p];
     fista.target =
-        room.scratch + HC_UNMIX_PANEL * hc_fista_kept(n, library.width) + hc_warp() * hc_fista_room(n);
+        scratch.solver + HC_UNMIX_PANEL * hc_fista_kept(n, library.width) + hc_warp() * hc_fista_scratch(n);
     fista.step = fista.target + n;
-    fista.room = fista.step + n;
+    fista.scratch = fista.step + n;
     return fista;
 }
 
@@ -92,7 +92,7 @@ __device__ static void fista_advance(const HcUnmixLibrary &library, HcMetricShar
     kept_ahead = is_kept && lane == library.size ? 1 : kept_ahead; /* the sum */
     fista_step_down(library, fista);
     double turned =
-        hc_unmix_nearest(library, shared, fista.target, kept_ahead, fista.here, fista.step, fista.room);
+        hc_unmix_nearest(library, shared, fista.target, kept_ahead, fista.here, fista.step, fista.scratch);
     double uphill = lane < library.size ? (kept_ahead - turned) * (turned - kept_here) : 0;
     for (int32_t k = lane; k < n; k += 32) {
         uphill += (fista.ahead[k] - fista.step[k]) * (fista.step[k] - fista.here[k]);
@@ -136,10 +136,10 @@ __device__ static inline void fista_begin(const HcUnmixLibrary &library, const H
 }
 
 __device__ static inline void hc_unmix_fista(const HcUnmixLibrary &library, const float *line,
-                                             HcUnmixPanel *panel, const HcUnmixRoom &room,
+                                             HcUnmixPanel *panel, const HcUnmixScratch &scratch,
                                              HcMetricShared *shared) {
     for (int32_t p = hc_warp(); p < panel->count; p += HC_UNMIX_WARPS) {
-        fista_begin(library, fista_at(library, panel, room, p));
+        fista_begin(library, fista_at(library, panel, scratch, p));
     }
     __syncthreads();
     for (int32_t done = 0; panel->open > 0 && done < library.rule.iterations;) {
@@ -147,7 +147,7 @@ __device__ static inline void hc_unmix_fista(const HcUnmixLibrary &library, cons
         done += steps;
         for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
             int32_t p = panel->number[j];
-            HcFista fista = fista_at(library, panel, room, p);
+            HcFista fista = fista_at(library, panel, scratch, p);
             for (int32_t i = 0; i < steps; i++) {
                 fista_advance(library, &shared[hc_warp()], fista);
             }
@@ -156,7 +156,7 @@ __device__ static inline void hc_unmix_fista(const HcUnmixLibrary &library, cons
             }
         }
         __syncthreads();
-        hc_unmix_certify(library, line, panel, room);
+        hc_unmix_certify(library, line, panel, scratch);
     }
 }
 

@@ -104,7 +104,7 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     parts->work = take(spectra * bands > entries ? spectra * bands : entries);
     parts->share = take(spectra);
     parts->product = take(spectra);
-    parts->far_memory = take(hc_active_room(capacity));
+    parts->far_memory = take(hc_active_scratch(capacity));
     return at;
 }
 

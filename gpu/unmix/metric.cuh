@@ -23,7 +23,7 @@ struct HcMetricShared {
 };
 
 /* Doubles of global memory that a warp needs for hc_unmix_nearest. */
-__host__ __device__ static inline size_t hc_metric_room(size_t spectra) {
+__host__ __device__ static inline size_t hc_metric_scratch(size_t spectra) {
     return 2 * spectra;
 }
 
@@ -234,12 +234,12 @@ __device__ static inline double metric_write(const HcUnmixLibrary &library, cons
 /* x without negative entries, with the sum to one where that is asked for, that makes
  *     1/2 |x - target|^2 + 1/2 |U'x - turned|^2
  * least; the search begins at the positive entries of start, which may be x. `turned` is the lane's entry, 0
- * beyond them and 1 for the sum; so is the result, of U'x. A warp; room of hc_metric_room [doubles]. */
+ * beyond them and 1 for the sum; so is the result, of U'x. A warp; scratch of hc_metric_scratch [doubles]. */
 __device__ static __noinline__ double hc_unmix_nearest(const HcUnmixLibrary &library, HcMetricShared *shared,
                                                        const double *target, double turned,
-                                                       const double *start, double *x, double *room) {
+                                                       const double *start, double *x, double *scratch) {
     int32_t n = library.rule.spectra;
-    double *t = room;
+    double *t = scratch;
     double *next = t + n;
     const double *held = start;
     double here = 0;

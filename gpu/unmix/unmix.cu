@@ -17,16 +17,16 @@ struct HcUnmixing {
     HcUnmixingHead head;
     HcGpu *gpu;
     HcUnmixLibrary library;
-    int32_t blocks;      /* that have a room */
-    size_t room_doubles; /* of a thread block */
-    HcBuffer memory;     /* what the library points to */
-    HcBuffer rooms;      /* the number of the next panel, then the rooms */
+    int32_t blocks;         /* that have scratch memory */
+    size_t scratch_doubles; /* of a thread block */
+    HcBuffer memory;        /* what the library points to */
+    HcBuffer scratch;       /* the number of the next panel, then what the blocks work in */
 };
 
 /* The valid ones of these pixels, their W y and D W y. */
 __device__ static void gather_pixels(const HcUnmixLibrary &library, const float *line, const uint8_t *mask,
                                      int32_t sample0, int32_t samples, HcUnmixPanel *panel,
-                                     const HcUnmixRoom &room) {
+                                     const HcUnmixScratch &scratch) {
     int32_t bands = library.rule.bands;
     if (hc_warp() == 0) {
         int32_t count = 0;
@@ -53,7 +53,7 @@ __device__ static void gather_pixels(const HcUnmixLibrary &library, const float 
         for (int32_t b = hc_lane(); b < bands; b += 32) {
             double value = library.weight[b] * (double)pixel[b];
             energy = fma((double)pixel[b], value, energy);
-            room.weighted[(int64_t)p * bands + b] = value;
+            scratch.weighted[(int64_t)p * bands + b] = value;
         }
         energy = hc_warp_sum(energy);
         if (hc_lane() == 0) {
@@ -61,8 +61,8 @@ __device__ static void gather_pixels(const HcUnmixLibrary &library, const float 
         }
     }
     __syncthreads();
-    hc_unmix_multiply(panel, room.weighted, library.spectrum, library.rule.spectra, bands, false,
-                      room.product);
+    hc_unmix_multiply(panel, scratch.weighted, library.spectrum, library.rule.spectra, bands, false,
+                      scratch.product);
 }
 
 /* Rounded once; 0 below the threshold. */
@@ -155,7 +155,7 @@ __device__ static void count_pixel(const HcUnmixRule &rule, const HcUnmixPanel *
 
 /* Masked pixels are 0, the others what was found. */
 __device__ static void write_panel(const HcUnmixLibrary &library, const HcUnmixPanel *panel,
-                                   const HcUnmixRoom &room, const uint8_t *mask, int32_t sample0,
+                                   const HcUnmixScratch &scratch, const uint8_t *mask, int32_t sample0,
                                    int32_t samples, const HcView &out, int64_t row, bool counted) {
     int64_t bands = out.bands;
     float *line = out.data + row * out.samples * bands;
@@ -168,7 +168,7 @@ __device__ static void write_panel(const HcUnmixLibrary &library, const HcUnmixP
         }
     }
     for (int32_t p = hc_warp(); p < panel->count; p += HC_UNMIX_WARPS) {
-        const double *abundance = room.abundance + (int64_t)p * library.rule.spectra;
+        const double *abundance = scratch.abundance + (int64_t)p * library.rule.spectra;
         write_pixel(library.rule, panel, p, abundance, line + panel->sample[p] * bands);
         if (counted) {
             count_pixel(library.rule, panel, p, abundance);
@@ -176,16 +176,16 @@ __device__ static void write_panel(const HcUnmixLibrary &library, const HcUnmixP
     }
 }
 
-__device__ static inline HcUnmixRoom room_of(const HcUnmixLibrary &library, double *rooms,
-                                             size_t room_doubles) {
+__device__ static inline HcUnmixScratch scratch_of(const HcUnmixLibrary &library, double *blocks_scratch,
+                                                   size_t scratch_doubles) {
     int64_t row = library.rule.spectra;
-    HcUnmixRoom room;
-    room.weighted = rooms + blockIdx.x * room_doubles;
-    room.product = room.weighted + HC_UNMIX_PANEL * (int64_t)library.rule.bands;
-    room.abundance = room.product + HC_UNMIX_PANEL * row;
-    room.slope = room.abundance + HC_UNMIX_PANEL * row;
-    room.scratch = room.slope + HC_UNMIX_PANEL * row;
-    return room;
+    HcUnmixScratch scratch;
+    scratch.weighted = blocks_scratch + blockIdx.x * scratch_doubles;
+    scratch.product = scratch.weighted + HC_UNMIX_PANEL * (int64_t)library.rule.bands;
+    scratch.abundance = scratch.product + HC_UNMIX_PANEL * row;
+    scratch.slope = scratch.abundance + HC_UNMIX_PANEL * row;
+    scratch.solver = scratch.slope + HC_UNMIX_PANEL * row;
+    return scratch;
 }
 
 /* Rows of `out` whose abundances are counted. */
@@ -196,12 +196,12 @@ struct Counted {
 template <HcUnmixSolver SOLVER>
 __global__ static void __launch_bounds__(HC_UNMIX_THREADS, BLOCKS_EACH)
     unmix_panels(const __grid_constant__ HcUnmixLibrary library, HcView in, HcView out, Counted counted,
-                 double *rooms, size_t room_doubles, int32_t *next) {
+                 double *blocks_scratch, size_t scratch_doubles, int32_t *next) {
     __shared__ HcUnmixPanel panel;
     __shared__ HcActiveShared shared[SOLVER == HC_UNMIX_ACTIVE ? HC_UNMIX_WARPS : 1];
     __shared__ HcMetricShared metric[HC_UNMIX_WARPS];
     __shared__ int32_t taken;
-    HcUnmixRoom room = room_of(library, rooms, room_doubles);
+    HcUnmixScratch scratch = scratch_of(library, blocks_scratch, scratch_doubles);
     int32_t panels = (out.samples + HC_UNMIX_PANEL - 1) / HC_UNMIX_PANEL;
     for (;;) {
         if (threadIdx.x == 0) {
@@ -218,49 +218,49 @@ __global__ static void __launch_bounds__(HC_UNMIX_THREADS, BLOCKS_EACH)
         int32_t samples = min((int)HC_UNMIX_PANEL, out.samples - sample0);
         const float *line = in.data + row_in * in.samples * in.bands;
         const uint8_t *mask = in.mask + row_in * in.samples;
-        gather_pixels(library, line, mask, sample0, samples, &panel, room);
+        gather_pixels(library, line, mask, sample0, samples, &panel, scratch);
         if (SOLVER == HC_UNMIX_ACTIVE) {
-            hc_unmix_active(library, line, &panel, room, shared);
+            hc_unmix_active(library, line, &panel, scratch, shared);
         } else if (SOLVER == HC_UNMIX_FISTA) {
-            hc_unmix_fista(library, line, &panel, room, metric);
+            hc_unmix_fista(library, line, &panel, scratch, metric);
         } else {
-            hc_unmix_alm(library, line, &panel, room, metric);
+            hc_unmix_alm(library, line, &panel, scratch, metric);
         }
-        write_panel(library, &panel, room, mask, sample0, samples, out, row,
+        write_panel(library, &panel, scratch, mask, sample0, samples, out, row,
                     library.rule.counts != NULL && row >= counted.first && row < counted.end);
         __syncthreads();
     }
 }
 
 /* Doubles of a thread block. */
-static size_t room_doubles(const HcUnmixing *unmixing) {
+static size_t scratch_doubles(const HcUnmixing *unmixing) {
     const HcUnmixRule *rule = &unmixing->library.rule;
     size_t spectra = (size_t)rule->spectra;
-    size_t scratch = 0;
+    size_t solver = 0;
     size_t width = (size_t)unmixing->library.width;
     if (rule->solver == HC_UNMIX_ACTIVE) {
-        scratch = HC_UNMIX_WARPS * hc_active_room((size_t)hc_active_capacity(rule->spectra, rule->bands));
+        solver = HC_UNMIX_WARPS * hc_active_scratch((size_t)hc_active_capacity(rule->spectra, rule->bands));
     } else if (rule->solver == HC_UNMIX_FISTA) {
-        scratch = HC_UNMIX_PANEL * hc_fista_kept(spectra, width) + HC_UNMIX_WARPS * hc_fista_room(spectra);
+        solver = HC_UNMIX_PANEL * hc_fista_kept(spectra, width) + HC_UNMIX_WARPS * hc_fista_scratch(spectra);
     } else {
-        scratch = HC_UNMIX_PANEL * hc_alm_kept(spectra, width, (size_t)unmixing->library.rank) +
-                  HC_UNMIX_WARPS * hc_alm_room(spectra);
+        solver = HC_UNMIX_PANEL * hc_alm_kept(spectra, width, (size_t)unmixing->library.rank) +
+                 HC_UNMIX_WARPS * hc_alm_scratch(spectra);
     }
-    return HC_UNMIX_PANEL * ((size_t)rule->bands + 3 * spectra) + scratch;
+    return HC_UNMIX_PANEL * ((size_t)rule->bands + 3 * spectra) + solver;
 }
 
 /* As many thread blocks as the device runs at once, where their memory allows. */
-static HcStatus take_rooms(HcUnmixing *unmixing, HcError *err) {
+static HcStatus take_scratch(HcUnmixing *unmixing, HcError *err) {
     size_t most = unmixing->gpu->memory > 0 && unmixing->gpu->memory / 8 < most_memory
                       ? (size_t)unmixing->gpu->memory / 8
                       : most_memory;
-    unmixing->room_doubles = room_doubles(unmixing);
-    size_t fitting = most / (unmixing->room_doubles * sizeof(double));
+    unmixing->scratch_doubles = scratch_doubles(unmixing);
+    size_t fitting = most / (unmixing->scratch_doubles * sizeof(double));
     size_t wanted = BLOCKS_EACH * (size_t)unmixing->gpu->processors;
     unmixing->blocks = (int32_t)(fitting < 1 ? 1 : fitting < wanted ? fitting : wanted);
     return hc_gpu_alloc(&unmixing->gpu->base, HC_MEMORY_DEVICE,
-                        256 + (size_t)unmixing->blocks * unmixing->room_doubles * sizeof(double),
-                        &unmixing->rooms, err);
+                        256 + (size_t)unmixing->blocks * unmixing->scratch_doubles * sizeof(double),
+                        &unmixing->scratch, err);
 }
 
 HcStatus hc_gpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing **out, HcError *err) {
@@ -275,7 +275,7 @@ HcStatus hc_gpu_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixi
     unmixing->library.rule = *rule;
     HC_TRY(hc_gpu_use(unmixing->gpu, err));
     HC_TRY(hc_unmix_derive(unmixing->gpu, &unmixing->library, &unmixing->memory, err));
-    HC_TRY(take_rooms(unmixing, err));
+    HC_TRY(take_scratch(unmixing, err));
     *out = unmixing;
     unmixing = NULL;
 done:
@@ -286,7 +286,7 @@ done:
 void hc_gpu_unmix_close(HcUnmixing *unmixing) {
     if (unmixing != NULL) {
         hc_gpu_release(&unmixing->gpu->base, &unmixing->memory);
-        hc_gpu_release(&unmixing->gpu->base, &unmixing->rooms);
+        hc_gpu_release(&unmixing->gpu->base, &unmixing->scratch);
         delete unmixing;
     }
 }
@@ -298,14 +298,14 @@ HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, c
     static const Kernel kernels[] = {unmix_panels<HC_UNMIX_ACTIVE>, unmix_panels<HC_UNMIX_FISTA>,
                                      unmix_panels<HC_UNMIX_ALM>};
     int32_t *next = NULL;
-    double *rooms = NULL;
+    double *blocks_scratch = NULL;
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
-    next = (int32_t *)unmixing->rooms.data; /* of the panel to take */
-    rooms = (double *)((char *)unmixing->rooms.data + 256);
+    next = (int32_t *)unmixing->scratch.data; /* of the panel to take */
+    blocks_scratch = (double *)((char *)unmixing->scratch.data + 256);
     HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(next, 0, sizeof *next, queue->stream), doing, err));
     kernels[unmixing->library.rule
                 .solver]<<<(unsigned)unmixing->blocks, HC_UNMIX_THREADS, 0, queue->stream>>>(
         unmixing->library, hc_view(in), hc_view(out), Counted{out->above, (int64_t)out->above + out->lines},
-        rooms, unmixing->room_doubles, next);
+        blocks_scratch, unmixing->scratch_doubles, next);
     return hc_gpu_launched(doing, err);
 }

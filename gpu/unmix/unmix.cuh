@@ -58,12 +58,12 @@ struct HcUnmixPanel {
 };
 
 /* Memory of a thread block; rows of open pixels at the pixel's number. */
-struct HcUnmixRoom {
+struct HcUnmixScratch {
     double *weighted;  /* [HC_UNMIX_PANEL][bands] W y, then W r */
     double *product;   /* [HC_UNMIX_PANEL][spectra] D W y */
     double *abundance; /* [HC_UNMIX_PANEL][spectra] */
     double *slope;     /* [HC_UNMIX_PANEL][spectra] */
-    double *scratch;   /* the solver's */
+    double *solver;    /* what the solver works in */
 };
 
 __device__ static inline int hc_lane() {
