@@ -100,7 +100,8 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
 /* What rerun adds to a run. All is called with `user`. */
 typedef struct HcRunExtra {
     const HcCommandLine *command; /* for the records */
-    bool trial;                   /* as in HcRunSettings, like `describe` and `inspect` */
+    bool trial;                   /* as in HcRunSettings, like `describe`, `inspect` and `no_files` */
+    bool no_files;
     HcStatus (*planned)(HcChain *chain, void *user, HcError *err); /* before anything is computed */
     HcStatus (*describe)(HcJson *record, void *user, HcError *err);
     HcStatus (*inspect)(void *user, HcError *err);

@@ -13,10 +13,8 @@
 #include <unistd.h>
 
 typedef struct RerunParams {
-    const char *record, *device;
+    const char *record;
     bool check, changed_inputs;
-    int64_t threads;
-    uint64_t memory, device_memory;
 } RerunParams;
 
 static const HcOption rerun_options[] = {
@@ -26,23 +24,25 @@ static const HcOption rerun_options[] = {
      .help = "compare what comes out with the files that are there, and write nothing"},
     {HC_FLAG(RerunParams, changed_inputs, "changed-inputs"),
      .help = "go on where an input has changed since the record was written"},
-    {HC_TEXT(RerunParams, device), .value = "NAME", .otherwise = "as in the record",
-     .help = "device that computes (see: hcube devices)"},
-    {HC_INT(RerunParams, threads), .range = {1, 4096}, .otherwise = "as in the record", .value = "COUNT",
-     .help = "threads that compute"},
-    {HC_SIZE(RerunParams, memory), .otherwise = "as in the record", .value = "SIZE",
-     .help = "maximum memory, like 400M or 4G, including the 80 MiB of the program itself"},
-    {HC_SIZE(RerunParams, device_memory, "device-memory"), .otherwise = "as in the record", .value = "SIZE",
-     .help = "maximum memory of a GPU"},
     {0}};
 
-/* Options of every run that have no meaning, or another default, here. */
-static const char *const left_out[] = {"device", "threads", "memory", "device-memory",
-                                       "record", "report",  NULL};
+/* Options of every run that have no meaning here. */
+static const char *const left_out[] = {"record", "report", NULL};
+
+/* Those that the record answers where they are not given. */
+static const char *const of_record[] = {"device", "threads", "memory", "device-memory", NULL};
 
 static const HcOption *run_options(void) {
     static HcOption table[16];
     hc_common_options_but(left_out, table);
+    for (HcOption *option = table; option->name != NULL; option++) {
+        for (int n = 0; of_record[n] != NULL; n++) {
+            if (strcmp(option->name, of_record[n]) == 0) {
+                option->standard = NULL;
+                option->otherwise = "as in the record";
+            }
+        }
+    }
     return table;
 }
 
@@ -63,7 +63,7 @@ static HcStatus parse(RerunParams *params, HcCommon *common, int32_t word_count,
     HcOptionSet sets[] = {{.table = rerun_options, .params = params},
                           {.table = run_options(), .params = common}};
     hc_options_reset(rerun_options, params);
-    hc_options_reset(hc_common_options, common);
+    hc_options_reset(run_options(), common);
     HC_OR_RETURN(hc_options_parse("rerun", sets, 2, words, word_count, err));
     if (params->check && common->overwrite != HC_OVERWRITE_NONE) {
         return hc_fail(err, HC_E_USAGE, "rerun: --check writes nothing, which --overwrite could replace");
@@ -193,10 +193,10 @@ static HcStatus make_chain(const char *path, const cJSON *record, const HcComman
 
 /* What this command line says counts before what the record says. */
 static void set_common(const RerunParams *params, const HcCommon *own, HcCommon *common) {
-    common->device = params->device != NULL ? params->device : common->device;
-    common->threads = params->threads > 0 ? params->threads : common->threads;
-    common->memory = params->memory > 0 ? params->memory : common->memory;
-    common->device_memory = params->device_memory > 0 ? params->device_memory : common->device_memory;
+    common->device = own->device != NULL ? own->device : common->device;
+    common->threads = own->threads > 0 ? own->threads : common->threads;
+    common->memory = own->memory > 0 ? own->memory : common->memory;
+    common->device_memory = own->device_memory > 0 ? own->device_memory : common->device_memory;
     common->quiet = own->quiet;
     common->progress = own->progress;
     /* --check keeps nothing: what is there is in nobody's way. */
@@ -245,6 +245,7 @@ static HcStatus run_again(const RerunParams *params, const HcCommon *own, const 
         .path = path, .record = record, .check = params->check, .changed_inputs = params->changed_inputs};
     HcRunExtra extra = {.command = &command,
                         .trial = params->check,
+                        .no_files = !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(record, "inputs")),
                         .planned = hc_rerun_planned,
                         .describe = hc_rerun_describe,
                         .inspect = params->check ? hc_rerun_inspect : NULL,

@@ -1,11 +1,11 @@
 /* rerun: what must be as it was, and what came out. */
-#include "app/batch/batch.h"
 #include "app/rerun.h"
 #include "core/version.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
 #include "pipeline/json.h"
 #include "pipeline/json_diff.h"
+#include "pipeline/run/record_files.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,16 +39,27 @@ static HcStatus check_scene(const HcChain *chain, const cJSON *record, HcError *
     return same ? HC_OK : fail_changed(hc_reader_path(reader), err);
 }
 
-/* All files that a batch has noted, by their content where it is known. */
+/* All files that a record has noted, by their content where it is known. */
 static HcStatus check_inputs(const cJSON *inputs, HcError *err) {
     const cJSON *input = NULL;
     cJSON_ArrayForEach(input, inputs) {
         const char *path = hc_json_text(input, "file");
-        if (path != NULL && !hc_batch_input_unchanged(input, hc_json_text(input, "xxh64") != NULL)) {
+        if (path != NULL && !hc_record_input_unchanged(input, hc_json_text(input, "xxh64") != NULL)) {
             return fail_changed(path, err);
         }
     }
     return HC_OK;
+}
+
+static HcStatus check_unchanged(const HcChain *chain, const cJSON *record, HcError *err) {
+    const cJSON *of_batch = member(member(record, "batch"), "inputs");
+    const cJSON *inputs = cJSON_IsArray(of_batch) ? of_batch : member(record, "inputs");
+    /* The list of a single run has local files alone. Records of older versions have none. */
+    bool remote = strncmp(hc_reader_path(hc_view_reader(chain->source->view)), "/vsi", 4) == 0;
+    if (!cJSON_IsArray(inputs) || (remote && inputs != of_batch)) {
+        HC_OR_RETURN(check_scene(chain, record, err));
+    }
+    return check_inputs(inputs, err);
 }
 
 /* ---- the record as a file that is read ---- */
@@ -71,11 +82,8 @@ HcStatus hc_rerun_planned(HcChain *chain, void *user, HcError *err) {
     HcRerun *rerun = user;
     bool replaced = false;
     rerun->chain = chain;
-    const cJSON *inputs = member(member(rerun->record, "batch"), "inputs");
     if (!rerun->changed_inputs) {
-        /* A batch knows more of its inputs, and their content may count instead of the time. */
-        HC_OR_RETURN(cJSON_IsArray(inputs) ? check_inputs(inputs, err)
-                                           : check_scene(chain, rerun->record, err));
+        HC_OR_RETURN(check_unchanged(chain, rerun->record, err));
     }
     HC_OR_RETURN(is_place_of_record(rerun, chain, &replaced, err));
     return replaced ? HC_OK : hc_paths_add(&chain->inputs, rerun->path, err);

@@ -96,6 +96,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
     if (extra != NULL) {
         settings.command = extra->command;
         settings.trial = extra->trial;
+        settings.no_files = extra->no_files;
         settings.describe = extra->describe;
         settings.inspect = extra->inspect;
         settings.describe_user = settings.inspect_user = extra->user;

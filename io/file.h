@@ -70,7 +70,7 @@ HcStatus hc_file_commit(HcError *err) HC_MUST_CHECK;
 void hc_file_rollback(void);
 
 /* Calls `visit` for every file that the open set will give a name, in the order in which they joined it, with
- * what lies beside them: where it lies now, and its name. Ends at the first failure. */
+ * what lies beside them, by name: where it lies now, and its name. Ends at the first failure. */
 typedef HcStatus (*HcFileVisit)(const char *lies, const char *path, void *user, HcError *err);
 HcStatus hc_file_visit(HcFileVisit visit, void *user, HcError *err) HC_MUST_CHECK;
 

@@ -493,6 +493,10 @@ done:
     return status;
 }
 
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 HcStatus hc_file_visit(HcFileVisit visit, void *user, HcError *err) {
     HcStatus status = HC_OK;
     char **names = NULL;
@@ -504,6 +508,9 @@ HcStatus hc_file_visit(HcFileVisit visit, void *user, HcError *err) {
         }
         HC_TRY(visit(step->partial, step->path, user, err));
         HC_TRY(hc_file_list(step->from, hc_file_base(step->partial), &names, &count, err));
+        if (count > 1) {
+            qsort(names, count, sizeof *names, by_name);
+        }
         for (size_t n = 0; n < count; n++) {
             HC_TRY(visit_beside(step, names[n], visit, user, err));
         }

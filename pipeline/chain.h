@@ -34,6 +34,7 @@ struct HcChain {
     bool settles_only;     /* a side chain: stages observe and settle, no file is written */
     HcPaths inputs;        /* files that the command reads beside: the chain file, a list of scenes */
     HcFileUse use;         /* all files of the run, by hc_chain_check_files */
+    int32_t step_reads;    /* of those it reads, the first are read by steps */
     HcOverwrite overwrite; /* of all outputs */
     bool steps_keep;       /* a step's own --overwrite does not count */
     char *report;          /* the report that the run writes (pipeline/report/report.h), or NULL */

@@ -57,12 +57,12 @@ done:
 
 static HcStatus add_reads(HcChain *chain, HcError *err) {
     HC_OR_RETURN(add_scene(chain, err));
-    HC_OR_RETURN(hc_file_use_read_all(&chain->use, &chain->inputs, err));
     for (int32_t s = 1; s < chain->count; s++) {
         const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
         HC_OR_RETURN(hc_options_files(&set, HC_FILE_READ, add_read, &chain->use, err));
     }
-    return HC_OK;
+    chain->step_reads = chain->use.reads.count;
+    return hc_file_use_read_all(&chain->use, &chain->inputs, err);
 }
 
 /* ---- what is written ---- */

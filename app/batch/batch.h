@@ -158,8 +158,6 @@ HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state,
  * origin->inputs is NULL. */
 HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t scene, const HcChain *chain,
                          HcError *err) HC_MUST_CHECK;
-/* Whether a file is as an item of `inputs` has it: by its content with `hash`, else by size and time. */
-bool hc_batch_input_unchanged(const cJSON *input, bool hash);
 void hc_batch_origin_clear(HcBatchOrigin *origin);
 
 /* For HcRunSettings.describe; user is an HcBatchOrigin. */

@@ -5,6 +5,7 @@
 #include "io/file.h"
 #include "io/identity.h"
 #include "pipeline/json.h"
+#include "pipeline/run/record_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,32 +43,6 @@ const char *hc_batch_chain_text(const HcBatch *batch, int32_t scene) {
 
 /* ---- inputs ---- */
 
-typedef struct Stamp {
-    char modified[48], hash[24];
-} Stamp;
-
-static void print_stamp(const HcIdentity *identity, Stamp *stamp) {
-    snprintf(stamp->modified, sizeof stamp->modified, "%lld.%09lld", (long long)identity->seconds,
-             (long long)identity->nanoseconds);
-    snprintf(stamp->hash, sizeof stamp->hash, "%016llx", (unsigned long long)identity->hash);
-}
-
-static HcStatus put_input(HcJson *inputs, const char *path, bool hash, HcError *err) {
-    HcIdentity identity;
-    Stamp stamp;
-    HC_OR_RETURN(hc_identity_of(path, hash, &identity, err));
-    print_stamp(&identity, &stamp);
-    hc_json_open_object(inputs, NULL);
-    hc_json_put_text(inputs, "file", path);
-    hc_json_put_number(inputs, "bytes", (double)identity.bytes);
-    hc_json_put_text(inputs, "modified", stamp.modified);
-    if (identity.hashed) {
-        hc_json_put_text(inputs, "xxh64", stamp.hash);
-    }
-    hc_json_close(inputs);
-    return HC_OK;
-}
-
 /* All files that a scene and its chain read, once each, by absolute paths. */
 static HcStatus list_inputs(const char *scene, const HcChain *chain, HcPaths *out, HcError *err) {
     HcStatus status = HC_OK;
@@ -103,7 +78,7 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
     hc_json_open_array(&json, "inputs");
     HC_TRY(list_inputs(batch->scenes[scene].path, chain, &files, err));
     for (int32_t f = 0; f < files.count; f++) {
-        HC_TRY(put_input(&json, files.path[f], batch->params.hash, err));
+        HC_TRY(hc_record_put_input(&json, files.path[f], files.path[f], batch->params.hash, err));
     }
     /* An incomplete list would not see a change of what it lacks. */
     HC_TRY(hc_json_check(&json, "the record", err));
@@ -117,23 +92,6 @@ done:
 void hc_batch_origin_clear(HcBatchOrigin *origin) {
     cJSON_Delete(origin->inputs);
     *origin = (HcBatchOrigin){0};
-}
-
-bool hc_batch_input_unchanged(const cJSON *input, bool hash) {
-    HcIdentity identity;
-    HcError error = {0};
-    Stamp stamp;
-    const char *path = hc_json_text(input, "file");
-    const char *modified = hc_json_text(input, "modified");
-    const char *known = hc_json_text(input, "xxh64");
-    const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(input, "bytes");
-    if (path == NULL || modified == NULL || !cJSON_IsNumber(bytes) || (hash && known == NULL) ||
-        hc_identity_of(path, hash, &identity, &error) != HC_OK || !identity.exists ||
-        (double)identity.bytes != bytes->valuedouble) {
-        return false;
-    }
-    print_stamp(&identity, &stamp);
-    return hash ? strcmp(stamp.hash, known) == 0 : strcmp(stamp.modified, modified) == 0;
 }
 
 static bool names_input(const cJSON *inputs, const char *path) {
@@ -159,7 +117,7 @@ static HcStatus same_inputs(const HcBatch *batch, int32_t scene, const cJSON *in
         *same = *same && names_input(inputs, files.path[f]);
     }
     cJSON_ArrayForEach(input, inputs) {
-        *same = *same && hc_batch_input_unchanged(input, batch->params.hash);
+        *same = *same && hc_record_input_unchanged(input, batch->params.hash);
     }
 done:
     hc_paths_clear(&files);

@@ -240,6 +240,7 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                               .cancel = worker->cancel,
                               .decides = ready->origin.batch->scenes[ready->origin.scene].output,
                               .describe = hc_batch_describe,
+                              .no_files = true,
                               .describe_user = &ready->origin,
                               .command = hc_command_line()};
     tell_scene(worker, HC_BATCH_STARTED, scene, HC_OK, "");

@@ -3,6 +3,7 @@
 #include "io/file.h"
 #include "pipeline/json.h"
 #include "pipeline/report/report.h"
+#include "pipeline/run/record_files.h"
 #include "core/version.h"
 
 #include <stdio.h>
@@ -209,8 +210,8 @@ void hc_record_put_head(HcJson *record, const HcCompute *compute, const HcComman
 }
 
 static HcStatus make_record(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
-                            const HcRunReport *report, const HcRankReport *ranks, HcJson *record,
-                            HcError *err) {
+                            const HcRunReport *report, const HcRankReport *ranks, const cJSON *inputs,
+                            HcJson *record, HcError *err) {
     HcText text = {0};
     hc_chain_print(chain, &text);
     char *chain_text = hc_text_take(&text);
@@ -224,6 +225,10 @@ static HcStatus make_record(const HcChain *chain, const HcCompute *compute, cons
         }
     }
     hc_json_close(record);
+    if (inputs != NULL) {
+        hc_json_put(record, "inputs", cJSON_Duplicate(inputs, true));
+        HC_OR_RETURN(hc_record_put_outputs(record, err));
+    }
     put_numbers(report, record);
     if (ranks != NULL) {
         put_ranks(ranks, hc_ranks_count(settings->ranks), record);
@@ -309,7 +314,8 @@ static HcStatus write_records(const HcChain *chain, const HcRunSettings *setting
 }
 
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
-                             const HcRunReport *report, const HcRankReport *ranks, HcError *err) {
+                             const HcRunReport *report, const HcRankReport *ranks, const cJSON *inputs,
+                             HcError *err) {
     HcStatus status = HC_OK;
     HcJson record;
     HC_OR_RETURN(retire_old(chain, settings, err));
@@ -318,7 +324,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
         return HC_OK;
     }
     hc_json_begin(&record);
-    HC_TRY(make_record(chain, compute, settings, report, ranks, &record, err));
+    HC_TRY(make_record(chain, compute, settings, report, ranks, inputs, &record, err));
     if (chain->report != NULL) {
         HC_TRY(hc_report_write(chain, &record, err));
     }

@@ -18,9 +18,9 @@ HcStatus hc_record_ranks(const HcChain *chain, const HcCompute *compute, const H
 
 /* Removes the records of the files that the outputs replace. Writes the record of a finished run beside each
  * output (OUTPUT.hcube.json), or where the settings say; and the report, where there is one. ranks: as from
- * hc_record_ranks. */
+ * hc_record_ranks. inputs: the list by hc_record_inputs, or NULL. */
 HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, const HcRunSettings *settings,
-                             const HcRunReport *report, const HcRankReport *ranks,
+                             const HcRunReport *report, const HcRankReport *ranks, const cJSON *inputs,
                              HcError *err) HC_MUST_CHECK;
 
 /* Puts the head of a record: version, command, when it was finished (now) and on what. A command line without

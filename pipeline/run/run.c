@@ -4,6 +4,7 @@
 #include "io/process.h"
 #include "pipeline/run/flow.h"
 #include "pipeline/run/record.h"
+#include "pipeline/run/record_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +246,7 @@ static HcStatus show_results(const HcChain *chain, HcText *to, HcError *err) {
 }
 
 /* Outputs and records get their names together, or none of them does. */
-static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError *err) {
+static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, const cJSON *inputs, HcError *err) {
     HcStatus status = HC_OK;
     HC_TRY(
         hc_file_begin((const char *const *)flow->chain->use.reads.path, flow->chain->use.reads.count, err));
@@ -256,7 +257,7 @@ static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, HcError 
     if (settings->trial && settings->inspect == NULL) {
         goto done;
     }
-    HC_TRY(hc_record_write_all(flow->chain, flow->compute, settings, flow->report, ranks, err));
+    HC_TRY(hc_record_write_all(flow->chain, flow->compute, settings, flow->report, ranks, inputs, err));
     HC_TRY(settings->inspect != NULL ? settings->inspect(settings->inspect_user, err) : HC_OK);
     if (settings->trial) {
         goto done;
@@ -268,12 +269,21 @@ done:
     return status;
 }
 
+/* Whether a record will be written that says what was read and written. */
+static bool lists_files(const HcChain *chain, const HcRunSettings *settings) {
+    bool recorded = settings->record == NULL || strcmp(settings->record, "none") != 0;
+    bool kept = !settings->trial || settings->inspect != NULL;
+    return !chain->settles_only && !settings->no_files && recorded && kept &&
+           hc_ranks_number(settings->ranks) == 0;
+}
+
 static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
                           HcRunReport *report, HcError *err) {
     HcStatus status = HC_OK;
     HcFlow flow = {
         .chain = chain, .compute = compute, .settings = settings, .report = report, .started = hc_now()};
     HcRankReport *ranks = NULL;
+    cJSON *inputs = NULL;
     pthread_mutex_init(&flow.lock, NULL);
     pthread_cond_init(&flow.changed, NULL);
     chain->settings = settings;
@@ -281,13 +291,16 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     if (!chain->settles_only) {
         HC_TRY(hc_chain_check_files(chain, settings->record, err));
     }
+    if (lists_files(chain, settings)) {
+        HC_TRY(hc_record_inputs(chain, &inputs, err));
+    }
     HC_TRY(run_passes(&flow, err));
     if (!chain->settles_only) {
         HC_TRY(gather_outputs(&flow, err));
         fill_report(&flow);
         HC_TRY(hc_record_ranks(chain, compute, settings, report, &ranks, err));
         if (hc_ranks_number(settings->ranks) == 0) {
-            HC_TRY(finish_outputs(&flow, ranks, err));
+            HC_TRY(finish_outputs(&flow, ranks, inputs, err));
         }
         HC_TRY(hc_ranks_agree(settings->ranks, HC_OK, err));
     }
@@ -296,6 +309,7 @@ done:
     fill_report(&flow);
     hc_flow_give_memory(&flow);
     free(ranks);
+    cJSON_Delete(inputs);
     pthread_cond_destroy(&flow.changed);
     pthread_mutex_destroy(&flow.lock);
     return status;

@@ -54,9 +54,10 @@ typedef struct HcRunSettings {
      * NULL = is not. With `trial` they go afterwards. */
     HcStatus (*inspect)(void *inspect_user, HcError *err);
     void *inspect_user;
-    bool trial;   /* no output gets a name, and no record is written unless it is inspected */
-    bool streams; /* each pass reads the scene again, also one that would fit into memory */
-    bool cold;    /* each pass reads from the disk, not from the system's page cache */
+    bool trial;    /* no output gets a name, and no record is written unless it is inspected */
+    bool no_files; /* the record has no lists of inputs and outputs: `describe` has its own */
+    bool streams;  /* each pass reads the scene again, also one that would fit into memory */
+    bool cold;     /* each pass reads from the disk, not from the system's page cache */
 } HcRunSettings;
 
 /* How long a pass over the scene took [s]. Reading, computing and writing go on at the same time. */

@@ -87,10 +87,54 @@ kept "a chain file"
 run 1 rerun work/d.tif.hcube.json --check --quiet
 
 # ---- inputs ----
+# A single run knows the content of small files, a batch the time of its files.
 touch -d 2001-02-03 in/scene.img
 sums
-refuse 3 "scene.img: has changed since the record was written" rerun work/b.tif.hcube.json --check
+run 0 rerun work/b.tif.hcube.json --check --quiet
 refuse 3 "scene.img: has changed since the record was written" rerun out/scene_m.tif.hcube.json --check
+# A mask and a library are inputs, too.
+there
+cp "$SAMPLE"/library.{sli,hdr} ../in/
+cp ../in/scene.img ../in/mask.img
+cp ../in/scene.hdr ../in/mask.hdr
+run 0 run "${cpu[@]}" read ../in/scene.hdr --mask ../in/mask.hdr:40 --window 10,10,9,9 ! unmix --library ../in/library.sli ! write u.tif
+back
+for file in scene.hdr scene.img mask.hdr mask.img library.hdr library.sli; do
+    python3 - work/u.tif.hcube.json "../in/$file" "$(stat -c %s "in/$file")" <<'END' || fail "inputs: $file"
+import json, sys
+record, name, size = sys.argv[1:]
+files = [f for f in json.load(open(record))["inputs"] if f["file"] == name]
+assert len(files) == 1 and files[0]["bytes"] == int(size) and len(files[0]["xxh64"]) == 16, files
+END
+done
+run 0 rerun work/u.tif.hcube.json --check --quiet
+for file in mask.img library.hdr library.sli; do
+    cp "in/$file" kept
+    printf '\x7f' | dd of="in/$file" bs=1 seek=30 conv=notrunc status=none
+    touch -r kept "in/$file"
+    refuse 3 "$file: has changed since the record was written" rerun work/u.tif.hcube.json --check
+    cp kept "in/$file"
+done
+run 0 rerun work/u.tif.hcube.json --check --quiet
+rm kept in/mask.* in/library.*
+# A file of more than 64 MiB is not read for its hash: its time counts.
+truncate -s 65M in/large.img
+printf 'ENVI\nsamples = 1024\nlines = 1040\nbands = 64\ndata type = 1\ninterleave = bip\n' >in/large.hdr
+run 0 bands in/large.hdr 1-2 work/large.tif --window 10,10,9,9 "${cpu[@]}"
+python3 -c 'import json; f = json.load(open("work/large.tif.hcube.json"))["inputs"]; assert [len(i.get("xxh64", "")) for i in f] == [16, 0], f' ||
+    fail "a large file"
+touch -d 2001-02-03 in/large.img
+refuse 3 "large.img: has changed since the record was written" rerun work/large.tif.hcube.json --check
+rm in/large.*
+# Bytes of an output count where two records are compared.
+grep -q '"outputs"' work/b.tif.hcube.json || fail "outputs: $(cat work/b.tif.hcube.json)"
+sed 's/\("xxh64":\t"\)..../\10000/' work/b.tif.hcube.json >other.json
+run 1 diff work/b.tif.hcube.json other.json
+[[ $out == *"outputs[0].xxh64: "* ]] || fail "diff of outputs: $out"
+# A record of an older version has no list: the scene counts by its time.
+python3 -c 'import json; r = json.load(open("work/b.tif.hcube.json")); del r["inputs"], r["outputs"]; json.dump(r, open("work/b.tif.hcube.json", "w"))'
+sums
+refuse 3 "scene.img: has changed since the record was written" rerun work/b.tif.hcube.json --check
 kept "a changed input"
 run 0 rerun work/b.tif.hcube.json --check --changed-inputs
 
