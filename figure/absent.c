@@ -9,6 +9,10 @@ bool hc_figure_available(void) {
     return false;
 }
 
+void hc_figure_libraries(HcText *text) {
+    hc_text_add(text, "cairo none\npango none\n");
+}
+
 HcStatus hc_figure_check(const char *who, HcError *err) {
     return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s", who, reason);
 }

@@ -1,6 +1,7 @@
 /* Texts of a canvas: pango shapes them, in any script and direction. */
 #include "figure/canvas_parts.h"
 #include "core/text.h"
+#include "figure/figure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,4 +143,8 @@ double hc_canvas_paragraph(HcCanvas *canvas, double x, double y, const HcLetters
     g_object_unref(layout);
     free(clean);
     return leading * lines;
+}
+
+void hc_figure_libraries(HcText *text) {
+    hc_text_add(text, "cairo %s\npango %s\n", cairo_version_string(), pango_version_string());
 }

@@ -5,6 +5,7 @@
 #ifndef HC_FIGURE_FIGURE_H
 #define HC_FIGURE_FIGURE_H
 
+#include "core/text.h"
 #include "figure/plot.h"
 #include "figure/ramp.h"
 
@@ -19,6 +20,9 @@ typedef enum HcFigureFormat { HC_FIGURE_PNG, HC_FIGURE_SVG, HC_FIGURE_PDF } HcFi
 
 /* Whether this build draws figures: cairo and pango were there. Without them hc_figure_draw fails. */
 bool hc_figure_available(void);
+
+/* Adds "cairo 1.16.0\npango 1.50.12\n", or that there is none. */
+void hc_figure_libraries(HcText *text);
 
 /* HC_E_UNSUPPORTED in a build that draws none; `who` begins the line. */
 HcStatus hc_figure_check(const char *who, HcError *err) HC_MUST_CHECK;

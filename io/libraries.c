@@ -12,9 +12,24 @@
 
 #define THREADS_MAX 1024 /* of GDAL */
 
+/* The version that GDAL's driver was built with: "4.9.0 of Aug 7 2022 ...", without its date. */
+static void add_netcdf(HcText *text) {
+    HcGdalErrors messages;
+    hc_gdal_catch(&messages);
+    GDALDriverH driver = GDALGetDriverByName("netCDF");
+    const char *version = driver != NULL ? GDALGetMetadataItem(driver, "NETCDF_VERSION", NULL) : NULL;
+    int length = version != NULL ? (int)strcspn(version, " ") : 0;
+    hc_text_add(text, "netCDF %.*s\n", length > 0 ? length : 4, length > 0 ? version : "none");
+    hc_gdal_release();
+}
+
 void hc_io_libraries(HcText *text) {
+    int proj[3] = {0};
+    OSRGetPROJVersion(&proj[0], &proj[1], &proj[2]);
     hc_text_add(text, "GDAL %s\n", GDALVersionInfo("RELEASE_NAME"));
+    hc_text_add(text, "PROJ %d.%d.%d\n", proj[0], proj[1], proj[2]);
     hc_text_add(text, "libpng %s\n", png_get_libpng_ver(NULL));
+    add_netcdf(text);
     hc_chunk_libraries(text);
 }
 

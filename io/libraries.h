@@ -12,7 +12,7 @@ extern "C" {
  */
 #define HC_IO_THREADS 16
 
-/* Adds "GDAL 3.6.2\nlibpng 1.6.39\n". */
+/* Adds "GDAL 3.6.2\nPROJ 9.1.1\n..."; "none" where this build lacks one. */
 void hc_io_libraries(HcText *text);
 
 /* Most memory for GDAL's cache of blocks, unless the user has set GDAL_CACHEMAX, or hc_io_hold_cache() asks

@@ -196,6 +196,8 @@ struct HcStage {
 /* All stages, in the order of the help; ended by NULL. */
 extern const HcStageClass *const hc_stage_list[];
 const HcStageClass *hc_stage_find(const char *name);
+/* Adds the versions of libraries that stages are built on: "cairo 1.16.0\n...". */
+void hc_stages_libraries(HcText *text);
 
 /* Says that there is no such stage, and which one may be meant; returns HC_E_USAGE. */
 HcStatus hc_stage_unknown(const char *name, HcError *err);

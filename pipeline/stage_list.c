@@ -1,4 +1,6 @@
 #include "pipeline/stage.h"
+#include "figure/figure.h"
+#include "pipeline/stages/classify/svm.h"
 #include "pipeline/stages/stages.h"
 
 #include <string.h>
@@ -13,6 +15,11 @@ const HcStageClass *hc_stage_find(const char *name) {
         }
     }
     return NULL;
+}
+
+void hc_stages_libraries(HcText *text) {
+    hc_figure_libraries(text);
+    hc_svm_library(text);
 }
 
 HcStatus hc_stage_unknown(const char *name, HcError *err) {

@@ -187,6 +187,10 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
     print_layers(reader, true, "quality");
     print_layers(reader, false, "further");
     print_scale(scene);
+    if (hc_reader_unit(reader) != NULL) {
+        hc_show("%-12s %s%s", "unit", hc_reader_unit(reader),
+                scene->gain != NULL ? " (of scale x stored + offset)" : "");
+    }
     print_place(scene, crs_name);
     if (scene->has_default_bands) {
         printf("%-12s %d, %d, %d (red, green, blue)\n", "colours", scene->default_bands[0] + 1,
@@ -293,6 +297,9 @@ static HcStatus print_info_json(const HcReader *reader, const HcInfoValues *valu
     put_layers(reader, &json);
     hc_json_put_number(&json, "bytes", (double)bytes);
     hc_json_put_number(&json, "modified", (double)modified);
+    if (hc_reader_unit(reader) != NULL) {
+        hc_json_put_text(&json, "unit", hc_reader_unit(reader));
+    }
     put_scene(hc_reader_scene(reader), &json);
     hc_info_put_values(values, &json);
     if (hc_reader_note(reader) != NULL) {
@@ -350,6 +357,7 @@ HcStatus hc_command_version(int32_t word_count, const char *const *words, HcErro
     char mpi[sizeof((HcError){0}).text];
     HC_OR_RETURN(hc_ranks_library(mpi, sizeof mpi, err));
     hc_io_libraries(&text);
+    hc_stages_libraries(&text);
     hc_cpu_libraries(&text);
     HcStatus status = text.failed ? hc_fail_memory(err, (double)text.length, "the versions") : HC_OK;
     if (status == HC_OK) {

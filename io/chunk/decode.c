@@ -10,6 +10,12 @@
 #else
 struct libdeflate_decompressor;
 #endif
+#if HC_HAS_HDF5
+#include <hdf5.h>
+#endif
+#if HC_HAS_LERC
+#include <Lerc_c_api.h>
+#endif
 #if HC_HAS_SZIP
 #include <szlib.h>
 #endif
@@ -144,11 +150,26 @@ void hc_chunk_workspace_close(HcChunkWorkspace *workspace) {
 void hc_chunk_libraries(HcText *text) {
 #if HC_HAS_DEFLATE
     hc_text_add(text, "libdeflate %s\n", LIBDEFLATE_VERSION_STRING);
+#else
+    hc_text_add(text, "libdeflate none\n");
 #endif
 #if HC_HAS_ZSTD
     hc_text_add(text, "zstd %s\n", ZSTD_versionString());
+#else
+    hc_text_add(text, "zstd none\n");
 #endif
-    (void)text;
+#if HC_HAS_LERC
+    hc_text_add(text, "LERC %d.%d.%d\n", LERC_VERSION_MAJOR, LERC_VERSION_MINOR, LERC_VERSION_PATCH);
+#else
+    hc_text_add(text, "LERC none\n");
+#endif
+#if HC_HAS_HDF5
+    /* Of the header: a call would start the library, which wants its lock. */
+    hc_text_add(text, "HDF5 %d.%d.%d\n", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
+#else
+    hc_text_add(text, "HDF5 none\n");
+#endif
+    hc_text_add(text, "SZIP %s\n", HC_HAS_SZIP ? "by libsz" : "none");
 }
 
 uint8_t *hc_chunk_decode_input(HcChunkWorkspace *workspace) {

@@ -22,6 +22,7 @@ struct HcReader {
     HcReaderOptions options; /* its texts are gone once open has returned */
     char *path;              /* of the data, as opened */
     char *method;
+    char *unit; /* of the values, NULL = the file does not say */
     HcText note;
     int64_t size, modified;
     double *band_nodata; /* [bands] where they differ, NaN = none; else NULL */

@@ -144,6 +144,25 @@ static HcStatus open_layer(HcReader *reader, const HcProduct *of, const HcProduc
     return reader->path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(layer->file), "a path");
 }
 
+/* What the array, the header or the first band says, in its own words. */
+static HcStatus read_unit(HcReader *reader, HcError *err) {
+    HcGdalErrors messages;
+    const char *said = hc_envi_text(&reader->header, "data units");
+    hc_gdal_catch(&messages);
+    if (hc_read_by_product(reader) && reader->product->array_count > 0) {
+        said = reader->product->array[0].handle != NULL ? GDALMDArrayGetUnit(reader->product->array[0].handle)
+                                                        : NULL;
+    } else if (said == NULL && reader->dataset != NULL && reader->scene.bands > 0) {
+        said = GDALGetRasterUnitType(GDALGetRasterBand(reader->dataset, 1));
+    }
+    hc_gdal_release();
+    if (said == NULL || said[0] == '\0') {
+        return HC_OK;
+    }
+    reader->unit = strdup(said);
+    return reader->unit != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(said), "a text");
+}
+
 /* Opens what `path` names, or the layer where there is one. */
 static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *of,
                             const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
@@ -160,6 +179,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HC_TRY(layer != NULL ? open_layer(reader, of, layer, err) : hc_read_open(reader, path, err));
     HC_TRY(hc_read_scene(reader, err));
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
+    HC_TRY(read_unit(reader, err));
     HC_TRY(settle_method(reader, err));
     HC_TRY(watch_files(reader, reader->path, err));
     /* Of the data, not of a label that names it. */
@@ -225,6 +245,7 @@ void hc_reader_close(HcReader *reader) {
     free(reader->stored);
     free(reader->layout.path);
     free(reader->method);
+    free(reader->unit);
     free(reader->path);
     free(reader);
 }
@@ -327,6 +348,10 @@ const char *hc_reader_method(const HcReader *reader) {
 
 const char *hc_reader_product(const HcReader *reader) {
     return reader->product != NULL ? reader->product->name : NULL;
+}
+
+const char *hc_reader_unit(const HcReader *reader) {
+    return reader->unit;
 }
 
 const char *hc_reader_note(const HcReader *reader) {

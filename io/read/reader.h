@@ -64,6 +64,10 @@ const char *hc_reader_product(const HcReader *reader);
 size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes, bool repeats);
 /* Adds one line on how the lines come: "direct", "through GDAL GTiff", or what becomes of the chunks. */
 void hc_reader_way(const HcReader *reader, HcText *text);
+/* The unit of the values as the file has it ("uW/cm^2/SR/nm"; of the physical ones, where there are gain and
+ * offset), or NULL; borrowed. */
+const char *hc_reader_unit(const HcReader *reader);
+
 /* A remark for the user (a guessed unit, a header field that was left out), or NULL; borrowed. */
 const char *hc_reader_note(const HcReader *reader);
 

@@ -34,6 +34,10 @@ bool hc_svm_there(void) {
     return true;
 }
 
+void hc_svm_library(HcText *text) {
+    hc_text_add(text, "libsvm %d.%02d\n", LIBSVM_VERSION / 100, LIBSVM_VERSION % 100);
+}
+
 static void print_nothing(const char *text) {
     (void)text;
 }
@@ -158,6 +162,10 @@ done:
 
 bool hc_svm_there(void) {
     return false;
+}
+
+void hc_svm_library(HcText *text) {
+    hc_text_add(text, "libsvm none\n");
 }
 
 static HcStatus check_memory(const HcSvmProblem *problem, int32_t machines, HcError *err) {

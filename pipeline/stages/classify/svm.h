@@ -5,6 +5,7 @@
 
 #include "core/status.h"
 #include "core/team.h"
+#include "core/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,6 +50,8 @@ static inline int32_t hc_svm_pairs(int32_t classes) {
 
 /* Whether the program was built with libsvm. */
 bool hc_svm_there(void);
+/* Adds "libsvm 3.24\n", or that there is none. */
+void hc_svm_library(HcText *text);
 
 /* Bytes of the rows of the kernel matrix of `count` spectra that libsvm keeps: all of them, or 40 MiB. */
 size_t hc_svm_kernel_bytes(size_t count);

@@ -4,7 +4,9 @@ run 0 help
 run 0 -h
 run 0 --version
 run 0 version
-[[ $out == *GDAL* && $out == *OpenBLAS* ]]
+for library in GDAL PROJ netCDF libpng libdeflate zstd LERC HDF5 SZIP cairo pango libsvm OpenBLAS cJSON MPI; do
+    grep -Eq "^$library ([0-9]+\.[0-9]+|none|by |Open MPI|MPICH)" <<<"$out" || fail "version: no $library: $out"
+done
 run 2
 run 0 stages
 for stage in $(awk '{print $1}' <<<"$out"); do

@@ -2,6 +2,20 @@
 run 0 info "$scene"
 [[ $out == *"sample "*"0 % zero, 0 % NaN, 9.36 % nodata; band 33 in 50 of 100 lines (--stats reads all)"* ]] || fail "the sample: $out"
 [[ $out == *"scale        0.0001, offset 0: "* ]] || fail "the scale: $out"
+# The unit of the values: of an ENVI header, a band of GDAL, an array of a product; none where the file is silent.
+[[ $out != *$'\nunit  '* ]] || fail "a unit of nothing: $out"
+{ cat "$scene" && echo 'data units = uW/(cm^2 sr nm)'; } >units.hdr
+ln -s "$SAMPLE/scene.img" units.img
+run 0 info units.hdr
+[[ $out == *$'\nunit         uW/(cm^2 sr nm) (of scale x stored + offset)\n'* ]] || fail "a unit of a header: $out"
+cat >units.vrt <<END
+<VRTDataset rasterXSize="4" rasterYSize="3"><VRTRasterBand dataType="Float32" band="1"><UnitType>W/m2</UnitType></VRTRasterBand></VRTDataset>
+END
+run 0 info units.vrt --json
+grep -q '"unit":.*"W/m2"' <<<"$out" || fail "a unit of GDAL: $out"
+if "$HCUBE" info "$SAMPLE"/EMIT_L2A_RFL*.nc >said.txt 2>&1; then
+    grep -q '^unit         unitless$' said.txt || fail "a unit of an array: $(<said.txt)"
+fi
 # 4 lines x 2 samples x 2 bands of float32: 0, NaN, -9999 (nodata), 1 ... 5; and the same number everywhere.
 header odd 2 4 2 4 bsq
 echo 'data ignore value = -9999' >>odd.hdr
