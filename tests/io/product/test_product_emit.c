@@ -10,7 +10,32 @@ static const double good[BANDS] = {1, 1, 0, 0, 1, 1};
 static const double none = -9999;
 
 /* What is wrong with a file, or how it is stored. */
-typedef enum Flaw { FLAW_NONE, FLAW_CHUNKS, FLAW_NO_WIDTHS, FLAW_COUNT, FLAW_SHAPE, FLAW_NO_GLT } Flaw;
+typedef enum Flaw {
+    FLAW_NONE,
+    FLAW_CHUNKS,
+    FLAW_NO_WIDTHS,
+    FLAW_COUNT,
+    FLAW_SHAPE,
+    FLAW_NO_GLT,
+    FLAW_NO_CENTRES,
+    FLAW_FALLS,
+    FLAW_EQUAL,
+    FLAW_TURNS,
+    FLAW_NAN,
+    FLAW_BELOW,
+    FLAW_ZEROS
+} Flaw;
+
+/* The wavelengths of a file with such a flaw. */
+static const double *flawed_centres(Flaw flaw) {
+    static double list[BANDS];
+    for (int b = 0; b < BANDS; b++) {
+        list[b] = flaw == FLAW_FALLS ? centres[BANDS - 1 - b] : flaw == FLAW_ZEROS ? 0 : centres[b];
+    }
+    list[2] = flaw == FLAW_NAN ? NAN : flaw == FLAW_BELOW ? -395.8 : flaw == FLAW_EQUAL ? list[3] : list[2];
+    list[4] = flaw == FLAW_TURNS ? 399 : list[4];
+    return list;
+}
 
 static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
     const char *path = in_folder(name);
@@ -27,7 +52,10 @@ static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
                                      .units = strcmp(cube, "radiance") == 0 ? "uW/cm^2/SR/nm" : "unitless"});
     const char *group = "/sensor_band_parameters";
     bool short_list = flaw == FLAW_COUNT;
-    product_list(&file, group, "wavelengths", short_list ? "fewer" : "bands", centres, BANDS - short_list);
+    if (flaw != FLAW_NO_CENTRES) {
+        product_list(&file, group, "wavelengths", short_list ? "fewer" : "bands", flawed_centres(flaw),
+                     BANDS - short_list);
+    }
     if (flaw != FLAW_NO_WIDTHS) {
         product_list(&file, group, "fwhm", "bands", widths, BANDS);
     }
@@ -130,6 +158,33 @@ static void flaws_are_told(void **state) {
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_NO_GLT), HC_E_INPUT, "glt_y");
 }
 
+/* Wavelengths that are missing, no numbers or out of all order are refused; falling ones turn the bands
+ * round. */
+static void wavelengths_make_sense(void **state) {
+    (void)state;
+    static const int turned[BANDS] = {5, 4, 3, 2, 1, 0};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    check_refused(write_emit("flaw.nc", "reflectance", FLAW_NO_CENTRES), HC_E_INPUT,
+                  "there is no array /sensor_band_parameters/wavelengths");
+    check_refused(write_emit("flaw.nc", "reflectance", FLAW_NAN), HC_E_INPUT,
+                  "band 3 of EMIT L2A reflectance has");
+    check_refused(write_emit("flaw.nc", "reflectance", FLAW_BELOW), HC_E_INPUT, "the wavelength -395.8 nm");
+    check_refused(write_emit("flaw.nc", "reflectance", FLAW_ZEROS), HC_E_INPUT,
+                  "none of its 6 bands has a wavelength");
+    check_refused(write_emit("flaw.nc", "reflectance", FLAW_TURNS), HC_E_INPUT,
+                  "neither rise nor fall throughout: 403.2 nm of band 4, 399 nm of band 5");
+    check_cubes(write_emit("equal.nc", "reflectance", FLAW_EQUAL), stored);
+    const char *falls = write_emit("falls.nc", "reflectance", FLAW_FALLS);
+    check_cubes(falls, turned);
+    check_ok(hc_reader_open(&reader, falls, NULL, &err), err);
+    for (int32_t b = 0; b < BANDS; b++) {
+        check_same(hc_reader_scene(reader)->wavelength[b], (double)(float)centres[b]);
+        assert_int_equal(hc_reader_scene(reader)->bad[b], good[turned[b]] == 0);
+    }
+    hc_reader_close(reader);
+}
+
 static void cut_files_are_refused(void **state) {
     (void)state;
     const char *path = write_emit("cut.nc", "reflectance", FLAW_NONE);
@@ -145,6 +200,7 @@ int main(void) {
         cmocka_unit_test(radiance_opens_by_any_name),
         cmocka_unit_test(masks_beside_it_are_found),
         cmocka_unit_test(flaws_are_told),
+        cmocka_unit_test(wavelengths_make_sense),
         cmocka_unit_test(cut_files_are_refused),
     };
     if (!can_make_products()) {

@@ -381,6 +381,15 @@ static void stac_items_describe_rasters(void **state) {
             check_cubes(paths[p], stored);
         }
     }
+    /* The bands of a raster stay in its order, and that is said. */
+    put_file(
+        in_folder("turned.json"),
+        "{\"type\": \"Feature\", \"stac_version\": \"1.0.0\", \"assets\": {\"cube\": {\"href\": "
+        "\"turned.tiff\", \"eo:bands\": [{\"center_wavelength\": 0.66}, {\"center_wavelength\": 0.55}]}}}");
+    check_ok(hc_reader_open(&reader, write_tiff("turned.tiff", 2), NULL, &err), err);
+    check_list(hc_reader_scene(reader)->wavelength, (const double[]){660, 550}, 2);
+    assert_non_null(strstr(hc_reader_note(reader), "the wavelength falls at band 2 (550 nm)"));
+    hc_reader_close(reader);
     /* Another JSON of that name says nothing; an item of another raster is told. */
     put_file(in_folder("scene.json"), "{\"hcube_model\": 1}\n");
     check_ok(hc_reader_open(&reader, tiff, NULL, &err), err);
