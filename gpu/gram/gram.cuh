@@ -144,9 +144,9 @@ HcStatus hc_grid_split(HcQueue *queue, const HcGramJob *job, const HcTiling *til
 /* Makes carries, so that digits of far values are small. */
 HcStatus hc_grid_carry(HcQueue *queue, const HcExact *exact, int32_t bands, HcError *err);
 
-/* Room in the panel for at least `least` tiles (at most panel_tiles), and for up to *tiles, which becomes how
- * many; what was in the panel is multiplied where it must. */
-HcStatus hc_exact_room(HcQueue *queue, HcSums *sums, int64_t least, int64_t *tiles, HcError *err);
+/* Reserves the panel for at least `least` tiles (at most panel_tiles), and for up to *tiles, which becomes
+ * how many; what was in the panel is multiplied where it must. */
+HcStatus hc_exact_reserve(HcQueue *queue, HcSums *sums, int64_t least, int64_t *tiles, HcError *err);
 /* The place of those tiles, behind what is there; and that they are filled. */
 HcExact hc_exact_behind(const HcSums *sums);
 void hc_exact_filled(HcSums *sums, int64_t tiles);

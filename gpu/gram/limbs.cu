@@ -499,7 +499,7 @@ static HcStatus carry_in_time(HcQueue *queue, HcSums *sums, int64_t pixels, HcEr
     return HC_OK;
 }
 
-HcStatus hc_exact_room(HcQueue *queue, HcSums *sums, int64_t least, int64_t *tiles, HcError *err) {
+HcStatus hc_exact_reserve(HcQueue *queue, HcSums *sums, int64_t least, int64_t *tiles, HcError *err) {
     HcExact *exact = &sums->exact;
     if (exact->panel_tiles - exact->filled < least) {
         HC_OR_RETURN(empty_panel(queue, exact, err));
@@ -527,7 +527,7 @@ HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcErr
     }
     for (int64_t tile = 0; tile < tiling.tiles;) {
         int64_t count = tiling.tiles - tile;
-        HC_OR_RETURN(hc_exact_room(queue, sums, 1, &count, err));
+        HC_OR_RETURN(hc_exact_reserve(queue, sums, 1, &count, err));
         HcExact to = hc_exact_behind(sums);
         if (sums->on_grid) {
             HC_OR_RETURN(carry_in_time(queue, sums, count * HC_TILE_PIXELS, err));

@@ -376,7 +376,7 @@ static HcStatus add_pair(HcQueue *queue, HcType type, RawJob *job, const HcGramP
     for (int64_t unit = 0; unit < units;) {
         int64_t tiles = (units - unit) * job->unit_tiles;
         for (int32_t p = 0; p < count; p++) {
-            HC_OR_RETURN(hc_exact_room(queue, parts[p].sums, job->unit_tiles, &tiles, err));
+            HC_OR_RETURN(hc_exact_reserve(queue, parts[p].sums, job->unit_tiles, &tiles, err));
             job->part[p].to = hc_exact_behind(parts[p].sums);
         }
         const int64_t now = tiles / job->unit_tiles;
