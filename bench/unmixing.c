@@ -20,10 +20,9 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[] = {
-    {"unmix-240", 240, HC_UNMIX_ACTIVE, 1000},
-    {"unmix-498", 498, HC_UNMIX_ACTIVE, 1000},
-    {"unmix-240-fista", 240, HC_UNMIX_FISTA, 100},
-    {"unmix-240-alm", 240, HC_UNMIX_ALM, 100},
+    {"unmix-240", 240, HC_UNMIX_ACTIVE, 1000},     {"unmix-498", 498, HC_UNMIX_ACTIVE, 1000},
+    {"unmix-240-fista", 240, HC_UNMIX_FISTA, 100}, {"unmix-240-alm", 240, HC_UNMIX_ALM, 100},
+    {"unmix-498-fista", 498, HC_UNMIX_FISTA, 100}, {"unmix-498-alm", 498, HC_UNMIX_ALM, 100},
 };
 
 typedef struct Unmix {

@@ -477,9 +477,8 @@ __device__ static void active_start_from(HcActive &set, const double *abundance,
     }
 }
 
-__device__ static inline void hc_unmix_active(const HcUnmixLibrary &library, const float *line,
-                                              HcUnmixPanel *panel, const HcUnmixScratch &scratch,
-                                              HcActiveShared *shared) {
+__device__ static inline void hc_unmix_active(const HcUnmixLibrary &library, HcUnmixPanel *panel,
+                                              const HcUnmixScratch &scratch, HcActiveShared *shared) {
     int64_t spectra = library.rule.spectra;
     int32_t limit = library.rule.iterations;
     int warp = hc_warp();
@@ -487,8 +486,8 @@ __device__ static inline void hc_unmix_active(const HcUnmixLibrary &library, con
         scratch.solver +
         warp * hc_active_scratch((size_t)hc_active_capacity(library.rule.spectra, library.rule.bands));
     HcActive set = active_new(&library, &shared[warp], far_memory);
-    for (int32_t p = panel->count * warp / HC_UNMIX_WARPS; p < panel->count * (warp + 1) / HC_UNMIX_WARPS;
-         p++) {
+    int32_t count = panel->open;
+    for (int32_t p = count * warp / HC_UNMIX_WARPS; p < count * (warp + 1) / HC_UNMIX_WARPS; p++) {
         active_start_from_nothing(set, scratch.product + p * spectra);
         double tolerance = HC_ACTIVE_ROUNDING * sqrt(panel->energy[p] + library.shift);
         int32_t entered = active_improve(set, tolerance, limit);
@@ -498,7 +497,7 @@ __device__ static inline void hc_unmix_active(const HcUnmixLibrary &library, con
         active_write(set, scratch.abundance + p * spectra);
     }
     __syncthreads();
-    hc_unmix_certify(library, line, panel, scratch);
+    hc_unmix_certify(library, panel, scratch, INT32_MAX);
     for (int round = 0; round < HC_ACTIVE_CORRECTIONS && panel->open > 0; round++) {
         for (int32_t j = warp; j < panel->open; j += HC_UNMIX_WARPS) {
             int32_t p = panel->number[j];
@@ -511,7 +510,7 @@ __device__ static inline void hc_unmix_active(const HcUnmixLibrary &library, con
             active_write(set, scratch.abundance + p * spectra);
         }
         __syncthreads();
-        hc_unmix_certify(library, line, panel, scratch);
+        hc_unmix_certify(library, panel, scratch, INT32_MAX);
     }
 }
 

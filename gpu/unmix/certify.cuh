@@ -5,8 +5,9 @@
 
 #include "gpu/unmix/unmix.cuh"
 
-__device__ static void form_residual(const HcUnmixLibrary &library, const float *pixel,
-                                     const double *abundance, double *weighted, double *square, double *sum) {
+__device__ static __noinline__ void form_residual(const HcUnmixLibrary &library, const float *pixel,
+                                                  const double *abundance, double *weighted, double *square,
+                                                  double *sum) {
     enum { HELD = 8 };
     int32_t spectra = library.rule.spectra;
     int32_t bands = library.rule.bands;
@@ -92,8 +93,8 @@ __device__ static double gap_of_dual(const HcUnmixLibrary &library, const double
     return library.rise != NULL && moved < scaled ? moved : scaled;
 }
 
-__device__ static double relative_gap(const HcUnmixLibrary &library, const double *abundance,
-                                      const double *slope, double square, double energy) {
+__device__ static __noinline__ double relative_gap(const HcUnmixLibrary &library, const double *abundance,
+                                                   const double *slope, double square, double energy) {
     double value = square / 2;
     double gap = 0;
     if (library.rule.sum_to_one) {
@@ -109,47 +110,56 @@ __device__ static double relative_gap(const HcUnmixLibrary &library, const doubl
     return gap <= 0 ? 0 : gap / fmax(value, HC_UNMIX_TINIEST * energy); /* rounding may take it below 0 */
 }
 
-/* The pixels that are still open, by the first warp. */
-__device__ static void close_pixels(HcUnmixPanel *panel, double gap) {
+/* The slots that are still open, by the first warp; those that close follow behind them. */
+__device__ static void close_pixels(HcUnmixPanel *panel, double gap, int32_t iterations) {
     int32_t before = panel->open;
     int32_t open = 0;
-    for (int32_t first = 0; first < before; first += 32) {
-        int32_t j = first + hc_lane();
-        int32_t p = j < before ? panel->number[j] : 0;
-        bool stays = j < before && !(panel->gap[p] <= gap);
-        uint32_t in = __ballot_sync(0xFFFFFFFFU, stays);
-        __syncwarp();
-        if (stays) {
-            panel->number[open + __popc(in & ((1U << hc_lane()) - 1))] = p;
+    int32_t slot[HC_UNMIX_PANEL / 32];
+    uint32_t in[HC_UNMIX_PANEL / 32];
+#pragma unroll
+    for (int i = 0; i < HC_UNMIX_PANEL / 32; i++) {
+        int32_t j = 32 * i + hc_lane();
+        slot[i] = j < before ? panel->number[j] : 0;
+        in[i] = __ballot_sync(0xFFFFFFFFU, j < before && !(panel->gap[slot[i]] <= gap) &&
+                                               panel->iterations[slot[i]] < iterations);
+        open += __popc(in[i]);
+    }
+    __syncwarp();
+    int32_t stays = 0;
+#pragma unroll
+    for (int i = 0; i < HC_UNMIX_PANEL / 32; i++) {
+        int32_t j = 32 * i + hc_lane();
+        int32_t lower = stays + __popc(in[i] & ((1U << hc_lane()) - 1)); /* open slots before this one */
+        if (j < before) {
+            panel->number[(in[i] >> hc_lane() & 1) != 0 ? lower : open + j - lower] = slot[i];
         }
-        open += __popc(in);
-        __syncwarp();
+        stays += __popc(in[i]);
     }
     if (hc_lane() == 0) {
         panel->open = open;
     }
 }
 
-/* Residuals, slopes and relative duality gaps of the open pixels, whose spectra are line[sample]; those whose
- * gap is as asked for are no longer open. All threads of the block. */
-__device__ static inline void hc_unmix_certify(const HcUnmixLibrary &library, const float *line,
-                                               HcUnmixPanel *panel, const HcUnmixScratch &scratch) {
+/* Residuals, slopes and relative duality gaps of the open slots; those whose gap is as asked for, or that had
+ * so many iterations, are no longer open. All threads of the block. */
+__device__ static __noinline__ void hc_unmix_certify(const HcUnmixLibrary &library, HcUnmixPanel *panel,
+                                                     const HcUnmixScratch &scratch, int32_t iterations) {
     int64_t spectra = library.rule.spectra;
     int32_t bands = library.rule.bands;
-    for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
+    for (int32_t j = hc_warp(); j < panel->open; j += hc_warps()) {
         int64_t p = panel->number[j];
         double square, sum;
-        form_residual(library, line + (int64_t)panel->sample[p] * bands, scratch.abundance + p * spectra,
-                      scratch.weighted + p * bands, &square, &sum);
+        form_residual(library, panel->pixel[p], scratch.abundance + p * spectra, scratch.weighted + p * bands,
+                      &square, &sum);
         if (hc_lane() == 0) {
             panel->square[p] = square;
             panel->rmse[p] = sqrt(sum / bands);
         }
     }
     __syncthreads();
-    hc_unmix_multiply(panel, scratch.weighted, library.spectrum, library.rule.spectra, bands, false,
-                      scratch.slope);
-    for (int32_t j = hc_warp(); j < panel->open; j += HC_UNMIX_WARPS) {
+    hc_unmix_multiply(panel->number, panel->open, scratch.weighted, library.spectrum, library.rule.spectra,
+                      bands, false, scratch.slope);
+    for (int32_t j = hc_warp(); j < panel->open; j += hc_warps()) {
         int64_t p = panel->number[j];
         double gap = relative_gap(library, scratch.abundance + p * spectra, scratch.slope + p * spectra,
                                   panel->square[p], panel->energy[p]);
@@ -159,7 +169,7 @@ __device__ static inline void hc_unmix_certify(const HcUnmixLibrary &library, co
     }
     __syncthreads();
     if (hc_warp() == 0) {
-        close_pixels(panel, library.rule.gap);
+        close_pixels(panel, library.rule.gap, iterations);
     }
     __syncthreads();
 }

@@ -5,22 +5,21 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char doing[] = "opening a library to unmix with";
 
 /* Rows of gram = D W D', HC_UNMIX_PANEL of them a thread block; weighted[spectra][bands]. */
 __global__ static void multiply_spectra(int32_t spectra, int32_t bands, const double *weighted,
                                         const double *spectrum, double *gram) {
-    __shared__ HcUnmixPanel panel;
+    __shared__ int32_t number[HC_UNMIX_PANEL];
     int32_t first = (int32_t)blockIdx.x * HC_UNMIX_PANEL;
-    if (threadIdx.x == 0) {
-        panel.open = min((int)HC_UNMIX_PANEL, spectra - first);
-        for (int32_t j = 0; j < panel.open; j++) {
-            panel.number[j] = first + j;
-        }
+    if (threadIdx.x < HC_UNMIX_PANEL) {
+        number[threadIdx.x] = (int32_t)threadIdx.x;
     }
     __syncthreads();
-    hc_unmix_multiply(&panel, weighted, spectrum, spectra, bands, false, gram);
+    hc_unmix_multiply(number, min((int)HC_UNMIX_PANEL, spectra - first), weighted + (int64_t)first * bands,
+                      spectrum, spectra, bands, false, gram + (int64_t)first * spectra);
 }
 
 /* Makes the upper triangle that of the lower one, and adds the shift. A thread an entry of the lower one. */
@@ -72,7 +71,7 @@ static HcStatus down(double *to, const double *from, size_t count, HcError *err)
 /* The library's memory, as it is filled. */
 struct Parts {
     double *spectrum, *weight, *gram, *price, *rise, *eigenvalue, *eigenvector, *turned_back, *total,
-        *direction, *across;
+        *direction;
     /* What is needed while the library is opened. */
     double *work;    /* [spectra][bands], at least [spectra][spectra] */
     double *share;   /* [spectra] */
@@ -87,7 +86,7 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     size_t bands = (size_t)rule->bands;
     size_t entries = spectra * spectra;
     size_t turned = rule->solver == HC_UNMIX_ALM ? entries : 0;
-    size_t directions = rule->solver == HC_UNMIX_ACTIVE ? 0 : spectra * HC_METRIC_WIDTH;
+    size_t directions = rule->solver == HC_UNMIX_ACTIVE ? 0 : spectra * HC_METRIC_STRIDE;
     size_t capacity = (size_t)hc_active_capacity(rule->spectra, rule->bands);
     auto take = [&](size_t count) { return (double *)hc_take(base, &at, count * sizeof(double)); };
     parts->spectrum = take(spectra * bands);
@@ -100,7 +99,6 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     parts->turned_back = take(turned);
     parts->total = take(spectra);
     parts->direction = take(directions);
-    parts->across = take(directions);
     parts->work = take(spectra * bands > entries ? spectra * bands : entries);
     parts->share = take(spectra);
     parts->product = take(spectra);
@@ -210,24 +208,19 @@ done:
     return status;
 }
 
-/* The metric, of the eigenvectors [spectra][spectra]; work[2][spectra][HC_METRIC_WIDTH]. */
+/* The metric, of the eigenvectors [spectra][spectra]; work[spectra][HC_METRIC_STRIDE]. */
 static HcStatus put_metric(HcUnmixLibrary *library, const Parts &parts, const double *value,
                            const double *vector, double *work, HcError *err) {
     int32_t n = library->rule.spectra;
-    bool sums = library->rule.sum_to_one;
-    double *across = work + (int64_t)n * HC_METRIC_WIDTH;
+    size_t entries = (size_t)n * HC_METRIC_STRIDE;
     library->size = hc_metric_size(value, n, &library->level);
-    library->width = library->size + (sums ? 1 : 0);
+    library->width = library->size + (library->rule.sum_to_one ? 1 : 0);
+    memset(work, 0, entries * sizeof *work);
     for (int32_t k = 0; k < n; k++) {
-        double *row = work + (int64_t)k * library->width;
-        hc_metric_row(value, vector, n, library->size, library->level, sums, k, row);
-        for (int32_t i = 0; i < library->width; i++) {
-            across[(int64_t)i * n + k] = row[i];
-        }
+        hc_metric_row(value, vector, n, library->size, library->level, library->rule.sum_to_one, k,
+                      work + (int64_t)k * HC_METRIC_STRIDE);
     }
-    size_t entries = (size_t)n * (size_t)library->width;
-    HC_OR_RETURN(up(parts.direction, work, entries, err));
-    return up(parts.across, across, entries, err);
+    return up(parts.direction, work, entries, err);
 }
 
 /* What the solver of augmented Lagrangians needs of the eigenvectors; turned_back[spectra][spectra],
@@ -253,8 +246,8 @@ static HcStatus find_eigenvectors(const HcGpu *gpu, HcUnmixLibrary *library, con
     HcStatus status = HC_OK;
     int32_t n = library->rule.spectra;
     size_t entries = (size_t)n * (size_t)n;
-    size_t directions = (size_t)n * HC_METRIC_WIDTH;
-    double *gram = (double *)malloc((2 * entries + 2 * (size_t)n + 2 * directions) * sizeof(double));
+    size_t directions = (size_t)n * HC_METRIC_STRIDE;
+    double *gram = (double *)malloc((2 * entries + 2 * (size_t)n + directions) * sizeof(double));
     double *vector = gram + entries;
     double *value = vector + entries;
     double *total = value + n;
@@ -297,7 +290,6 @@ HcStatus hc_unmix_derive(HcGpu *gpu, HcUnmixLibrary *library, HcBuffer *memory, 
     library->turned_back = parts.turned_back;
     library->total = parts.total;
     library->direction = parts.direction;
-    library->across = parts.across;
     HC_OR_RETURN(form_gram(library, parts, err));
     if (!library->rule.sum_to_one) {
         HC_OR_RETURN(find_rise(library, parts, err));

@@ -1,11 +1,11 @@
-/* Sparse unmixing on the GPU: what the driver and its solvers share. A thread block unmixes a panel: up to
- * HC_UNMIX_PANEL neighbouring pixels of one line, from multiples of it, so that results do not depend on the
- * blocks of the scene. With D the library, W the weights, y a pixel, x its abundances and r = y - D'x its
- * residual, "slopes" are D W r. */
+/* Sparse unmixing on the GPU: what the driver and its solvers share. A thread block unmixes a panel of up to
+ * HC_UNMIX_PANEL pixels, each of which goes its own way, whatever the others are. With D the library, W the
+ * weights, y a pixel, x its abundances and r = y - D'x its residual, "slopes" are D W r. */
 #ifndef HC_GPU_UNMIX_UNMIX_CUH
 #define HC_GPU_UNMIX_UNMIX_CUH
 
 #include "core/operation/unmix.h"
+#include "core/solver/metric.h"
 #include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"
 
@@ -14,6 +14,9 @@ HcUnmixCloseFn hc_gpu_unmix_close;
 HcUnmixFn hc_gpu_unmix;
 
 enum { HC_UNMIX_PANEL = 64, HC_UNMIX_WARPS = 4, HC_UNMIX_THREADS = 32 * HC_UNMIX_WARPS };
+
+/* Doubles from row to row of U: lanes that read an entry each of rows that follow meet no bank twice. */
+enum { HC_METRIC_STRIDE = HC_METRIC_WIDTH + 1 };
 
 /* The tiniest F that counts, of y'W y: as on the CPU. */
 #define HC_UNMIX_TINIEST 0x1p-34
@@ -38,17 +41,15 @@ struct HcUnmixLibrary {
     const double *total;       /* [rank] sum of each eigenvector (ALM) */
     int32_t size, width;       /* directions of the metric (core/solver/metric.h); one more with sum_to_one */
     double level;              /* no eigenvalue is beyond it in the metric */
-    const double *direction;   /* U [spectra][width] */
-    const double *across;      /* U' [width][spectra] */
+    const double *direction;   /* U [spectra][HC_METRIC_STRIDE], 0 beyond the width */
 };
 
-/* A panel in shared memory. Pixels count from 0 as they follow in the line; those not yet certified are
- * "open". */
+/* A panel in shared memory: HC_UNMIX_PANEL slots for a pixel each. Those not yet certified are "open". */
 struct HcUnmixPanel {
-    int32_t count; /* valid pixels */
     int32_t open;
-    int32_t number[HC_UNMIX_PANEL]; /* the open pixels, ascending: [open] */
-    int32_t sample[HC_UNMIX_PANEL]; /* of the line */
+    int32_t number[HC_UNMIX_PANEL];     /* of the open slots: [open]; behind them, of the others */
+    const float *pixel[HC_UNMIX_PANEL]; /* its spectrum [bands] */
+    int64_t place[HC_UNMIX_PANEL];      /* its number in the block that is written */
     int32_t iterations[HC_UNMIX_PANEL];
     double energy[HC_UNMIX_PANEL]; /* y'W y */
     double square[HC_UNMIX_PANEL]; /* r'W r */
@@ -57,7 +58,7 @@ struct HcUnmixPanel {
     double state[HC_UNMIX_PANEL];  /* the solver's: momentum or penalty */
 };
 
-/* Memory of a thread block; rows of open pixels at the pixel's number. */
+/* Memory of a thread block; rows of pixels at the number of their slot. */
 struct HcUnmixScratch {
     double *weighted;  /* [HC_UNMIX_PANEL][bands] W y, then W r */
     double *product;   /* [HC_UNMIX_PANEL][spectra] D W y */
@@ -66,12 +67,29 @@ struct HcUnmixScratch {
     double *solver;    /* what the solver works in */
 };
 
+/* That of a thread block, which begins at `doubles`. */
+__device__ static inline HcUnmixScratch hc_unmix_scratch_of(const HcUnmixLibrary &library, double *doubles) {
+    int64_t row = library.rule.spectra;
+    HcUnmixScratch scratch;
+    scratch.weighted = doubles;
+    scratch.product = scratch.weighted + HC_UNMIX_PANEL * (int64_t)library.rule.bands;
+    scratch.abundance = scratch.product + HC_UNMIX_PANEL * row;
+    scratch.slope = scratch.abundance + HC_UNMIX_PANEL * row;
+    scratch.solver = scratch.slope + HC_UNMIX_PANEL * row;
+    return scratch;
+}
+
 __device__ static inline int hc_lane() {
     return (int)threadIdx.x % 32;
 }
 
 __device__ static inline int hc_warp() {
     return (int)threadIdx.x / 32;
+}
+
+/* How many warps the thread block has. */
+__device__ static inline int hc_warps() {
+    return (int)blockDim.x / 32;
 }
 
 /* The same in every lane. */
@@ -90,47 +108,89 @@ __device__ static inline double hc_warp_most(double value) {
     return value;
 }
 
-/* Row number[j] of out [...][columns] becomes the products of that row of left [...][depth] with the rows of
- * right[columns][depth], or loses them. All threads of the block, which then wait for each other. */
-__device__ static void hc_unmix_multiply(const HcUnmixPanel *panel, const double *left, const double *right,
-                                         int32_t columns, int32_t depth, bool subtract, double *out) {
-    enum { TILES = HC_UNMIX_PANEL / 8, WIDTH = 2 };
+/* Tiles of 8 x 8 that a warp sums at a time. */
+enum { HC_UNMIX_DOWN = 4, HC_UNMIX_ACROSS = 2 };
+
+/* The part of hc_unmix_multiply from row0 of number and column0 on. A warp. */
+__device__ static inline void hc_unmix_multiply_part(const int32_t *number, int32_t count, int32_t row0,
+                                                     int32_t column0, const double *left, const double *right,
+                                                     int32_t columns, int32_t depth, bool subtract,
+                                                     double *out) {
     int g = hc_lane() / 4;
     int t = hc_lane() % 4;
-    int32_t open = panel->open;
-    for (int32_t column0 = hc_warp() * 8 * WIDTH; column0 < columns; column0 += HC_UNMIX_WARPS * 8 * WIDTH) {
-        double sum[TILES][WIDTH][2] = {};
-        for (int32_t k = t; k < depth + t; k += 4) {
-            double b[WIDTH];
+    /* From a lane's entry of the first of four terms to those of the other tiles; the sums of rows and
+     * columns beyond the last go nowhere. */
+    int32_t row[HC_UNMIX_DOWN];
+    int32_t column[HC_UNMIX_ACROSS];
+    double sum[HC_UNMIX_DOWN][HC_UNMIX_ACROSS][2] = {};
+    double a[HC_UNMIX_DOWN];
+    double b[HC_UNMIX_ACROSS];
+    left += t;
+    right += (int64_t)column0 * depth + t;
 #pragma unroll
-            for (int h = 0; h < WIDTH; h++) {
-                int32_t column = column0 + 8 * h + g;
-                b[h] = k < depth && column < columns ? right[(int64_t)column * depth + k] : 0;
-            }
+    for (int m = 0; m < HC_UNMIX_DOWN; m++) {
+        row[m] = number[row0 + 8 * m + g < count ? row0 + 8 * m + g : row0] * depth;
+        a[m] = t < depth ? left[row[m]] : 0;
+    }
 #pragma unroll
-            for (int m = 0; m < TILES; m++) {
-                if (8 * m < open) {
-                    int32_t j = 8 * m + g;
-                    double a = k < depth && j < open ? left[(int64_t)panel->number[j] * depth + k] : 0;
+    for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
+        column[h] = column0 + 8 * h + g < columns ? (8 * h + g) * depth : 0;
+        b[h] = t < depth ? right[column[h]] : 0;
+    }
+    for (int32_t k = 4; k < depth + 4; k += 4) {
+        double b_next[HC_UNMIX_ACROSS];
+        bool is_term = k + t < depth;
+        left += 4;
+        right += 4;
 #pragma unroll
-                    for (int h = 0; h < WIDTH; h++) {
-                        hc_multiply_8x8x4(sum[m][h][0], sum[m][h][1], a, b[h]);
-                    }
-                }
-            }
+        for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
+            b_next[h] = is_term ? right[column[h]] : 0;
         }
 #pragma unroll
-        for (int m = 0; m < TILES; m++) {
-            int32_t j = 8 * m + g;
+        for (int m = 0; m < HC_UNMIX_DOWN; m++) {
 #pragma unroll
-            for (int h = 0; h < 2 * WIDTH; h++) {
-                int32_t column = column0 + h / 2 * 8 + 2 * t + h % 2;
-                if (j < open && column < columns) {
-                    double *to = out + (int64_t)panel->number[j] * columns + column;
-                    *to = subtract ? *to - sum[m][h / 2][h % 2] : sum[m][h / 2][h % 2];
-                }
+            for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
+                hc_multiply_8x8x4(sum[m][h][0], sum[m][h][1], a[m], b[h]);
+            }
+            a[m] = is_term ? left[row[m]] : 0;
+        }
+#pragma unroll
+        for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
+            b[h] = b_next[h];
+        }
+    }
+#pragma unroll
+    for (int m = 0; m < HC_UNMIX_DOWN; m++) {
+        int32_t j = row0 + 8 * m + g;
+#pragma unroll
+        for (int h = 0; h < 2 * HC_UNMIX_ACROSS; h++) {
+            int32_t c = column0 + h / 2 * 8 + 2 * t + h % 2;
+            if (j < count && c < columns) {
+                double *to = out + (int64_t)number[j] * columns + c;
+                *to = subtract ? *to - sum[m][h / 2][h % 2] : sum[m][h / 2][h % 2];
             }
         }
+    }
+}
+
+/* Row number[j] of out [...][columns], j < count <= HC_UNMIX_PANEL, becomes the products of that row of
+ * left [...][depth] with the rows of right[columns][depth], or loses them; no number is beyond
+ * HC_UNMIX_PANEL. All threads of the block, which
+ * then wait for each other. A lane's entries of the next four terms are on their way while the others are
+ * multiplied. */
+__device__ static __noinline__ void hc_unmix_multiply(const int32_t *number, int32_t count,
+                                                      const double *left, const double *right,
+                                                      int32_t columns, int32_t depth, bool subtract,
+                                                      double *out) {
+    __builtin_assume(__isGlobal(left));
+    __builtin_assume(__isGlobal(right));
+    __builtin_assume(__isGlobal(out));
+    enum { ROWS = 8 * HC_UNMIX_DOWN, COLUMNS = 8 * HC_UNMIX_ACROSS };
+    int32_t across = (columns + COLUMNS - 1) / COLUMNS;
+    int32_t parts = (count + ROWS - 1) / ROWS * across;
+    for (int32_t part = hc_warp(); part < parts; part += hc_warps()) {
+        hc_unmix_multiply_part(number, count, part / across * ROWS, part % across * COLUMNS, left, right,
+                               columns, depth, subtract, out);
     }
     __syncthreads();
 }

@@ -605,6 +605,40 @@ CASE(test_unmix_steps) {
     }
 }
 
+static double objective_at(const Problem *problem, const Cube *got, int64_t pixel) {
+    State state = state_of(problem, got, pixel);
+    double value = objective(&state);
+    state_free(&state);
+    return value;
+}
+
+/* Libraries that fill the shared memory of a GPU, or do not go into it: as good as active sets, for which
+ * other cases have a reference that would take minutes here. */
+CASE(test_unmix_large) {
+    (void)state;
+    uint64_t seed = 15;
+    static const int32_t spectra[] = {300, 860};
+    for (int number = 0; number < 2; number++) {
+        Problem problem = problem_new(SMOOTH, (Size){spectra[number], 40, 1, 9}, 1e-3, 0.02, &seed);
+        problem.rule.sum_to_one = number == 1;
+        Cube best = run_problem(&problem, 2);
+        problem.rule.gap = 1e-3;
+        for (HcUnmixSolver solver = HC_UNMIX_FISTA; solver <= HC_UNMIX_ALM; solver++) {
+            problem.rule.solver = solver;
+            Cube got = run_problem(&problem, 2);
+            for (int64_t p = 0; p < 9; p++) {
+                double least = objective_at(&problem, &best, p);
+                double gap = answer_at(&problem, &got, p).gap;
+                assert_true(gap <= problem.rule.gap);
+                check_near(objective_at(&problem, &got, p), least, 1.01 * problem.rule.gap * least);
+            }
+            cube_free(&got);
+        }
+        cube_free(&best);
+        problem_free(&problem);
+    }
+}
+
 CASE(test_unmix_sum_to_one) {
     (void)state;
     uint64_t seed = 7;
@@ -795,6 +829,27 @@ CASE(test_unmix_bits) {
         RigOperation operation = operation_of(&problem);
         for (int32_t i = 0; i < 4; i++) {
             rig_check_cuts(&operation, i + 1, (int32_t[]){cuts[i], 0}, &whole);
+        }
+        cube_free(&whole);
+        problem_free(&problem);
+    }
+}
+
+/* More pixels than a device unmixes at a time, some of them masked. */
+CASE(test_unmix_many) {
+    (void)state;
+    uint64_t seed = 16;
+    for (HcUnmixSolver solver = HC_UNMIX_ACTIVE; solver <= HC_UNMIX_ALM; solver++) {
+        Problem problem = problem_new(SMOOTH, (Size){6, 8, 40, 641}, 1e-4, 0.02, &seed);
+        cube_mask(&problem.cube, MASK_SOME, &seed);
+        problem.rule.solver = solver;
+        Cube whole = run_problem(&problem, 2);
+        RigOperation operation = operation_of(&problem);
+        rig_check_cuts(&operation, 2, (int32_t[]){3, 0}, &whole);
+        for (int64_t p = 0; p < 641; p += 64) {
+            if (whole.mask[p] != 0) {
+                (void)check_pixel(&problem, &whole, p);
+            }
         }
         cube_free(&whole);
         problem_free(&problem);

@@ -1,0 +1,199 @@
+/* FISTA and augmented Lagrangians: a thread block has a slot for each of the pixels that it unmixes at a
+ * time. A slot whose pixel is certified takes the next one, so that no warp waits for the slowest pixel. */
+#ifndef HC_GPU_UNMIX_SLOTS_CUH
+#define HC_GPU_UNMIX_SLOTS_CUH
+
+#include "gpu/unmix/alm.cuh"
+#include "gpu/unmix/certify.cuh"
+#include "gpu/unmix/fista.cuh"
+#include "gpu/unmix/panel.cuh"
+
+enum { HC_SLOTS_WARPS = 16, HC_SLOTS_THREADS = 32 * HC_SLOTS_WARPS };
+
+/* What of a thread block's memory is shared memory, beside the vectors of its warps. */
+struct HcSlotsNear {
+    bool directions; /* U of the metric */
+    bool scratch;    /* of the warps, and the directions */
+    size_t bytes;
+};
+
+/* What a thread block keeps beside its panel. */
+struct HcSlotsShared {
+    int64_t first; /* of the pixels that are taken */
+    int32_t turn;  /* the open slot whose turn it is */
+};
+
+/* Doubles that are kept of a slot, and that a warp works in. */
+__host__ __device__ static inline size_t slots_kept(const HcUnmixLibrary *library) {
+    size_t spectra = (size_t)library->rule.spectra;
+    return library->rule.solver == HC_UNMIX_FISTA ? hc_fista_kept(spectra)
+                                                  : hc_alm_kept(spectra, (size_t)library->rank);
+}
+
+__host__ __device__ static inline size_t slots_warps(const HcUnmixLibrary *library) {
+    size_t spectra = (size_t)library->rule.spectra;
+    return library->rule.solver == HC_UNMIX_FISTA ? hc_fista_scratch(spectra) : hc_metric_scratch(spectra);
+}
+
+/* Doubles of a thread block. */
+static inline size_t hc_slots_scratch(const HcUnmixLibrary *library) {
+    return HC_UNMIX_PANEL * slots_kept(library) + HC_SLOTS_WARPS * slots_warps(library);
+}
+
+/* Fills free slots with the next valid pixels, as long as there are any; the others are 0 in `out`. All
+ * threads of the block. */
+__device__ static __noinline__ void take_pixels(const HcView &in, const HcView &out, HcUnmixPanel *panel,
+                                                HcSlotsShared *shared, int32_t slots,
+                                                unsigned long long *next) {
+    int64_t above = (out.first_line - in.first_line) * in.samples;
+    int64_t pixels = out.rows * out.samples;
+    while (panel->open < slots) {
+        int32_t open = panel->open;
+        int32_t free = slots - open;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            shared->first = (int64_t)atomicAdd(next, (unsigned long long)free);
+        }
+        __syncthreads();
+        int64_t first = shared->first;
+        int32_t count = (int32_t)min((long long)free, (long long)(pixels - first));
+        if (count <= 0) {
+            break;
+        }
+        for (int32_t i = hc_warp(); i < count; i += hc_warps()) {
+            hc_unmix_write_mask(out, first + i, in.mask[above + first + i]);
+        }
+        for (int32_t i0 = 0; hc_warp() == 0 && i0 < count; i0 += 32) {
+            int32_t i = i0 + hc_lane();
+            bool valid = i < count && in.mask[above + first + i] != 0;
+            uint32_t within = __ballot_sync(0xFFFFFFFFU, valid);
+            if (valid) {
+                int32_t p = panel->number[open + __popc(within & ((1U << hc_lane()) - 1))];
+                panel->pixel[p] = in.data + (above + first + i) * in.bands;
+                panel->place[p] = first + i;
+                panel->iterations[p] = 0;
+            }
+            open += __popc(within);
+            __syncwarp();
+            if (hc_lane() == 0) {
+                panel->open = open;
+            }
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        shared->turn = 0;
+    }
+    __syncthreads();
+}
+
+/* The next open slot, the same in every lane; whether there was one. */
+__device__ static inline bool next_slot(HcUnmixPanel *panel, HcSlotsShared *shared, int32_t *p) {
+    int32_t turn = 0;
+    __syncwarp();
+    if (hc_lane() == 0) {
+        turn = atomicAdd(&shared->turn, 1);
+    }
+    turn = __shfl_sync(0xFFFFFFFFU, turn, 0);
+    *p = turn < panel->open ? panel->number[turn] : 0;
+    return turn < panel->open;
+}
+
+/* Steps of all open slots up to the next look at their gaps. */
+template <HcUnmixSolver SOLVER>
+__device__ static inline void take_steps(const HcUnmixLibrary &library, HcUnmixPanel *panel,
+                                         HcSlotsShared *shared, const HcUnmixScratch &scratch,
+                                         const HcMetricWarp &warp) {
+    if (SOLVER == HC_UNMIX_ALM) {
+        hc_alm_steps(library, panel, scratch, warp);
+    } else {
+        for (int32_t p; next_slot(panel, shared, &p);) {
+            int32_t left = library.rule.iterations - panel->iterations[p];
+            hc_fista_steps(library, panel, p, scratch, warp, min(HC_FISTA_STEPS, left));
+        }
+    }
+    __syncthreads();
+}
+
+/* NEAR: near.scratch, known when the kernel is compiled, so that its loads are those of shared memory. */
+template <HcUnmixSolver SOLVER, bool NEAR>
+__global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
+    unmix_slots(const __grid_constant__ HcUnmixLibrary library, HcView in, HcView out, HcUnmixCounted counted,
+                double *blocks_scratch, size_t scratch_doubles, HcSlotsNear near, unsigned long long *next) {
+    extern __shared__ double near_memory[];
+    __shared__ HcUnmixPanel panel;
+    __shared__ HcSlotsShared shared;
+    HcUnmixScratch scratch = hc_unmix_scratch_of(library, blocks_scratch + blockIdx.x * scratch_doubles);
+    int32_t entries = library.rule.spectra * HC_METRIC_STRIDE;
+    double *directions = near_memory + HC_SLOTS_WARPS * HC_METRIC_SHARED;
+    double *far_scratch = scratch.solver + HC_UNMIX_PANEL * slots_kept(&library);
+    HcMetricWarp warp = {
+        NEAR || near.directions ? directions : library.direction,
+        near_memory + hc_warp() * HC_METRIC_SHARED,
+        (NEAR ? directions + entries : far_scratch) + hc_warp() * (int32_t)slots_warps(&library),
+    };
+    for (int32_t i = (int32_t)threadIdx.x; near.directions && i < entries; i += HC_SLOTS_THREADS) {
+        directions[i] = library.direction[i];
+    }
+    if (threadIdx.x < HC_UNMIX_PANEL) {
+        panel.number[threadIdx.x] = (int32_t)threadIdx.x;
+    }
+    if (threadIdx.x == 0) {
+        panel.open = 0;
+    }
+    /* Small blocks of a scene are shared among all thread blocks. */
+    int64_t share = (out.rows * out.samples + gridDim.x - 1) / gridDim.x;
+    int32_t slots = (int32_t)min((long long)HC_UNMIX_PANEL, (long long)share);
+    __syncthreads();
+    for (;;) {
+        int32_t before = panel.open;
+        take_pixels(in, out, &panel, &shared, slots, next);
+        if (panel.open == 0) {
+            return;
+        }
+        hc_unmix_gather(library, &panel, panel.number + before, panel.open - before, scratch);
+        for (int32_t j = before + hc_warp(); j < panel.open; j += HC_SLOTS_WARPS) {
+            if (SOLVER == HC_UNMIX_ALM) {
+                hc_alm_begin(library, &panel, panel.number[j], scratch);
+            } else {
+                hc_fista_begin(library, &panel, panel.number[j], scratch, warp.direction);
+            }
+        }
+        __syncthreads();
+        int32_t open = panel.open;
+        take_steps<SOLVER>(library, &panel, &shared, scratch, warp);
+        hc_unmix_certify(library, &panel, scratch, library.rule.iterations);
+        for (int32_t j = panel.open + hc_warp(); j < open; j += HC_SLOTS_WARPS) {
+            hc_unmix_write(library.rule, &panel, panel.number[j], scratch, out, counted);
+        }
+        __syncthreads();
+    }
+}
+
+typedef void (*HcSlotsKernel)(const HcUnmixLibrary, HcView, HcView, HcUnmixCounted, double *, size_t,
+                              HcSlotsNear, unsigned long long *);
+
+static inline HcSlotsKernel hc_slots_kernel(const HcUnmixLibrary *library, const HcSlotsNear *near) {
+    if (library->rule.solver == HC_UNMIX_ALM) {
+        return near->scratch ? unmix_slots<HC_UNMIX_ALM, true> : unmix_slots<HC_UNMIX_ALM, false>;
+    }
+    return near->scratch ? unmix_slots<HC_UNMIX_FISTA, true> : unmix_slots<HC_UNMIX_FISTA, false>;
+}
+
+/* What fits into shared memory: the directions before the scratch of the warps. */
+static HcStatus hc_slots_find_near(const HcGpu *gpu, const HcUnmixLibrary *library, HcSlotsNear *near,
+                                   HcError *err) {
+    size_t vectors = HC_SLOTS_WARPS * HC_METRIC_SHARED * sizeof(double);
+    size_t fixed = sizeof(HcUnmixPanel) + sizeof(HcSlotsShared) + 64 + vectors;
+    size_t most = gpu->shared_memory > fixed ? gpu->shared_memory - fixed : 0;
+    size_t directions = (size_t)library->rule.spectra * HC_METRIC_STRIDE * sizeof(double);
+    size_t scratch = HC_SLOTS_WARPS * slots_warps(library) * sizeof(double);
+    near->directions = directions <= most;
+    near->scratch = directions + scratch <= most;
+    near->bytes = vectors + (near->directions ? directions : 0) + (near->scratch ? scratch : 0);
+    return hc_gpu_check(cudaFuncSetAttribute((const void *)hc_slots_kernel(library, near),
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)near->bytes),
+                        "opening a library to unmix with", err);
+}
+
+#endif
