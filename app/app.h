@@ -17,6 +17,7 @@ typedef struct HcCommon {
     int32_t overwrite; /* HcOverwrite */
     int32_t progress;
     const char *record, *report;
+    int64_t verify, verify_seed; /* tiles; 0 = none, and by the chain */
 } HcCommon;
 
 extern const HcOption hc_common_options[];
@@ -155,6 +156,9 @@ const HcCommandLine *hc_command_line(void);
  * with why auto did not take a GPU, or is empty. */
 HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, size_t reason_size,
                          HcError *err) HC_MUST_CHECK;
+
+/* For HcVerify.open: the CPU in its plain way, with exact sums in float64. user is an HcCommon. */
+HcStatus hc_backend_open_plain(const void *user, HcCompute **out, HcError *err) HC_MUST_CHECK;
 
 /* The same in two steps: starting a GPU takes a third of a second, in which the chain can be planned. */
 typedef struct HcOpening {

@@ -128,6 +128,14 @@ HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, 
     return hc_backend_end(&opening, out, reason, reason_size, err);
 }
 
+HcStatus hc_backend_open_plain(const void *user, HcCompute **out, HcError *err) {
+    const HcCommon *common = user;
+    HcComputeConfig config = {.threads = (int32_t)common->threads};
+    HC_OR_RETURN(hc_compute_open(hc_cpu_ops(), &config, out, err));
+    (void)hc_cpu_gram_force(*out, HC_CPU_GRAM_FLOAT64); /* every processor has it */
+    return HC_OK;
+}
+
 /* ---- devices ---- */
 
 static HcStatus print_cpu(HcError *err) {

@@ -1,6 +1,7 @@
 /* plan: what a run would do, and with --measure how long it would take. */
 #include "app/batch/batch.h"
 #include "pipeline/run/forecast.h"
+#include "pipeline/run/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +137,8 @@ static HcStatus make_plan(HcChain *chain, const HcCommon *common, HcRunSettings 
     *settings = (HcRunSettings){
         .memory = common->memory, .device_memory = common->device_memory, .record = common->record};
     HC_OR_RETURN(hc_backend_open(common, compute, reason, sizeof reason, err));
-    return hc_run_plan(chain, *compute, settings, report, err);
+    HC_OR_RETURN(hc_run_plan(chain, *compute, settings, report, err));
+    return common->verify > 0 ? hc_verify_check(chain, NULL, err) : HC_OK;
 }
 
 /* The batch makes folders when it runs. Until then the output is planned in the nearest one that is there,

@@ -30,7 +30,8 @@ static const HcOption rerun_options[] = {
 static const char *const left_out[] = {"record", "report", NULL};
 
 /* Those that the record answers where they are not given. */
-static const char *const of_record[] = {"device", "threads", "memory", "device-memory", NULL};
+static const char *const of_record[] = {"device", "threads",     "memory", "device-memory",
+                                        "verify", "verify-seed", NULL};
 
 static const HcOption *run_options(void) {
     static HcOption table[16];
@@ -197,6 +198,8 @@ static void set_common(const RerunParams *params, const HcCommon *own, HcCommon 
     common->threads = own->threads > 0 ? own->threads : common->threads;
     common->memory = own->memory > 0 ? own->memory : common->memory;
     common->device_memory = own->device_memory > 0 ? own->device_memory : common->device_memory;
+    common->verify = own->verify > 0 ? own->verify : common->verify;
+    common->verify_seed = own->verify_seed > 0 ? own->verify_seed : common->verify_seed;
     common->quiet = own->quiet;
     common->progress = own->progress;
     /* --check keeps nothing: what is there is in nobody's way. */

@@ -1,6 +1,7 @@
 /* run, and every stage as a command. */
 #include "core/operation/decode.h"
 #include "app/usage/usage.h"
+#include "pipeline/run/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,14 +64,23 @@ static HcStatus first_of(HcStatus first, HcStatus second) {
     return first != HC_OK ? first : second;
 }
 
+static void print_verified(const HcVerify *verify) {
+    if (verify->done) {
+        hc_say("verified %d tile%s of %d lines: %lld values are what the CPU finds (%.2f s)", verify->tiles,
+               verify->tiles == 1 ? "" : "s", verify->lines, (long long)verify->check.values,
+               verify->seconds);
+    }
+}
+
 /* The results and what was written; a trial has left nothing. */
 static void print_end(const HcProgressShow *show, const HcChain *chain, const HcRunReport *report,
-                      const HcRunSettings *settings, bool quiet) {
+                      const HcRunSettings *settings, const HcVerify *verify, bool quiet) {
     if (settings->trial) {
         return;
     }
     printf("%s", hc_text_shown(settings->results));
     if (!quiet) {
+        print_verified(verify);
         print_summary(chain, report);
         hc_progress_outputs(show, chain, report, settings->record);
     }
@@ -81,6 +91,11 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
     HcCompute *compute = NULL;
     HcProgressShow show;
     HcRunReport report = {0};
+    HcVerify verify = {.tiles = (int32_t)common->verify,
+                       .seed = (uint64_t)common->verify_seed,
+                       .chain = chain,
+                       .open = hc_backend_open_plain,
+                       .user = common};
     char reason[256];
     HcOpening opening;
     HcText results = {0};
@@ -114,17 +129,20 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
         hc_say("note: computing on the CPU (%s)", reason);
     }
     HC_TRY(extra != NULL ? extra->planned(chain, extra->user, err) : HC_OK);
+    verify.compute = compute;
+    HC_TRY(hc_verify_begin(&verify, &settings, err));
     status = hc_run(chain, compute, &settings, &report, err);
     hc_progress_end(&show);
     if (!quiet) {
         (void)print_notes(chain, told);
     }
     HC_TRY(status);
-    print_end(&show, chain, &report, &settings, quiet);
+    print_end(&show, chain, &report, &settings, &verify, quiet);
 done:
     /* Stages hold memory of the backend: they go first. */
     hc_chain_free(chain);
     hc_compute_close(compute);
+    hc_verify_clear(&verify);
     hc_text_clear(&results);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "app/app.h"
 #include "io/file.h"
 #include "pipeline/report/report.h"
+#include "pipeline/run/verify.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -28,6 +29,13 @@ const HcOption hc_common_options[] = {
      .help = "write one record to this file, which is replaced if it exists, or none"},
     {HC_TEXT(HcCommon, report), .file = HC_FILE_WRITTEN, .value = "FILE.html", .yields = true,
      .help = "write a page with pictures and tables of what the run did and found"},
+    {HC_INT(HcCommon, verify), .range = {1, HC_VERIFY_TILES_MAX}, .value = "COUNT", .yields = true,
+     .otherwise = "nothing is verified",
+     .help =
+         "compute this many random tiles of 16 lines again, on the CPU by the plain way, and compare them "
+         "with the file before it gets its name"},
+    {HC_INT(HcCommon, verify_seed, "verify-seed"), .range = {1, 9007199254740992}, .value = "SEED",
+     .yields = true, .otherwise = "by the steps of the chain", .help = "where the tiles of --verify COUNT lie"},
     {0}};
 
 size_t hc_common_options_but(const char *const *left_out, HcOption *options) {

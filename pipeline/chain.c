@@ -69,6 +69,29 @@ static HcStatus add_stage(HcChain *chain, const HcStageClass *kind, HcError *err
     return HC_OK;
 }
 
+HcStatus hc_chain_twin(HcChain **out, const HcChain *chain, const HcStageClass *tap, HcError *err) {
+    HcStatus status = HC_OK;
+    HcChain *twin = NULL;
+    HC_OR_RETURN(make_chain(&twin, NULL, 0, chain->count, err));
+    for (int32_t s = 0; s < chain->count; s++) {
+        const HcStage *from = &chain->stages[s];
+        const HcStageClass *kind = from->kind->check != NULL ? tap : from->kind;
+        if (kind != tap && (kind->role == HC_ROLE_SINK || kind->role == HC_ROLE_TAP)) {
+            continue;
+        }
+        HC_TRY(add_stage(twin, kind, err));
+        HcStage *stage = &twin->stages[twin->count - 1];
+        memcpy(stage->params, kind == tap ? (const void *)&from : from->params, kind->params_size);
+    }
+    twin->plain = true;
+    twin->settles_only = true;
+    *out = twin;
+    twin = NULL;
+done:
+    hc_chain_free(twin);
+    return status;
+}
+
 static bool is_separator(const char *word) {
     return strcmp(word, "!") == 0;
 }

@@ -32,6 +32,7 @@ struct HcChain {
     int32_t read_count;
     HcSource *source;      /* of the first step, borrowed from its state; no reader until it is planned */
     bool settles_only;     /* a side chain: stages observe and settle, no file is written */
+    bool plain;            /* computed again to verify a run: read through GDAL, sums of blocks */
     HcPaths inputs;        /* files that the command reads beside: the chain file, a list of scenes */
     HcFileUse use;         /* all files of the run, by hc_chain_check_files */
     int32_t step_reads;    /* of those it reads, the first are read by steps */
@@ -56,6 +57,12 @@ HcStatus hc_chain_parse_file(HcChain **out, const char *file, const int32_t *lin
 /* read ! NAME ! write as one command, the options of all three together; a sink gets no write. */
 HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char *const *words,
                             int32_t word_count, const HcOptionSet *common, HcError *err) HC_MUST_CHECK;
+
+/* A chain of the same steps that has settled nothing yet and writes no file. It borrows the options of the
+ * first, which must stay. Sinks and the taps of a report are left out. In the place of a sink with `check`
+ * stands a `tap`, whose parameters are the address of that sink. */
+HcStatus hc_chain_twin(HcChain **out, const HcChain *chain, const HcStageClass *tap,
+                       HcError *err) HC_MUST_CHECK;
 
 void hc_chain_free(HcChain *chain);
 

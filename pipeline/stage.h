@@ -13,6 +13,7 @@
 
 #include "pipeline/json.h"
 #include "core/compute.h"
+#include "io/write/again.h"
 #include "core/flag.h"
 #include "pipeline/option.h"
 #include "ranks/ranks.h"
@@ -159,6 +160,10 @@ typedef struct HcStageClass {
     HcStatus (*finish)(HcStage *stage, HcError *err);
     /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. */
     const char *(*output)(const HcStage *stage);
+    /* OPTIONAL. For a raster: compares lines that were computed again with those in the file that `finish`
+     * has completed, by a reader of that file (run/verify.h). On the writing thread. */
+    HcStatus (*check)(const HcStage *stage, HcReader *file, const HcBlock *block, HcWrittenCheck *check,
+                      HcError *err);
     /* OPTIONAL. The scene in that file where it is not the one that comes in; borrowed, valid while planned.
      */
     const HcScene *(*written)(const HcStage *stage);

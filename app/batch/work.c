@@ -3,6 +3,7 @@
 #include "app/batch/batch.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
+#include "pipeline/run/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -243,8 +244,18 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                               .no_files = true,
                               .describe_user = &ready->origin,
                               .command = hc_command_line()};
+    HcVerify verify = {.tiles = (int32_t)work->common.verify,
+                       .seed = (uint64_t)work->common.verify_seed,
+                       .chain = ready->chain,
+                       .compute = worker->compute,
+                       .open = hc_backend_open_plain,
+                       .user = &work->common};
     tell_scene(worker, HC_BATCH_STARTED, scene, HC_OK, "");
-    status = hc_run(ready->chain, worker->compute, &settings, &report, &error);
+    status = hc_verify_begin(&verify, &settings, &error);
+    if (status == HC_OK) {
+        status = hc_run(ready->chain, worker->compute, &settings, &report, &error);
+    }
+    hc_verify_clear(&verify);
     if (status == HC_OK) {
         HcBatchEvent event = {.what = HC_BATCH_DONE,
                               .scene = scene,

@@ -668,16 +668,16 @@ void hc_writer_close(HcWriter *writer) {
     free(writer);
 }
 
+const HcStored *hc_writer_layout(const HcWriter *writer) {
+    return &writer->layout;
+}
+
 const char *hc_writer_path(const HcWriter *writer) {
     return writer->plan.path;
 }
 
 const char *hc_writer_format(const HcWriter *writer) {
     return writer->plan.format;
-}
-
-HcType hc_writer_type(const HcWriter *writer) {
-    return writer->plan.type;
 }
 
 double hc_writer_nodata(const HcWriter *writer) {

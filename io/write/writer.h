@@ -121,9 +121,10 @@ void hc_writer_close(HcWriter *writer);
 
 /* The final path (for ENVI the data file), the format, the type of the stored values, and the value of masked
  * pixels; texts are borrowed. */
+/* How values are stored; borrowed. */
+const HcStored *hc_writer_layout(const HcWriter *writer);
 const char *hc_writer_path(const HcWriter *writer);
 const char *hc_writer_format(const HcWriter *writer);
-HcType hc_writer_type(const HcWriter *writer);
 double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
 /* What happened to the values of an integer output so far, and the range of stored values that valid pixels
  * can have. Values of other processes count once they are taken. False for floats and class maps, which

@@ -53,6 +53,9 @@ static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, co
 /* Whether the stages of the pass only sum what the source hands out: then no block is made. */
 static bool only_sums(const HcFlow *flow) {
     int32_t observers = 0;
+    if (flow->chain->plain) {
+        return false;
+    }
     for (int32_t s = 1; s < flow->pass.end; s++) {
         const HcStage *stage = &flow->chain->stages[s];
         bool last = flow->pass.stops && s == flow->pass.end - 1;

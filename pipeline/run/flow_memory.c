@@ -118,6 +118,10 @@ void hc_flow_give_memory(HcFlow *flow) {
     free(flow->raw);
     free(flow->kept_raw);
     free(flow->slots);
+    flow->raw = NULL;
+    flow->kept_raw = NULL;
+    flow->slots = NULL;
+    flow->work = flow->uploads = NULL;
 }
 
 HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) {

@@ -299,6 +299,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
         HC_TRY(gather_outputs(&flow, err));
         fill_report(&flow);
         HC_TRY(hc_record_ranks(chain, compute, settings, report, &ranks, err));
+        hc_flow_give_memory(&flow); /* the ends of files, and a run that verifies this one, have use for it */
         if (hc_ranks_number(settings->ranks) == 0) {
             HC_TRY(finish_outputs(&flow, ranks, inputs, err));
         }
@@ -318,6 +319,62 @@ done:
 HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                 HcError *err) {
     return run_chain(chain, compute, settings, report, err);
+}
+
+/* The last pass, over the lines that the limits name. */
+static HcStatus run_tile(HcFlow *flow, HcError *err) {
+    HcStatus status = HC_OK;
+    flow->pass_number++;
+    flow->all_computed = false;
+    flow->blocks_freed = flow->blocks_read = 0;
+    HC_TRY(hc_flow_open_pass(flow, err));
+    HC_TRY(hc_source_reset_counts(flow->chain->source, flow->work, err));
+    HC_TRY(run_threads(flow, err));
+done:
+    hc_flow_close_pass(flow);
+    return status;
+}
+
+static HcStatus run_tiles(HcFlow *flow, const int64_t *line0, int32_t count, int32_t lines, HcError *err) {
+    HC_OR_RETURN(hc_chain_plan(flow->chain, err));
+    hc_pass_next(flow->chain, &flow->pass);
+    HC_OR_RETURN(open_stages(flow, err));
+    if (flow->slots == NULL) {
+        HC_OR_RETURN(hc_flow_take_memory(flow, err));
+    }
+    const int64_t all = flow->chain->stages[0].out.lines;
+    for (int32_t t = 0; t < count; t++) {
+        int64_t end = line0[t] + lines < all ? line0[t] + lines : all;
+        flow->layout.limits.first_line = line0[t];
+        flow->layout.limits.end_line = end;
+        flow->layout.blocks = (end - line0[t] + flow->layout.block_lines - 1) / flow->layout.block_lines;
+        HC_OR_RETURN(run_tile(flow, err));
+    }
+    return hc_view_unchanged(flow->chain->source->view, err);
+}
+
+HcStatus hc_run_tiles(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, const int64_t *line0,
+                      int32_t count, int32_t lines, void (*settled)(HcChain *chain, void *user), void *user,
+                      HcError *err) {
+    HcStatus status = HC_OK;
+    HcRunReport report = {0};
+    HcRunSettings own = {
+        .memory = settings->memory, .cancel = settings->cancel, .shares = settings->shares, .streams = true};
+    HcFlow flow = {
+        .chain = chain, .compute = compute, .settings = &own, .report = &report, .started = hc_now()};
+    pthread_mutex_init(&flow.lock, NULL);
+    pthread_cond_init(&flow.changed, NULL);
+    chain->settings = &own;
+    HC_TRY(hc_run_layout(chain, compute, &own, &flow.layout, &flow.info, &report, err));
+    HC_TRY(run_passes(&flow, err));
+    settled(chain, user);
+    HC_TRY(run_tiles(&flow, line0, count, lines, err));
+done:
+    chain->settings = NULL;
+    hc_flow_give_memory(&flow);
+    pthread_cond_destroy(&flow.changed);
+    pthread_mutex_destroy(&flow.lock);
+    return status;
 }
 
 HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings, HcError *err) {

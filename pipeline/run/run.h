@@ -103,6 +103,13 @@ HcStatus hc_run_plan(HcChain *chain, HcCompute *compute, const HcRunSettings *se
 HcStatus hc_run(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcRunReport *report,
                 HcError *err) HC_MUST_CHECK;
 
+/* Settles a chain that writes no file (hc_chain_twin): as many passes over the scene as that takes, none
+ * where nothing is to be settled. Then takes some tiles of `lines` lines (fewer at the end of the scene),
+ * [count] by their first ones, through the last pass. Between the two `settled` is called with `user`. */
+HcStatus hc_run_tiles(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, const int64_t *line0,
+                      int32_t count, int32_t lines, void (*settled)(HcChain *chain, void *user), void *user,
+                      HcError *err) HC_MUST_CHECK;
+
 /* Runs the side chain of a planned stage (HcStageClass.side), if it has one, and hands it over. settings: of
  * the stage's run, NULL = none. */
 HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *settings,

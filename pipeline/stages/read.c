@@ -137,7 +137,7 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
     HcViewOptions *how = &asked->how;
     *asked = (Asked){0};
     *how = (HcViewOptions){.reader = {.threads = (int32_t)params->threads,
-                                      .never_direct = params->no_direct,
+                                      .never_direct = params->no_direct || stage->chain->plain,
                                       .overlap = params->overlap >= 0
                                                      ? (HcOverlap)(params->overlap + HC_OVERLAP_VNIR)
                                                      : HC_OVERLAP_USUAL,

@@ -411,6 +411,12 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
     HC_TRY(hc_chain_parse(&chain, (const char *const *)words, count, NULL, err));
     chain->overwrite = how->keeps_outputs ? HC_OVERWRITE_NONE : HC_OVERWRITE_USUAL;
     HC_TRY(hc_compute_open(ops, &config, &compute, err));
+    if (how->verify != NULL) {
+        how->verify->chain = chain;
+        how->verify->compute = compute;
+        HC_TRY(hc_chain_plan(chain, err));
+        HC_TRY(hc_verify_begin(how->verify, &settings, err));
+    }
     status = hc_run(chain, compute, &settings, how->report != NULL ? how->report : &report, err);
     for (int32_t n = 0; how->notes != NULL && n < chain->note_count; n++) {
         hc_text_add(how->notes, "%s\n", chain->notes[n]);

@@ -3,6 +3,7 @@
 #define HC_TESTS_SUPPORT_SCENE_FILES_H
 
 #include "pipeline/run/run.h"
+#include "pipeline/run/verify.h"
 #include "tests/support/check.h"
 #include "tests/support/random.h"
 
@@ -85,6 +86,7 @@ typedef struct RunHow {
     HcRunSettings settings;
     HcRunReport *report; /* filled, or NULL */
     HcText *notes;       /* filled, or NULL */
+    HcVerify *verify;    /* asked for and filled, or NULL; cleared by the caller */
 } RunHow;
 
 /* Runs a chain as it would be typed between quotes: "read a.img ! mnf ! write b.img". how may be NULL. */

@@ -287,6 +287,12 @@ static const char *output(const HcStage *stage) {
     return state->writer != NULL ? hc_writer_path(state->writer) : NULL;
 }
 
+static HcStatus check_lines(const HcStage *stage, HcReader *file, const HcBlock *block, HcWrittenCheck *check,
+                            HcError *err) {
+    const State *state = stage->state;
+    return hc_writer_check_lines(state->writer, &state->scene, file, block, check, err);
+}
+
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     if (state->writer == NULL) {
@@ -295,7 +301,7 @@ static void report(const HcStage *stage, HcJson *to) {
     double nodata = hc_writer_nodata(state->writer);
     hc_json_put_text(to, "file", hc_writer_path(state->writer));
     hc_json_put_text(to, "format", hc_writer_format(state->writer));
-    hc_json_put_text(to, "type", hc_type_name(hc_writer_type(state->writer)));
+    hc_json_put_text(to, "type", hc_type_name(hc_writer_layout(state->writer)->type));
     if (isnan(nodata)) {
         hc_json_put_text(to, "nodata", "nan");
     } else {
@@ -334,6 +340,7 @@ const HcStageClass hc_stage_write = {
     .gather = gather,
     .finish = finish,
     .output = output,
+    .check = check_lines,
     .written = written,
     .report = report,
     .close = close_write,

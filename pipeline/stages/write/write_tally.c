@@ -82,8 +82,9 @@ static void note_clamped(HcStage *stage, const HcWriter *writer, const HcStoredT
         "%s: %lld of %lld values (%.3g %%) were clamped to %.0f .. %.0f (%s): they range from %.7g to "
         "%.7g%s",
         hc_writer_path(writer), (long long)tally->clamped, (long long)tally->values,
-        100 * (double)tally->clamped / (double)tally->values, low, high, hc_type_name(hc_writer_type(writer)),
-        (double)tally->lowest, (double)tally->highest, hc_text_shown(&text));
+        100 * (double)tally->clamped / (double)tally->values, low, high,
+        hc_type_name(hc_writer_layout(writer)->type), (double)tally->lowest, (double)tally->highest,
+        hc_text_shown(&text));
     hc_text_clear(&text);
 }
 
@@ -95,7 +96,7 @@ static void note_rounded(HcStage *stage, const HcWriter *writer, const HcStoredT
     }
     hc_stage_note(stage, "%s: values from %.7g to %.7g were rounded to whole numbers (%s)%s",
                   hc_writer_path(writer), (double)tally->lowest, (double)tally->highest,
-                  hc_type_name(hc_writer_type(writer)), hc_text_shown(&text));
+                  hc_type_name(hc_writer_layout(writer)->type), hc_text_shown(&text));
     hc_text_clear(&text);
 }
 
