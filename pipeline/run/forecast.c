@@ -20,7 +20,10 @@ static HcPassTimes grown(const HcPassTimes *pass, double factor) {
                          .seconds = pass->fixed + (pass->seconds - pass->fixed) * factor,
                          .fixed = pass->fixed,
                          .waiting_for_reading = pass->waiting_for_reading * factor,
-                         .waiting_for_writing = pass->waiting_for_writing * factor};
+                         .waiting_for_writing = pass->waiting_for_writing * factor,
+                         .reading = pass->reading * factor,
+                         .writing = pass->writing * factor,
+                         .bytes_read = pass->bytes_read * factor};
 }
 
 HcStatus hc_run_forecast(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,

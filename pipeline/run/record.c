@@ -121,6 +121,9 @@ static void put_numbers(const HcRunReport *report, HcJson *to) {
         hc_json_put_number(to, "waiting_for_reading", pass->waiting_for_reading);
         hc_json_put_number(to, "waiting_for_writing", pass->waiting_for_writing);
         hc_json_put_number(to, "fixed", pass->fixed);
+        hc_json_put_number(to, "reading", pass->reading);
+        hc_json_put_number(to, "writing", pass->writing);
+        hc_json_put_number(to, "bytes_read", pass->bytes_read);
         hc_json_close(to);
     }
     hc_json_close(to);

@@ -92,7 +92,10 @@ static void note_times(HcFlow *flow, const HcRunReport *before, double start, do
                       .seconds = seconds,
                       .fixed = seconds - blocks,
                       .waiting_for_reading = report->seconds_wait_read - before->seconds_wait_read,
-                      .waiting_for_writing = report->seconds_wait_write - before->seconds_wait_write};
+                      .waiting_for_writing = report->seconds_wait_write - before->seconds_wait_write,
+                      .reading = report->seconds_read - before->seconds_read,
+                      .writing = report->seconds_write - before->seconds_write,
+                      .bytes_read = report->bytes_read - before->bytes_read};
 }
 
 static HcStatus settle_stages(HcFlow *flow, HcError *err) {

@@ -66,6 +66,8 @@ typedef struct HcPassTimes {
     double seconds;   /* all of it, with the ends of outputs */
     double fixed;     /* of them before and behind the blocks: opening, sample, models */
     double waiting_for_reading, waiting_for_writing;
+    double reading, writing; /* how long the threads worked that read and write; 0 = there was none */
+    double bytes_read;       /* of the scene, by the thread that reads */
 } HcPassTimes;
 
 /* What the planner decided for this rank; times are filled by the run. */

@@ -33,6 +33,39 @@ steps() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(
 [[ $(steps c.tif.hcube.json) == "$(steps again.tif.hcube.json)" ]]
 run 0 plan --overwrite --report new.html "${chain[@]}" new.tif
 [[ $out == *" 4. write"* && $out != *" 5."* && ! -e new.html ]]
+# The floor of a pass is the longer of reading and writing; later ones read nothing, since the scene is kept.
+python3 - page.html c.tif.hcube.json <<'CHECK' || fail "floors of passes"
+import html.parser, json, sys
+class Rows(html.parser.HTMLParser):
+    rows, inside, cell = [], False, False
+    def handle_starttag(self, tag, attrs):
+        self.inside = (("aria-label", "passes over the scene, and their floors") in attrs) if tag == "div" else self.inside
+        if self.inside and tag == "tr":
+            self.rows.append([])
+        self.cell = self.inside and tag in ("th", "td")
+        if self.cell:
+            self.rows[-1].append("")
+    def handle_endtag(self, tag):
+        self.cell = self.cell and tag not in ("th", "td")
+        self.inside = self.inside and tag != "table"
+    def handle_data(self, data):
+        if self.cell:
+            self.rows[-1][-1] += data
+page = Rows()
+page.feed(open(sys.argv[1]).read())
+passes = json.load(open(sys.argv[2]))["seconds"]["passes"]
+near = lambda text, value: abs(float(text) - value) <= 0.006 * value
+assert len(page.rows) == 1 + len(passes) and len(passes) == 3, page.rows
+column = {name: c for c, name in enumerate(page.rows[0])}
+for row, this in zip(page.rows[1:], passes):
+    floor = max(this["reading"], this["writing"])
+    reads, writes = this is passes[0], this["for"] == "writing"
+    assert (this["reading"] > 0) == (this["bytes_read"] > 1e6) == reads and (this["writing"] > 0) == writes, this
+    assert floor <= this["all"] and near(row[column["s"]], this["all"]), (row, this)
+    shown = row[column["floor, s"]], row[column["times the floor"]]
+    assert shown == ("-", "-") if floor == 0 else near(shown[0], floor) and near(shown[1], this["all"] / floor), (row, this)
+    assert near(row[column["read, MB"]], this["bytes_read"] / 1e6), (row, this)
+CHECK
 # Plots: a curve of the scene, and the eigenvalues. A build without cairo draws none.
 plots() { sed -n "/<h3><bdi>$1/,/<\/figure>/p" "$2"; }
 if grep -q '<div class="plot"' page.html; then
