@@ -168,6 +168,7 @@ static void come_together(const HcUnmixing *unmixing, Alm *alm, int32_t j) {
     double *target = alm->scratch;
     double turned[HC_METRIC_WIDTH];
     double turned_next[HC_METRIC_WIDTH];
+    HcUnmixFactor factor = {.fits = false};
     for (int64_t k = 0; k < n; k++) {
         target[k] = relaxation * solved[k] / alm->penalty[j] + (1 - relaxation) * here[k] + price[k];
         solved[k] = here[k];
@@ -179,7 +180,7 @@ static void come_together(const HcUnmixing *unmixing, Alm *alm, int32_t j) {
     if (unmixing->rule.sum_to_one) {
         turned[unmixing->size] = 1;
     }
-    hc_unmix_nearest(unmixing, target, turned, here, turned_next, target + n);
+    hc_unmix_nearest(unmixing, target, turned, here, turned_next, &factor, target + n);
     for (int64_t k = 0; k < n; k++) {
         target[k] -= here[k];
     }

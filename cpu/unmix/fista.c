@@ -75,7 +75,7 @@ HC_CLONES static void move(double *restrict here, double *restrict ahead, const 
 
 /* One step of a pixel. scratch[2][spectra], then that of hc_unmix_nearest. */
 static void advance(const HcUnmixing *unmixing, const double *product, Fista fista, double *momentum,
-                    double *scratch) {
+                    HcUnmixFactor *factor, double *scratch) {
     int32_t n = unmixing->rule.spectra;
     bool sums = unmixing->rule.sum_to_one;
     double *target = scratch;
@@ -87,7 +87,7 @@ static void advance(const HcUnmixing *unmixing, const double *product, Fista fis
     if (sums) {
         fista.turned_ahead[unmixing->size] = 1;
     }
-    hc_unmix_nearest(unmixing, target, fista.turned_ahead, step, turned, step + n);
+    hc_unmix_nearest(unmixing, target, fista.turned_ahead, step, turned, factor, step + n);
     double uphill = uphill_of(fista.here, fista.ahead, step, n) +
                     uphill_of(fista.turned_here, fista.turned_ahead, turned, unmixing->size);
     double before = uphill > 0 ? 1 : *momentum;
@@ -135,6 +135,7 @@ static void look(const HcUnmixing *unmixing, HcUnmixPanel *panel, double *moment
 
 void hc_unmix_fista(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
     double momentum[HC_UNMIX_PANEL];
+    HcUnmixFactor factor;
     double *scratch = panel->scratch + HC_UNMIX_PANEL * kept(unmixing);
     for (int32_t j = 0; j < panel->open; j++) {
         begin(unmixing, fista_at(unmixing, panel, j));
@@ -145,8 +146,9 @@ void hc_unmix_fista(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
         done += steps;
         for (int32_t j = 0; j < panel->open; j++) {
             const double *product = panel->product + (int64_t)panel->number[j] * unmixing->rule.spectra;
+            factor.fits = false;
             for (int32_t i = 0; i < steps; i++) {
-                advance(unmixing, product, fista_at(unmixing, panel, j), &momentum[j], scratch);
+                advance(unmixing, product, fista_at(unmixing, panel, j), &momentum[j], &factor, scratch);
             }
             panel->iterations[panel->number[j]] = done;
         }

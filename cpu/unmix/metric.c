@@ -26,7 +26,7 @@ typedef struct Newton {
     double *t, *next;        /* [spectra] */
     int32_t *member, *found; /* [spectra] numbers of the positive entries */
     int32_t count;
-    double matrix[HC_METRIC_WIDTH * HC_METRIC_WIDTH]; /* I + U_S'U_S, then its factor */
+    HcUnmixFactor *factor; /* of I + U_S'U_S */
     double w[HC_METRIC_WIDTH];
 } Newton;
 
@@ -66,45 +66,68 @@ HC_CLONES static void add_square(int32_t width, const double *restrict row, doub
     }
 }
 
-/* matrix = L D L' in place of the lower triangle, then right = inv(matrix) right. */
-HC_CLONES static void solve(int32_t width, double *restrict matrix, double *restrict right) {
+/* matrix = L D L' in place of the lower triangle. */
+HC_CLONES static void decompose(int32_t width, double *restrict matrix) {
+    double column[HC_METRIC_WIDTH];
     for (int32_t c = 0; c < width; c++) {
-        const double *column = matrix + c * width;
-        double pivot = fmax(column[c], least_pivot);
+        double pivot = fmax(matrix[c * width + c], least_pivot);
         matrix[c * width + c] = pivot;
         for (int32_t i = c + 1; i < width; i++) {
-            double factor = matrix[i * width + c] / pivot;
+            column[i] = matrix[i * width + c];
+            matrix[i * width + c] /= pivot;
             for (int32_t j = c + 1; j <= i; j++) {
-                matrix[i * width + j] -= factor * matrix[j * width + c];
+                matrix[i * width + j] -= matrix[i * width + c] * column[j];
             }
-            right[i] -= factor * right[c];
-        }
-    }
-    for (int32_t c = width - 1; c >= 0; c--) {
-        right[c] /= matrix[c * width + c];
-        for (int32_t j = 0; j < c; j++) {
-            right[j] -= matrix[c * width + j] * right[c];
         }
     }
 }
 
-/* The multipliers that are right if the members are. */
-static void solve_members(Newton *newton, double *w) {
-    int32_t width = newton->width;
-    memset(newton->matrix, 0, (size_t)(width * width) * sizeof(double));
+/* right = inv(L D L') right. */
+HC_CLONES static void solve(int32_t width, const double *restrict factor, double *restrict right) {
     for (int32_t i = 0; i < width; i++) {
-        newton->matrix[i * width + i] = i < newton->size ? 1 : 0;
+        for (int32_t j = 0; j < i; j++) {
+            right[i] -= factor[i * width + j] * right[j];
+        }
+    }
+    for (int32_t c = width - 1; c >= 0; c--) {
+        right[c] /= factor[c * width + c];
+        for (int32_t i = c + 1; i < width; i++) {
+            right[c] -= factor[i * width + c] * right[i];
+        }
+    }
+}
+
+/* The matrix of the members, and its factor. */
+static void form_factor(const Newton *newton) {
+    int32_t width = newton->width;
+    double *matrix = newton->factor->entry;
+    memset(matrix, 0, (size_t)(width * width) * sizeof(double));
+    for (int32_t i = 0; i < newton->size; i++) {
+        matrix[i * width + i] = 1;
+    }
+    for (int32_t m = 0; m < newton->count; m++) {
+        add_square(width, newton->direction + (int64_t)newton->member[m] * width, matrix);
+    }
+    decompose(width, matrix);
+}
+
+/* The multipliers that are right if the members are. */
+static void solve_members(const Newton *newton, double *w) {
+    int32_t width = newton->width;
+    if (!newton->factor->fits) {
+        form_factor(newton);
+    }
+    for (int32_t i = 0; i < width; i++) {
         w[i] = -newton->turned[i];
     }
     for (int32_t m = 0; m < newton->count; m++) {
         int32_t k = newton->member[m];
         const double *row = newton->direction + (int64_t)k * width;
-        add_square(width, row, newton->matrix);
         for (int32_t i = 0; i < width; i++) {
             w[i] += newton->target[k] * row[i];
         }
     }
-    solve(width, newton->matrix, w);
+    solve(width, newton->factor->entry, w);
 }
 
 /* The convex function of w whose gradient is w + turned - U'x; *magnitude is that of its terms. */
@@ -195,7 +218,7 @@ static void write_nearest(const Newton *newton, double *x, double *turned) {
 }
 
 void hc_unmix_nearest(const HcUnmixing *unmixing, const double *target, const double *turned, double *x,
-                      double *turned_x, double *scratch) {
+                      double *turned_x, HcUnmixFactor *factor, double *scratch) {
     int32_t n = unmixing->rule.spectra;
     Newton newton = {.spectra = n,
                      .size = unmixing->size,
@@ -203,6 +226,7 @@ void hc_unmix_nearest(const HcUnmixing *unmixing, const double *target, const do
                      .direction = unmixing->direction,
                      .target = target,
                      .turned = turned,
+                     .factor = factor,
                      .t = scratch,
                      .next = scratch + n,
                      .member = (int32_t *)(scratch + 2 * (int64_t)n)};
@@ -216,8 +240,8 @@ void hc_unmix_nearest(const HcUnmixing *unmixing, const double *target, const do
         }
         solve_members(&newton, w);
         bool full = take_step(&newton, w, &value);
-        bool same = renew_members(&newton);
-        if (full && same) {
+        factor->fits = renew_members(&newton);
+        if (full && factor->fits) {
             break;
         }
     }

@@ -5,6 +5,7 @@
 #define HC_CPU_UNMIX_UNMIX_H
 
 #include "core/operation/unmix.h"
+#include "core/solver/metric.h"
 #include "cpu/internal.h"
 
 HcUnmixOpenFn hc_cpu_unmix_open;
@@ -76,12 +77,19 @@ size_t hc_unmix_alm_scratch(const HcUnmixing *unmixing);
 HcStatus hc_unmix_find_eigenvectors(HcCompute *compute, HcUnmixing *unmixing, HcError *err);
 HcStatus hc_unmix_find_metric(HcUnmixing *unmixing, HcError *err);
 
+/* What is kept from one search of hc_unmix_nearest to the next. */
+typedef struct HcUnmixFactor {
+    bool fits; /* it is that of the positive entries with which the next search begins */
+    double entry[HC_METRIC_WIDTH * HC_METRIC_WIDTH];
+} HcUnmixFactor;
+
 /* x without negative entries, with the sum to one where that is asked for, that makes
  *     1/2 |x - target|^2 + 1/2 |U'x - turned|^2
  * least. The search begins at the positive entries of x. target, x [spectra]; turned, turned_x = U'x [width],
- * 1 at the end of turned with sum_to_one; scratch of hc_unmix_nearest_scratch [doubles]. */
+ * 1 at the end of turned with sum_to_one; the factor, if it fits, is that of an x that came out; scratch of
+ * hc_unmix_nearest_scratch [doubles]. */
 void hc_unmix_nearest(const HcUnmixing *unmixing, const double *target, const double *turned, double *x,
-                      double *turned_x, double *scratch);
+                      double *turned_x, HcUnmixFactor *factor, double *scratch);
 size_t hc_unmix_nearest_scratch(const HcUnmixing *unmixing);
 
 /* Abundances of one pixel from an empty set: product and abundance [spectra]. */
