@@ -119,10 +119,9 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) HC_MUST_CHECK;
 /* Frees the writer; a file that was not finished is removed. NULL is fine. */
 void hc_writer_close(HcWriter *writer);
 
-/* The final path (for ENVI the data file), the format, the type of the stored values, and the value of masked
- * pixels; texts are borrowed. */
 /* How values are stored; borrowed. */
 const HcStored *hc_writer_layout(const HcWriter *writer);
+/* The final path (for ENVI the data file), the format, and the value of masked pixels; texts are borrowed. */
 const char *hc_writer_path(const HcWriter *writer);
 const char *hc_writer_format(const HcWriter *writer);
 double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
