@@ -31,7 +31,9 @@ static const HcOption info_options[] = {
          "read the whole scene: minimum, maximum, mean and standard deviation of the stored values of each "
          "band, and the percentage of zero, NaN (or infinite) and nodata pixels"},
     {HC_TEXT(InfoParams, look), .file = HC_FILE_WRITTEN, .value = "FIGURE.png",
-     .help = "draw a quick picture of some lines beside the mean spectrum; .svg and .pdf as well"},
+     .help =
+         "draw a quick picture of some lines beside the mean spectrum, or the spectra of a library; .svg and "
+         ".pdf as well"},
     {HC_FLAG(InfoParams, overwrite), .help = "replace the file of --look"},
     {HC_INT(InfoParams, threads), .range = {1, 4096}, .value = "COUNT", .otherwise = "one for each processor",
      .help = "threads that compute --stats"},
@@ -326,12 +328,12 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     HC_TRY(hc_options_parse("info", &set, 1, words, word_count, err));
     bool is_library = false;
     HC_TRY(hc_library_recognise(params.path, &is_library, err));
-    if (is_library && (params.stats || params.look != NULL)) {
-        return hc_fail(err, HC_E_USAGE, "info: %s: %s is a spectral library",
-                       params.stats ? "--stats" : "--look", params.path);
+    if (is_library && params.stats) {
+        return hc_fail(err, HC_E_USAGE, "info: --stats: %s is a spectral library", params.path);
     }
     if (is_library) {
-        return hc_info_library(params.path, params.json, params.bands, err);
+        HC_TRY(hc_info_library(params.path, params.json, params.bands, err));
+        return params.look != NULL ? hc_look_library(params.path, params.look, params.overwrite, err) : HC_OK;
     }
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));
     HC_TRY(hc_info_values(reader, params.stats, (int32_t)params.threads, &values, err));

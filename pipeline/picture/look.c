@@ -4,9 +4,11 @@
 #include "figure/figure.h"
 #include "io/file.h"
 #include "io/file_use.h"
+#include "io/library/library.h"
 #include "io/read/reader.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/plots.h"
+#include "pipeline/spectra/library_choice.h"
 #include "pipeline/statistics/summary.h"
 
 #include <math.h>
@@ -230,5 +232,65 @@ done:
     hc_reader_close(shown);
     hc_reader_close(summed);
     clear_look(&look);
+    return status;
+}
+
+/* ---- a library ---- */
+
+/* Leaves out what is no spectrum by its name, where there are spectra; the caption says so. */
+static HcStatus keep_spectra(HcLibrary *library, HcText *caption, HcError *err) {
+    HcText out = {0}, outliers = {0};
+    uint8_t *keep = NULL;
+    int32_t kept = 0;
+    HcStatus status = HC_OK;
+    HC_TRY(hc_new(keep, (size_t)library->count, "a library", err));
+    for (int32_t i = 0; i < library->count; i++) {
+        keep[i] = hc_library_entry(library->name[i]) == HC_ENTRY_SPECTRUM;
+        kept += keep[i];
+    }
+    hc_text_add(caption, "%d spectra, %d bands.", kept > 0 ? kept : library->count, library->bands);
+    if (hc_library_say_entries(library, &out) > 0 && kept > 0) {
+        hc_text_add(caption, " Left out by name: %s.", hc_text_shown(&out));
+    }
+    hc_library_say_outliers(library, &outliers);
+    hc_text_add(caption, outliers.length > 0 ? " %s." : "", hc_text_shown(&outliers));
+    if (out.failed || outliers.failed || caption->failed) {
+        HC_TRY(hc_fail_memory(err, 256, "a caption"));
+    }
+    if (kept > 0 && kept < library->count) {
+        HC_TRY(hc_library_keep(library, keep, err));
+    }
+done:
+    free(keep);
+    hc_text_clear(&out);
+    hc_text_clear(&outliers);
+    return status;
+}
+
+HcStatus hc_look_library(const char *library_path, const char *path, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    HcLibrary library = {0};
+    HcText caption = {0};
+    HcFileUse use = {0};
+    HC_TRY(hc_plot_file_check("info", "--look", path, err));
+    HC_TRY(hc_file_use_read(&use, library_path, err));
+    HC_TRY(hc_file_use_write(&use, "info", path, err));
+    HC_TRY(hc_file_check(path, overwrite, err));
+    HC_TRY(hc_library_read(&library, library_path, err));
+    HC_TRY(keep_spectra(&library, &caption, err));
+    const char *slash = strrchr(library_path, '/');
+    const HcScene axis = {.bands = library.bands, .wavelength = library.wavelength, .bad = library.bad};
+    const HcSpectraPlot plot = {.scene = &axis,
+                                .count = library.count,
+                                .value = library.value,
+                                .name = library.name,
+                                .title = slash != NULL ? slash + 1 : library_path,
+                                .label = "stored value",
+                                .caption = caption.data};
+    HC_TRY(hc_plot_spectra(path, &plot, overwrite, err));
+done:
+    hc_library_clear(&library);
+    hc_text_clear(&caption);
+    hc_file_use_clear(&use);
     return status;
 }

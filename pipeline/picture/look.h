@@ -1,4 +1,5 @@
-/* Look: a quick picture of a scene and its mean spectrum on one page, for info --look. */
+/* Look: a quick picture of a scene and its mean spectrum on one page, or the spectra of a library, for
+ * info --look. */
 #ifndef HC_PIPELINE_PICTURE_LOOK_H
 #define HC_PIPELINE_PICTURE_LOOK_H
 
@@ -11,5 +12,11 @@
  * most, unless one row of chunks is larger). HC_E_USAGE: a class map, or a path that the scene is read from.
  */
 HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+
+/* Plots the spectra of a library with their names into `path` (.png, .svg or .pdf); bad bands and water
+ * vapour are shaded. Entries that are no spectra by their names are left out, as stages do; all are shown
+ * where none is. Memory: the library and hc_plot_file_bytes(). */
+HcStatus hc_look_library(const char *library_path, const char *path, bool overwrite,
+                         HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -139,6 +139,7 @@ CASES = {
     "info": Case("info", "in/scene.hdr", "--bands"),
     "info-library": Case("info", "in/endmembers.hdr"),
     "info-look": Case("info", "in/scene.hdr", "--look", "out/look.png"),
+    "info-look-library": Case("info", "in/endmembers.hdr", "--look", "out/look.png"),
     "info-json": Case("info", "in/scene.hdr", "--json"),
     "version": Case("version"),
     # A plan tells how the run would go. One thread: a thread that cannot be started leaves the others to do the work, and

@@ -102,4 +102,31 @@ PYTHON
 else
     grep -q "cairo" said.txt || fail "says $(cat said.txt)"
 fi
-refuse 2 "--look: library.csv is a spectral library" info library.csv --look l.png
+# --look of a library: named lines of its spectra, without error bars, in SVG, PDF and PNG; its bad bands are shaded.
+{
+    printf 'ENVI\nsamples = 6\nlines = 3\nbands = 1\nheader offset = 0\nfile type = ENVI Spectral Library\ndata type = 4\n'
+    printf 'interleave = bsq\nbyte order = 0\nwavelength units = Nanometers\nwavelength = {500, 600, 700, 800, 900, 1000}\n'
+    printf 'bbl = {1, 1, 1, 0, 1, 1}\nspectra names = {Kaolin & <clay>, مياه, Kaolin errorbars}\n'
+} >minerals.hdr
+python3 -c 'import struct, sys
+sys.stdout.buffer.write(struct.pack("<18f", *[0.1 * (i % 6 + i // 6) for i in range(18)]))' >minerals.sli
+if "$HCUBE" info minerals.sli --look library.svg >/dev/null 2>said.txt; then
+    for words in '>bad<' 'Kaolin &amp; &lt;clay&gt;' 'مياه' 'wavelength [nm]' 'stored value' '2 spectra, 6 bands.' \
+        'Left out by name: 1 of 3 entries (1 error bars)'; do
+        grep -qF -- "$words" library.svg || fail "library.svg does not hold '$words'"
+    done
+    ! grep -qF 'Kaolin errorbars' library.svg || fail "error bars are drawn"
+    [[ $(grep -c '<desc>2 spectra' library.svg) == 1 ]]
+    # All are drawn where none is a spectrum; a bad band breaks lines; wavelengths may be missing.
+    run 0 info library.csv --look l.png
+    [[ $(head -c 4 l.png | tail -c 3) == PNG ]] || fail "no picture"
+    run 0 info minerals.hdr --look l.pdf
+    [[ $(head -c 4 l.pdf) == %PDF ]] || fail "no PDF"
+    refuse 2 "l.pdf: the file exists already" info minerals.hdr --look l.pdf
+    run 0 info minerals.hdr --look l.pdf --overwrite --json
+    ln -s minerals.sli link.svg
+    refuse 2 "would replace minerals.sli, which is read" info minerals.hdr --look link.svg --overwrite
+    refuse 2 "--look l.jpg: does not end with .png, .svg or .pdf" info library.csv --look l.jpg
+else
+    grep -q "cairo" said.txt || fail "says $(cat said.txt)"
+fi
