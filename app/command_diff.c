@@ -14,9 +14,9 @@ typedef struct DiffParams {
 } DiffParams;
 
 static const HcOption diff_options[] = {
-    {HC_TEXT(DiffParams, a), .file = HC_FILE_READ, .value = "A", .positional = true, .required = true,
+    {HC_TEXT(DiffParams, a), .file = HC_FILE_READ, .value = "A.json", .positional = true, .required = true,
      .help = "a record (OUTPUT.hcube.json), or a file of statistics or of a model"},
-    {HC_TEXT(DiffParams, b), .file = HC_FILE_READ, .value = "B", .positional = true, .required = true,
+    {HC_TEXT(DiffParams, b), .file = HC_FILE_READ, .value = "B.json", .positional = true, .required = true,
      .help = "another one of the same kind"},
     {HC_FLAG(DiffParams, all),
      .help = "also compare when, how fast and in how much memory a run went, and dates of files"},
@@ -35,7 +35,7 @@ static const HcOption *run_options(void) {
 }
 
 void hc_describe_diff(HcUsage *usage) {
-    hc_text_add(&usage->forms, "hcube diff A B [OPTION...]\n");
+    hc_text_add(&usage->forms, "hcube diff A.json B.json [OPTION...]\n");
     hc_text_add(&usage->examples, "hcube diff monday.tif.hcube.json tuesday.tif.hcube.json\n");
     hc_usage_add(usage, "Options", diff_options);
     hc_usage_add(usage, "Options of every run", run_options());

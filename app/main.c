@@ -32,7 +32,7 @@ const HcCommand hc_commands[] = {
     ROW("info", info, "SCENE", "what a scene file or a spectral library holds", .describe = hc_describe_info),
     ROW("compare", compare, "SCENE TRUTH", "how far a result is from its truth: RMSE, SRE, SSIM, classes",
         .describe = hc_describe_compare),
-    ROW("diff", diff, "A B", "in what two records of runs differ", .describe = hc_describe_diff),
+    ROW("diff", diff, "A.json B.json", "in what two records of runs differ", .describe = hc_describe_diff),
     ROW("rerun", rerun, "RECORD", "run again what a record is of: the same bytes, or what differs",
         .describe = hc_describe_rerun),
     ROW("stages", stages, "[NAME]", "the stages, or the options of one"),
@@ -253,6 +253,19 @@ static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err
     return hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);
 }
 
+/* `help solve lp` is `solve lp --help`, and help of itself is that of all. */
+static HcStatus run_help(int argc, char **argv, HcRanks **ranks, HcError *err) {
+    char help[] = "--help";
+    char *words[] = {argv[0], argc > 2 ? argv[2] : help, help, help, NULL};
+    bool of_itself =
+        argc == 2 || strcmp(argv[2], "help") == 0 || hc_usage_is_asked(1, (const char *const *)argv + 2);
+    if (of_itself) {
+        return print_help(err);
+    }
+    words[2] = argc > 3 ? argv[3] : help;
+    return run_command(argc > 3 ? 4 : 3, words, ranks, err);
+}
+
 int main(int argc, char **argv) {
     HcError error = {0};
     HcStatus status = HC_OK;
@@ -271,12 +284,8 @@ int main(int argc, char **argv) {
     if (argc < 2) {
         status = print_help(&error);
         status = status == HC_OK ? HC_E_USAGE : status;
-    } else if (strcmp(argv[1], "help") == 0 && argc > 2) {
-        char help[] = "--help";
-        char *words[] = {argv[0], argv[2], help, NULL};
-        status = run_command(3, words, &ranks, &error);
     } else if (strcmp(argv[1], "help") == 0) {
-        status = print_help(&error);
+        status = run_help(argc, argv, &ranks, &error);
     } else if (hc_usage_is_asked(1, (const char *const *)argv + 1)) {
         status = hc_usage_answer(NULL, NULL, 1, (const char *const *)argv + 1, &error);
     } else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {

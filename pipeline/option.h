@@ -69,9 +69,10 @@ typedef struct HcOption {
      * give. */
     double initial;
     const char *standard, *otherwise;
-    const char *unit;           /* "pixels", or NULL */
-    const char *value;          /* how help shows the value: "COUNT"; NULL for flags */
-    const char *const *choices; /* for CHOICE, NULL-terminated */
+    const char *unit;  /* "pixels", or NULL */
+    const char *value; /* how help shows the value: "COUNT"; NULL for flags */
+    const char *const
+        *choices; /* for CHOICE, NULL-terminated; for TEXT some values, which the Tab key offers */
     /* For TEXT: the value when it is given alone; a value then follows `=` (--ortho[=FILE]). It names no
      * file. */
     const char *alone;

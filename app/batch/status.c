@@ -175,7 +175,7 @@ static HcStatus tell_all(Status *status, HcJson *json, HcError *err) {
         status->all++;
         if (json != NULL) {
             put_scene(&batch->scenes[s], hc_batch_group_of(batch, s), &told, json);
-        } else {
+        } else if (!batch->params.common.quiet || told.word == HC_WORD_FAILED) {
             print_scene(&batch->scenes[s], hc_batch_group_of(batch, s), &told);
         }
     }
@@ -199,7 +199,9 @@ static HcStatus tell_json(Status *status, HcError *err) {
 
 static HcStatus tell_lines(Status *status, HcError *err) {
     HC_OR_RETURN(tell_all(status, NULL, err));
-    print_summary(status);
+    if (!status->batch->params.common.quiet) {
+        print_summary(status);
+    }
     return HC_OK;
 }
 

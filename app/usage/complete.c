@@ -20,6 +20,7 @@ typedef struct Place {
     bool in_chain;       /* a step, which ! may follow */
     bool first;          /* the first word of a chain, which may be a file */
     bool stages, others; /* names: of stages, of commands */
+    bool helps;          /* and the word help */
     const char *choices; /* "bash|zsh|fish"; NULL = none */
     HcUsage usage;
 } Place;
@@ -90,14 +91,22 @@ static void find_in_chain(const HcCommand *command, const char *const *words, in
         first = strcmp(words[w], "!") == 0 ? w + 1 : first;
     }
     hc_usage_of_command(command, "", &place->usage);
-    first += first == 0 ? leading_options(&place->usage, words, count) : 0;
+    const int32_t leading = leading_options(&place->usage, words, count);
+    first += first == 0 ? leading : 0;
     const HcStageClass *kind = count - first > 1 ? hc_stage_find(words[first]) : NULL;
     place->in_chain = true;
     place->stages = count - first == 1;
     place->first = place->stages && (first == 0 || strcmp(words[first - 1], "!") != 0);
     place->words = words + first;
     place->count = count - first;
-    if (kind != NULL) {
+    if (kind != NULL && first == leading && kind->role != HC_ROLE_SOURCE &&
+        command->body != hc_command_batch) {
+        hc_usage_clear(&place->usage); /* plan STAGE SCENE OUTPUT */
+        hc_usage_of_stage(kind, &place->usage);
+        place->in_chain = false;
+        place->words++;
+        place->count--;
+    } else if (kind != NULL) {
         describe_step(kind, &place->usage);
         place->words++;
         place->count--;
@@ -108,7 +117,11 @@ static void find_place(int32_t word_count, const char *const *words, Place *plac
     const HcCommand *command = word_count > 1 ? hc_command_find(words[0]) : NULL;
     const HcStageClass *kind = word_count > 1 ? hc_stage_find(words[0]) : NULL;
     if (word_count <= 1) {
-        place->stages = place->others = true;
+        place->stages = place->others = place->helps = true;
+    } else if (strcmp(words[0], "help") == 0) {
+        place->stages = place->others = word_count == 2;
+        const HcCommand *asked = word_count == 3 ? hc_command_find(words[1]) : NULL;
+        place->usage.parts = asked != NULL ? asked->parts : NULL;
     } else if (command != NULL && command->takes_chain) {
         find_in_chain(command, words + 1, word_count - 1, place);
     } else if (command != NULL) {
@@ -144,6 +157,9 @@ static const char *patterns_of(const HcOption *option) {
     const char *value = option->value != NULL ? option->value : "";
     const char *point = strrchr(value, '.');
     static char pattern[32];
+    if (strcmp(value, "RECORD") == 0) {
+        return "*.json";
+    }
     if (strcmp(value, "SCENE") == 0) {
         return "*.hdr *.img *.dat *.bsq *.bil *.bip *.tif *.tiff *.nc *.h5 *.hdf5 *.he5 *.zip *.xml *.vrt";
     }
@@ -174,8 +190,7 @@ static void offer_words_of(const char *value, const char *current) {
 
 /* The value of an option, of which `current` is there. Ends with what the shell shall add. */
 static void offer_value(const HcOption *option, const char *current) {
-    for (const char *const *choice = option->kind == HC_OPTION_CHOICE ? option->choices : NULL;
-         choice != NULL && *choice != NULL; choice++) {
+    for (const char *const *choice = option->choices; choice != NULL && *choice != NULL; choice++) {
         offer_if(*choice, "", current);
     }
     if (option->kind != HC_OPTION_CHOICE && option->value != NULL) {
@@ -258,6 +273,9 @@ static void offer_names(const Place *place, const char *current) {
         if (command->body != NULL) {
             offer_if(command->name, command->summary, current);
         }
+    }
+    if (place->helps) {
+        offer_if("help", "what a command or a stage does, and its options", current);
     }
 }
 

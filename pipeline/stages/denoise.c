@@ -72,6 +72,7 @@ static const HcOption options[] = {
      .help = "keep the components that hold signal (subspace), remove the noise from patches of them as well "
              "(patches), and then from groups of patches that are alike (groups)"},
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .standard = "auto",
+     .choices = noise_words,
      .help = "variance of the noise: regression (of each band on all others), white (the median of these "
              "for all bands), auto (the one that fits), or the covariance in a file from cov --noise"},
     {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,

@@ -53,7 +53,7 @@ static HcDifference difference_of(const Params *params) {
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE",
-     .otherwise = "auto; mean3x3 with --noise-window",
+     .choices = hc_noise_models, .otherwise = "auto; mean3x3 with --noise-window",
      .help =
          "how the noise is estimated: mean3x3, median3x3, shift, shift-diagonal, regression (of each band "
          "on all others), spatial-spectral (regression of the shift differences), auto (regression or "

@@ -115,6 +115,9 @@ run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status
 claim state/.c1.tif.hcube-claim 4194304 # no such process
 run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status
 [[ $out == *"interrupted: bad/c1.hdr by $(hostname), process 4194304 since 2023-11-1"*$'\n'"6 scenes: 4 done, 1 failed, 0 running, 1 interrupted, 0 left"$'\n'"nobody works on them now" ]] || fail "says $out"
+# With --quiet only what has failed, and nothing where all is well.
+run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status --quiet
+[[ $out == "failed: "* && $out != *"scenes: "* && $(wc -l <<<"$out") == "$(grep -c '^failed' <<<"$out")" ]] || fail "quiet: $out"
 run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status --progress json
 [[ $(grep -c '"is":[[:space:]]*"done"' <<<"$out") == 4 && $out == *'"interrupted":'*'1'* ]] || fail "says $out"
 # Of a share of the scenes.

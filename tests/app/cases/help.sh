@@ -26,3 +26,11 @@ only
 # The help of a stage lists what else its command takes.
 run 0 mnf --help
 [[ $out == *$'\n'"Options of reading"$'\n'*--all-bands*$'\n'"Options of writing"$'\n'*--format*$'\n'"Options of every run"$'\n'*--threads* ]] || fail "help of a stage: $out"
+# Help of help, and of a part of a command.
+for words in "help help" "help --help" "help -h"; do
+    run 0 $words
+    [[ $out == *"hcube COMMAND ..."* ]] || fail "$words: $out"
+done
+run 0 help solve lp
+[[ $out == "solve lp: "* ]] || fail "help solve lp: $out"
+refuse 2 "nonsense: unknown command" help nonsense

@@ -1,6 +1,6 @@
 # One description of the command line: help at the width of a terminal, manual pages, --json-usage, completion.
 unset COLUMNS
-names=$("$HCUBE" complete "" | sed -n 's/\t.*//p')
+names=$("$HCUBE" complete "" | sed -n '/^help\t/d; s/\t.*//p')
 [[ $names == *$'\n'mnf$'\n'* && $names == *$'\n'batch$'\n'* ]] || fail "names: $names"
 
 # Help and pages of everything: no line of the help is wider than 80 columns, and examples of stages run as they stand.
@@ -88,6 +88,18 @@ offers solve "" = l1 lp :words
 offers solve lp m.mps --ver = --verify :words
 offers write scene.hdr x.tif --compress z = zstd :words
 offers completion "" = bash zsh fish :words
+# Words beside a file, help, the short form behind plan, and records.
+offers mnf --noise reg = regression ":files *"
+offers denoise --noise wh = white ":files *"
+offers he = help :words
+offers help sol = solve :words
+offers help solve "" = l1 lp :words
+offers help mnf "" = :words
+offers plan mnf scene.hdr out.tif --noise-m = --noise-matrix :words
+[[ $("$HCUBE" complete plan mnf "") == ":files "*"*.hdr"* ]] || fail "the scene of plan STAGE"
+offers plan mnf scene.hdr "" = ":files *"
+offers rerun "" = ":files *.json"
+offers diff a.json "" = ":files *.json"
 [[ $("$HCUBE" complete mnf "") == ":files "*"*.hdr"* ]] || fail "files of a scene"
 
 # The script of bash, with the line as bash hands it over.
@@ -120,5 +132,25 @@ for shell in zsh fish; do
     "$HCUBE" completion $shell >script.$shell
     $shell -n script.$shell || fail "the script for $shell"
 done
+# In fish: files by their type, folders, words.
+if command -v fish >/dev/null; then
+    (
+        cd tab
+        mkdir -p "sub folder"
+        touch "a b.json"
+        offered() { # LINE = CANDIDATE...
+            local shown
+            shown=$(HOME=$PWD fish --no-config -c "source ../script.fish; complete -C '$1'" | sed 's/\t.*//' | LC_ALL=C sort | tr '\n' ' ')
+            shift 2
+            [[ $shown == "$* " ]] || fail "fish offers '$shown' and not '$*'"
+        }
+        offered "hcube mn" = mnf
+        offered "hcube mnf --model mo" = model.json
+        offered "hcube mnf --model=mo" = --model=model.json
+        offered "hcube mnf --model " = "a b.json" folder/ model.json "sub folder/"
+        offered "hcube info s" = scene.hdr scene.img "sub folder/"
+        offered "hcube run read scene.hdr ! mnf --noise regr" = regression
+    )
+fi
 refuse 2 "completion: which shell?" completion
 refuse 2 "completion: tcsh: none of bash, zsh and fish" completion tcsh
