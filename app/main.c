@@ -127,6 +127,11 @@ static HcStatus unknown_command(const char *word, HcError *err) {
             return hc_fail(err, HC_E_USAGE, "%s: unknown command; here: %s", word, foreign[f][1]);
         }
     }
+    if (word[0] == '-') {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: a command comes first, options stand behind it (hcube mnf SCENE OUTPUT --quiet)",
+                       word);
+    }
     const char *names[64];
     size_t count = 0;
     for (const HcCommand *command = hc_commands; command->name != NULL && count < 40; command++) {

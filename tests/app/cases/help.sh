@@ -34,3 +34,6 @@ done
 run 0 help solve lp
 [[ $out == "solve lp: "* ]] || fail "help solve lp: $out"
 refuse 2 "nonsense: unknown command" help nonsense
+for word in --verbose --quiet -q; do
+    refuse 2 "$word: a command comes first, options stand behind it" $word
+done
