@@ -16,3 +16,8 @@ HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_
     (void)opening, (void)out, (void)reason, (void)reason_size;
     return hc_fail(err, HC_E_DEVICE, "no device in a harness");
 }
+
+HcStatus hc_backend_open_plain(const void *user, HcCompute **out, HcError *err) {
+    (void)user, (void)out;
+    return hc_fail(err, HC_E_DEVICE, "no device in a harness");
+}
