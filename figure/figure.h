@@ -64,6 +64,14 @@ typedef struct HcFigureBox {
     double x, y, width, height;
 } HcFigureBox;
 
+/* Counts in cells. */
+typedef struct HcMatrix {
+    int32_t rows, columns;
+    const int64_t *count;                   /* [rows][columns], >= 0 */
+    const char *const *row, *const *column; /* [rows], [columns] their names */
+    const char *row_label, *column_label;   /* what the rows and the columns are */
+} HcMatrix;
+
 typedef struct HcFigurePanel {
     const char *title; /* or NULL */
     HcFigureMap map;
@@ -71,6 +79,7 @@ typedef struct HcFigurePanel {
     const HcFigureLegend *legend; /* or NULL */
     HcFigureBox box;              /* filled by hc_figure_draw: where the map, or the area within axes, lies */
     const HcPlot *plot;           /* in place of the map, its bar and its legend; or NULL */
+    const HcMatrix *matrix;       /* the same; or NULL */
 } HcFigurePanel;
 
 typedef struct HcFigure {

@@ -70,6 +70,9 @@ static double draw_panel(HcCanvas *canvas, HcFigurePanel *panel, double x, doubl
     if (panel->plot != NULL) {
         return draw_plot(canvas, panel, x, y, width);
     }
+    if (panel->matrix != NULL) {
+        return hc_matrix_draw(canvas, panel->matrix, x, y, width, &panel->box);
+    }
     panel->box = fit_map(&panel->map, x, y, width);
     if (panel->legend != NULL && panel->legend->count > 0) {
         hc_legend_lay_out(canvas, panel->legend, legend_part * width, INFINITY, &shape);

@@ -36,6 +36,10 @@ double hc_legend_draw(HcCanvas *canvas, const HcFigureLegend *legend, const HcLe
 /* The axes of a plot with what lies between them, `width` wide with their labels; box: filled, the area
  * within the axes. */
 double hc_plot_draw(HcCanvas *canvas, const HcPlot *plot, double x, double y, double width, HcFigureBox *box);
+/* A table of counts in at most `width`; box: filled, where its cells lie. */
+double hc_matrix_draw(HcCanvas *canvas, const HcMatrix *matrix, double x, double y, double width,
+                      HcFigureBox *box);
+
 /* The names of its series as entry[], returns their count; `more`: the text of the last one, where names were
  * left out. */
 int32_t hc_plot_names(const HcPlot *plot, HcFigureEntry entry[HC_PLOT_NAMES_MAX + 1],

@@ -1,6 +1,8 @@
 /* Accuracy in a report: the figures of each class, and the confusion matrix with its cells shaded by their
- * share of the class. */
+ * share of the class; and the matrix as a picture of its own. */
 #include "core/allocate.h"
+#include "figure/figure.h"
+#include "io/file.h"
 #include "pipeline/report/panel.h"
 #include "pipeline/spectra/accuracy.h"
 
@@ -134,4 +136,76 @@ HcStatus hc_accuracy_panels(const HcAccuracy *accuracy, const HcClasses *names, 
     }
     HC_OR_RETURN(add_figures(accuracy, names, to, err));
     return accuracy->classes <= MATRIX_MAX ? add_matrix(accuracy, names, to, err) : HC_OK;
+}
+
+/* ---- the picture ---- */
+
+static const double page_width = 510, page_dpi = 150; /* 180 mm */
+
+size_t hc_accuracy_figure_bytes(const char *path, int32_t classes) {
+    HcFigureFormat format = HC_FIGURE_PNG;
+    size_t cells = (size_t)classes * ((size_t)classes + 1);
+    return hc_figure_format_of(path, &format)
+               ? hc_figure_bytes(format, page_width, page_dpi, 0) + 1024 * cells
+               : 0;
+}
+
+/* What was left unclassified has the last column. count: [classes][classes + 1], name: [classes + 1] */
+static void fill(const HcAccuracy *accuracy, const HcClasses *names, int64_t *count, const char **name) {
+    size_t classes = (size_t)accuracy->classes, columns = classes + 1;
+    for (size_t r = 0; r < classes; r++) {
+        for (size_t c = 0; c < columns; c++) {
+            count[r * columns + c] = accuracy->matrix[r * columns + (c + 1) % columns];
+        }
+        name[r] = names->name[r + 1];
+    }
+    name[classes] = "unclassified";
+}
+
+static HcStatus draw(const HcAccuracy *accuracy, const HcMatrix *matrix, const char *path, bool overwrite,
+                     HcError *err) {
+    char caption[256];
+    HcFigureFile file = {0};
+    HcFigureFormat format = HC_FIGURE_PNG;
+    hc_figure_format_of(path, &format);
+    snprintf(caption, sizeof caption,
+             "%lld pixels, overall accuracy %.2f %%, average accuracy %.2f %%, kappa %.4f. Colours are the "
+             "share of the pixels of a row.",
+             (long long)accuracy->pixels, 100 * accuracy->overall, 100 * accuracy->average, accuracy->kappa);
+    HcFigurePanel panel = {.matrix = matrix};
+    HcFigure figure = {.title = "Confusion matrix",
+                       .caption = caption,
+                       .description = caption,
+                       .width = page_width,
+                       .dpi = page_dpi,
+                       .panel = &panel,
+                       .count = 1,
+                       .columns = 1};
+    HC_OR_RETURN(hc_figure_draw(&figure, format, &file, err));
+    HcStatus status = hc_file_write(path, file.data, file.bytes, overwrite, err);
+    free(file.data);
+    return status;
+}
+
+HcStatus hc_accuracy_figure(const HcAccuracy *accuracy, const HcClasses *names, const char *path,
+                            bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t classes = (size_t)accuracy->classes;
+    int64_t *count = NULL;
+    const char **name = NULL;
+    HC_TRY(hc_new(count, classes * (classes + 1), "a confusion matrix", err));
+    HC_TRY(hc_new(name, classes + 1, "a confusion matrix", err));
+    fill(accuracy, names, count, name);
+    const HcMatrix matrix = {.rows = accuracy->classes,
+                             .columns = accuracy->classes + 1,
+                             .count = count,
+                             .row = name,
+                             .column = name,
+                             .row_label = "reference",
+                             .column_label = "classified as"};
+    HC_TRY(draw(accuracy, &matrix, path, overwrite, err));
+done:
+    free(count);
+    free(name);
+    return status;
 }

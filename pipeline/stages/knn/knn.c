@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "core/operation/project.h"
 #include "core/operation/vote.h"
+#include "figure/figure.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
@@ -115,8 +116,14 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     }
     for (int32_t r = 0; r < params->report.count; r++) {
         const char *path = params->report.item[r];
-        if (!hc_text_ends_with(path, ".json") && !hc_text_ends_with(path, ".txt")) {
-            return hc_fail(err, HC_E_USAGE, "%s: --report %s: a report is FILE.json or FILE.txt", name, path);
+        HcFigureFormat format;
+        if (hc_figure_format_of(path, &format)) {
+            HC_OR_RETURN(hc_figure_check(name, err));
+        } else if (!hc_text_ends_with(path, ".json") && !hc_text_ends_with(path, ".txt")) {
+            return hc_fail(
+                err, HC_E_USAGE,
+                "%s: --report %s: a report is FILE.json, FILE.txt, or a picture (.png, .svg, .pdf)", name,
+                path);
         }
     }
     if (stage->in.meaning == HC_CLASS_MAP) {
@@ -139,6 +146,33 @@ static HcStatus claim_reports(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_stage_writes(stage, params->report.item[r], err));
     }
     return HC_OK;
+}
+
+/* A matrix of many classes could not be read. */
+static HcStatus check_drawn(const HcStage *stage, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    for (int32_t r = 0; r < params->report.count; r++) {
+        HcFigureFormat format;
+        if (hc_figure_format_of(params->report.item[r], &format) &&
+            hc_knn_class_count(stage) > HC_ACCURACY_DRAWN) {
+            return hc_fail(
+                err, HC_E_USAGE,
+                "%s: --report %s: %d classes: a matrix of at most %d is drawn (FILE.json and FILE.txt "
+                "hold all)",
+                stage->kind->name, params->report.item[r], hc_knn_class_count(stage), (int)HC_ACCURACY_DRAWN);
+        }
+    }
+    return HC_OK;
+}
+
+static size_t drawing_bytes(const HcStage *stage) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    size_t most = 0;
+    for (int32_t r = 0; r < params->report.count; r++) {
+        size_t bytes = hc_accuracy_figure_bytes(params->report.item[r], hc_knn_class_count(stage));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 /* What can be said before a pixel is seen: masks and a split leave fewer. */
@@ -253,7 +287,7 @@ static void plan_needs(HcStage *stage) {
                   .passes_through = only_reports(stage),
                   .has_output = hc_knn_params(stage)->report.count > 0,
                   .bytes_fixed = model + matrix + scores + (stage->settled ? 0 : validation_bytes(stage)),
-                  .host_bytes = (stage->settled ? 0 : 2 * gathered) + svm +
+                  .host_bytes = (stage->settled ? 0 : 2 * gathered) + svm + drawing_bytes(stage) +
                                 (scored ? hc_scores_bytes_host(kind, stage->in.bands, labels) : 0),
                   .worker_bytes = hc_knn_thread_bytes(stage->in.bands, neighbours),
                   .threads_max = machine ? SVM_THREADS : 0,
@@ -271,6 +305,7 @@ HcStatus hc_knn_plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(claim_reports(stage, err));
     HC_OR_RETURN(hc_knn_read_labels(stage, err));
     HC_OR_RETURN(check_labels(stage, err));
+    HC_OR_RETURN(check_drawn(stage, err));
     HC_OR_RETURN(plan_out(stage, err));
     plan_needs(stage);
     return HC_OK;

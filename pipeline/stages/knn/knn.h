@@ -79,8 +79,9 @@ typedef struct HcKnnParams {
     }
 
 #define HC_KNN_REPORT_OPTIONS                                                                                \
-    {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt",                        \
-     .help = "write the accuracy and the confusion matrix to this file"},                                    \
+    {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt|FILE.png",               \
+     .help =                                                                                                 \
+         "write the accuracy and the confusion matrix to this file, or draw the matrix (.png, .svg, .pdf)"}, \
     {                                                                                                        \
         HC_LEVEL(Params, overwrite),                                                                         \
             .value = "any",                                                                                  \

@@ -1,5 +1,6 @@
 /* The accuracy report of knn, as JSON and as text. */
 #include "core/allocate.h"
+#include "figure/figure.h"
 #include "io/file.h"
 #include "pipeline/json.h"
 #include "pipeline/stages/knn/knn.h"
@@ -123,6 +124,12 @@ done:
 }
 
 HcStatus hc_knn_write_report(const HcStage *stage, const char *path, HcError *err) {
+    const HcKnnState *state = stage->state;
+    HcFigureFormat format;
+    if (hc_figure_format_of(path, &format)) {
+        return hc_accuracy_figure(&state->accuracy, &state->training.pixels.classes, path,
+                                  hc_knn_overwrites(stage), err);
+    }
     return hc_text_ends_with(path, ".json") ? write_json(stage, path, err) : write_text(stage, path, err);
 }
 
