@@ -253,7 +253,9 @@ static HcStatus keep_spectra(HcLibrary *library, HcText *caption, HcError *err) 
         hc_text_add(caption, " Left out by name: %s.", hc_text_shown(&out));
     }
     hc_library_say_outliers(library, &outliers);
-    hc_text_add(caption, outliers.length > 0 ? " %s." : "", hc_text_shown(&outliers));
+    if (outliers.length > 0) {
+        hc_text_add(caption, " %s.", hc_text_shown(&outliers));
+    }
     if (out.failed || outliers.failed || caption->failed) {
         HC_TRY(hc_fail_memory(err, 256, "a caption"));
     }

@@ -245,7 +245,7 @@ HcStatus hc_knn_panels(const HcStage *stage, HcPanels *to, HcError *err) HC_MUST
 void hc_knn_report(const HcStage *stage, HcJson *to);
 void hc_knn_close(HcStage *stage);
 
-/* knn_report.c: what was measured, as FILE.json or FILE.txt. */
+/* knn_report.c: what was measured, as FILE.json, FILE.txt, or a picture of the matrix. */
 HcStatus hc_knn_write_report(const HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 #endif

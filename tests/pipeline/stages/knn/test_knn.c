@@ -373,7 +373,7 @@ static void wrong_options_stop(void **state) {
                     "read scene.img ! knn --training labels.img --validation-layer a ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "give --validation or --split",
                     "read scene.img ! knn --training labels.img --report bad.json ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "FILE.json or FILE.txt",
+    check_run_fails(NULL, HC_E_USAGE, "FILE.json, FILE.txt, or a picture",
                     "read scene.img ! knn --training labels.img --split 0.5 --report bad.csv");
     check_run_fails(NULL, HC_E_USAGE, "goes nowhere", "read scene.img ! knn --training labels.img");
     check_run_fails(NULL, HC_E_USAGE, "classes come in",
