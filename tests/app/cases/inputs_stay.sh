@@ -103,7 +103,7 @@ other=(
     "solve lp MODEL" "solve lp X.csv" "solve lp --prices" "solve lp --certificate" "solve lp --record" "plan --record" "plan --report"
     "bench --json" # reads no file
     "compare SCENE" "compare TRUTH" "compare --json" "compare --picture" "compare --cutline" "compare --mask" "compare --mask-inside" # cli_compare
-    "diff A" "diff B" "diff --json" # cli_diff
+    "diff A.json" "diff B.json" "diff --json" # cli_diff
     "info --look" # cli_info
     "rerun RECORD" # cli_rerun
 )
