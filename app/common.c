@@ -35,7 +35,8 @@ const HcOption hc_common_options[] = {
          "compute this many random tiles of 16 lines again, on the CPU by the plain way, and compare them "
          "with the file before it gets its name"},
     {HC_INT(HcCommon, verify_seed, "verify-seed"), .range = {1, 9007199254740992}, .value = "SEED",
-     .yields = true, .otherwise = "by the steps of the chain", .help = "where the tiles of --verify COUNT lie"},
+     .yields = true, .otherwise = "by the steps of the chain",
+     .help = "where the tiles of --verify COUNT lie"},
     {0}};
 
 size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
