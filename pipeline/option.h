@@ -71,8 +71,8 @@ typedef struct HcOption {
     const char *standard, *otherwise;
     const char *unit;  /* "pixels", or NULL */
     const char *value; /* how help shows the value: "COUNT"; NULL for flags */
-    const char *const
-        *choices; /* for CHOICE, NULL-terminated; for TEXT some values, which the Tab key offers */
+    /* For CHOICE, NULL-terminated; for TEXT some of the values, which the Tab key offers. */
+    const char *const *choices;
     /* For TEXT: the value when it is given alone; a value then follows `=` (--ortho[=FILE]). It names no
      * file. */
     const char *alone;

@@ -526,7 +526,8 @@ static void check_option(const HcStageClass *kind, const HcOption *option) {
                 : wrong;
     wrong =
         !takes_value && (option->value != NULL || option->standard != NULL) ? "a flag with a value" : wrong;
-    wrong = (option->kind == HC_OPTION_CHOICE) != (option->choices != NULL) ? "choices" : wrong;
+    wrong = option->kind == HC_OPTION_CHOICE && option->choices == NULL ? "no choices" : wrong;
+    wrong = option->kind != HC_OPTION_CHOICE && !text && option->choices != NULL ? "choices" : wrong;
     bool number = option->kind == HC_OPTION_INT || option->kind == HC_OPTION_REAL;
     const HcRange *range = &option->range;
     bool ranged = range->low != 0 || range->high != 0;
