@@ -1,33 +1,45 @@
 #include "io/file_use.h"
 #include "core/text.h"
 #include "io/file.h"
+#include "io/file_parts.h"
 #include "io/gdal_errors.h"
 #include "io/read/parts.h"
 
 #include <cpl_string.h>
+#include <errno.h>
 #include <gdal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static HcStatus add_local(HcFileUse *use, const char *path, HcError *err) {
-    struct stat info;
-    return stat(path, &info) == 0 && !hc_paths_has(&use->reads, path) ? hc_paths_add(&use->reads, path, err)
-                                                                      : HC_OK;
+/* Whether something is at a path; one that cannot be looked at is a failure, and not a file that is missing.
+ */
+static HcStatus look_at(const char *path, struct stat *info, bool *there, HcError *err) {
+    *there = stat(path, info) == 0;
+    bool missing = *there || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP ||
+                   errno == EACCES;
+    return missing ? HC_OK : hc_file_fail(err, HC_E_IO, path, errno);
 }
 
-/* Cuts a text at its end until it names a file; false when it never does. */
-static bool cut_to_file(char *text) {
+static HcStatus add_local(HcFileUse *use, const char *path, HcError *err) {
     struct stat info;
-    for (size_t length = strlen(text); length > 0; length--) {
+    bool there;
+    HC_OR_RETURN(look_at(path, &info, &there, err));
+    return there && !hc_paths_has(&use->reads, path) ? hc_paths_add(&use->reads, path, err) : HC_OK;
+}
+
+/* Cuts a text at its end until it names a file; *found is false when it never does. */
+static HcStatus cut_to_file(char *text, bool *found, HcError *err) {
+    struct stat info;
+    *found = false;
+    for (size_t length = strlen(text); length > 0 && !*found; length--) {
         if (text[length] == '\0' || strchr("/:\"'}", text[length]) != NULL) {
             text[length] = '\0';
-            if (stat(text, &info) == 0 && S_ISREG(info.st_mode)) {
-                return true;
-            }
+            HC_OR_RETURN(look_at(text, &info, found, err));
+            *found = *found && S_ISREG(info.st_mode);
         }
     }
-    return false;
+    return HC_OK;
 }
 
 /* The local file in a path that only GDAL understands: a.zip of /vsizip/a.zip/b.img, a.h5 of
@@ -43,8 +55,8 @@ static HcStatus add_contained(HcFileUse *use, const char *path, HcError *err) {
         if (text == NULL) {
             return hc_fail_memory(err, (double)strlen(path), "a path");
         }
-        found = cut_to_file(text);
-        status = found ? add_local(use, text, err) : HC_OK;
+        status = cut_to_file(text, &found, err);
+        status = status == HC_OK && found ? add_local(use, text, err) : status;
         free(text);
         HC_OR_RETURN(status);
     }
@@ -83,9 +95,10 @@ done:
 
 HcStatus hc_file_use_read_all(HcFileUse *use, const HcPaths *paths, HcError *err) {
     struct stat info;
+    bool there;
     for (int32_t p = 0; p < paths->count; p++) {
-        HC_OR_RETURN(stat(paths->path[p], &info) == 0 ? add_local(use, paths->path[p], err)
-                                                      : add_contained(use, paths->path[p], err));
+        HC_OR_RETURN(look_at(paths->path[p], &info, &there, err));
+        HC_OR_RETURN(there ? add_local(use, paths->path[p], err) : add_contained(use, paths->path[p], err));
     }
     return HC_OK;
 }
@@ -94,7 +107,9 @@ HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths files = {0};
     struct stat info;
-    if (stat(path, &info) != 0) {
+    bool there;
+    HC_OR_RETURN(look_at(path, &info, &there, err));
+    if (!there) {
         return add_contained(use, path, err);
     }
     HC_TRY(hc_scene_files(path, &files, err));
