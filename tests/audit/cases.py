@@ -143,12 +143,12 @@ CASES = {
     "info-json": Case("info", "in/scene.hdr", "--json"),
     "version": Case("version"),
     # A plan tells how the run would go. One thread: a thread that cannot be started leaves the others to do the work, and
-    # changes the memory. A scene that cannot be mapped is read.
+    # changes the memory. A scene that cannot be mapped, or asked for its size, is read.
     "diff": Case("diff", "in/a.hcube.json", "in/b.hcube.json", "--all", "--json", "out/d.json", "--quiet"),
     "rerun": Case("rerun", "in/again.hcube.json", "--changed-inputs", "--quiet"),
     "rerun-check": Case("rerun", "in/kept.hcube.json", "--check", "--changed-inputs", "--quiet"),
     "plan": Case("plan", "read", "in/scene.hdr", "!", "mnf", "!", "write", "out/a.tif", "--device", "cpu", "--threads", "1",
-                 "--memory", "300M", varies=("mmap",)),
+                 "--memory", "300M", varies=("mmap", "stat")),
     "batch": Case(*BATCH, resumes=True),
     "batch-jobs": Case(*BATCH, "--jobs", "2", resumes=True),
     "pool": Case("batch", "mnf", "--components", "3", "!", "write", "--scenes", "in/scenes", "--output",
