@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_OF_AXIS 8192 /* of a table of numbers: far more than a detector has */
+
 void *hc_product_open_arrays(const char *path) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
     static const char *const only[] = {"netCDF", "HDF5", NULL};
@@ -207,41 +209,64 @@ static int64_t length_of(GDALMDArrayH array) {
     return GDALMDArrayGetDimensionCount(array) == 1 ? (int64_t)GDALMDArrayGetTotalElementsCount(array) : -1;
 }
 
-HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,
-                         HcError *err) {
+/* All numbers of an array whose axes have these sizes. */
+static HcStatus read_numbers(const HcProductFile *file, const char *dataset, GDALMDArrayH array, size_t axes,
+                             const size_t *size, double **values, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
-    GUInt64 start = 0;
-    size_t all = (size_t)count;
+    const GUInt64 start[2] = {0, 0};
+    size_t all = size[0] * (axes > 1 ? size[1] : 1);
     double *list = NULL;
-    GDALExtendedDataTypeH type = NULL;
+    HC_OR_RETURN(hc_new(list, all, "a list of numbers", err));
+    hc_gdal_catch(&messages);
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Float64);
+    if (!GDALMDArrayRead(array, start, size, NULL, NULL, type, list, list, all * sizeof *list)) {
+        status = hc_fail(err, HC_E_INPUT, "%s: %s cannot be read: %s", file->path, dataset,
+                         messages.failed ? messages.text : "no reason given");
+        free(list);
+        list = NULL;
+    }
+    *values = list;
+    GDALExtendedDataTypeRelease(type);
+    hc_gdal_release();
+    return status;
+}
+
+HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,
+                         HcError *err) {
+    const size_t all = (size_t)count;
     *values = NULL;
     GDALMDArrayH array = open_array(file, dataset);
     if (array == NULL) {
         return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
     }
-    hc_gdal_catch(&messages);
-    if (length_of(array) != count) {
-        status = hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId64 " values for %" PRId32 " bands", file->path,
-                         dataset, (int64_t)GDALMDArrayGetTotalElementsCount(array), count);
-        goto done;
-    }
-    HC_TRY(hc_new(list, all, "a list of numbers", err));
-    type = GDALExtendedDataTypeCreate(GDT_Float64);
-    if (!GDALMDArrayRead(array, &start, &all, NULL, NULL, type, list, list, all * sizeof *list)) {
-        status = hc_fail(err, HC_E_INPUT, "%s: %s cannot be read: %s", file->path, dataset,
-                         messages.failed ? messages.text : "no reason given");
-        goto done;
-    }
-    *values = list;
-    list = NULL;
-done:
-    if (type != NULL) {
-        GDALExtendedDataTypeRelease(type);
-    }
+    HcStatus status =
+        length_of(array) == count
+            ? read_numbers(file, dataset, array, 1, &all, values, err)
+            : hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId64 " values for %" PRId32 " bands", file->path,
+                      dataset, (int64_t)GDALMDArrayGetTotalElementsCount(array), count);
     GDALMDArrayRelease(array);
-    hc_gdal_release();
-    free(list);
+    return status;
+}
+
+HcStatus hc_product_table(const HcProductFile *file, const char *dataset, double **values, int64_t *rows,
+                          int64_t *columns, HcError *err) {
+    int64_t shape[2] = {0};
+    *values = NULL;
+    HC_OR_RETURN(hc_product_shape(file, dataset, 2, shape, err));
+    if (shape[0] < 1 || shape[0] > MOST_OF_AXIS || shape[1] < 1 || shape[1] > MOST_OF_AXIS) {
+        return hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId64 " x %" PRId64 " values", file->path, dataset,
+                       shape[0], shape[1]);
+    }
+    GDALMDArrayH array = open_array(file, dataset);
+    if (array == NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
+    }
+    const size_t size[2] = {(size_t)shape[0], (size_t)shape[1]};
+    HcStatus status = read_numbers(file, dataset, array, 2, size, values, err);
+    GDALMDArrayRelease(array);
+    *rows = shape[0];
+    *columns = shape[1];
     return status;
 }
 

@@ -53,6 +53,11 @@ HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const ch
 HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,
                          HcError *err) HC_MUST_CHECK;
 
+/* All numbers of a dataset of two axes, [rows][columns]; HC_E_INPUT where it is missing or has other axes.
+ * Fresh memory. */
+HcStatus hc_product_table(const HcProductFile *file, const char *dataset, double **values, int64_t *rows,
+                          int64_t *columns, HcError *err) HC_MUST_CHECK;
+
 /* The same of texts: [count] texts, all in fresh memory. */
 HcStatus hc_product_words(const HcProductFile *file, const char *dataset, int32_t count, char ***words,
                           HcError *err) HC_MUST_CHECK;
@@ -105,6 +110,21 @@ HcStatus hc_product_add_listed(HcProduct *product, const HcProductFile *file, co
 /* Drops bands that are not used, puts the others into order, marks those that two detectors share and one
  * gives (`overlap`), and fills what the scene says of bands. */
 HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) HC_MUST_CHECK;
+
+/* ---- smile.c: bands that differ from column to column ---- */
+
+typedef struct HcProductSmile {
+    const char *dataset; /* the table, [columns][channels] [nm]; a channel of zeros is not used */
+    const char *name;    /* of the list, for remarks */
+    double *list;        /* [count] of the product, 0 = not used */
+    int32_t count;
+    double tolerance; /* a mean further from the list than that is of another band [nm] */
+    bool says;        /* a remark tells how far the columns lie from their means */
+} HcProductSmile;
+/* Puts the means of the columns into the list, where the file has the table; a remark where the table does
+ * not fit the list, which then stays. HC_E_INPUT where a value is negative or no number. */
+HcStatus hc_product_smile(HcProduct *product, const HcProductFile *file, const HcProductSmile *smile,
+                          HcError *err) HC_MUST_CHECK;
 
 /* ---- layer.c: quality layers ---- */
 

@@ -33,6 +33,29 @@ static HcStatus read_scale(const HcProductFile *file, const char *detector, bool
                          other);
 }
 
+/* Centres and widths [count] become means over the columns of the detector, where the file has them all. */
+static HcStatus take_columns(HcProduct *product, const HcProductFile *file, const char *detector,
+                             int32_t count, double *centres, double *widths, HcError *err) {
+    char dataset[40], list[32];
+    double widest = 0;
+    for (int32_t b = 0; b < count; b++) {
+        widest = fmax(widest, widths[b]);
+    }
+    for (int of_widths = 0; of_widths < 2; of_widths++) {
+        const char *what = of_widths ? "Fwhm" : "Cw";
+        snprintf(dataset, sizeof dataset, "/KDP_AUX/%s_%s_Matrix", what, detector);
+        snprintf(list, sizeof list, "List_%s_%s", what, detector);
+        const HcProductSmile smile = {.dataset = dataset,
+                                      .name = list,
+                                      .list = of_widths ? widths : centres,
+                                      .count = count,
+                                      .tolerance = widest,
+                                      .says = !of_widths};
+        HC_OR_RETURN(hc_product_smile(product, file, &smile, err));
+    }
+    return HC_OK;
+}
+
 static HcStatus add_detector(HcProduct *product, const HcProductFile *file, const char *detector, bool is_l1,
                              HcError *err) {
     HcStatus status = HC_OK;
@@ -47,6 +70,7 @@ static HcStatus add_detector(HcProduct *product, const HcProductFile *file, cons
     HC_TRY(hc_product_attribute(file, NULL, key, count, &centres, err));
     snprintf(key, sizeof key, "List_Fwhm_%s", detector);
     HC_TRY(hc_product_attribute(file, NULL, key, count, &widths, err));
+    HC_TRY(take_columns(product, file, detector, count, centres, widths, err));
     snprintf(key, sizeof key, "List_Cw_%s_Flags", detector);
     HC_TRY(hc_product_numbers(file, NULL, key, &used, &flags, err));
     HC_TRY(read_scale(file, detector, is_l1, &bands.gain, &bands.offset, err));

@@ -15,6 +15,18 @@ static const int stored[] = {3, FIRST_SWIR + 3, 2, FIRST_SWIR + 2, 1, FIRST_SWIR
 
 typedef enum Flaw { FLAW_NONE, FLAW_NO_SWIR, FLAW_COUNT, FLAW_NO_SCALE, FLAW_CORNER } Flaw;
 
+/* What is wrong with the tables of wavelengths per column. */
+typedef enum Columns {
+    COLUMNS_NONE,
+    COLUMNS_GOOD,
+    COLUMNS_FEWER,
+    COLUMNS_TURNED,
+    COLUMNS_NAN,
+    COLUMNS_BELOW,
+    COLUMNS_SHAPE
+} Columns;
+static Columns columns;
+
 /* How the cubes are stored, NULL = in one piece. */
 static const char *chunked;
 
@@ -52,6 +64,37 @@ static void add_scales(ProductFile *file, const char *level, Flaw flaw) {
     }
 }
 
+/* A table [column][channel]: columns lie 1.5, 0 and -0.9 nm from the list in its first band, and 0.3, 0 and
+ * -0.3 in the others. The table has a channel of zeros more at either end. */
+static void add_table(ProductFile *file, const char *name, const char *axis, const double *list, int count) {
+    enum { COLUMNS = 3, ROOM = 16 };
+    static const double first[COLUMNS] = {1.5, 0, -0.9}, others[COLUMNS] = {0.3, 0, -0.3};
+    double values[COLUMNS * ROOM] = {0};
+    int channels = count + 2, begin = 0;
+    while (list[begin] == 0) {
+        begin++;
+    }
+    for (int c = 0; c < COLUMNS; c++) {
+        for (int b = 0; b < count; b++) {
+            double from = list[columns == COLUMNS_TURNED && b > 0 ? count - b : b];
+            from = columns == COLUMNS_FEWER && b == 2 ? 0 : from;
+            values[c * channels + b + 1] = from > 0 ? from + (b == begin ? first : others)[c] : 0;
+        }
+    }
+    values[channels + 3] = columns == COLUMNS_NAN     ? NAN
+                           : columns == COLUMNS_BELOW ? -1
+                                                      : values[channels + 3];
+    bool flat = columns == COLUMNS_SHAPE;
+    const ProductArray of = {.group = "/KDP_AUX",
+                             .name = name,
+                             .type = GDT_Float32,
+                             .axes = flat ? 1 : 2,
+                             .axis = {flat ? axis : "columns", axis, NULL},
+                             .size = {flat ? (size_t)channels : COLUMNS, (size_t)channels, 0},
+                             .values = values};
+    GDALMDArrayRelease(product_array(file, &of));
+}
+
 static const char *write_prisma(const char *level, Flaw flaw) {
     const char *path = in_folder("product.he5");
     ProductFile file = product_begin(path);
@@ -66,6 +109,12 @@ static const char *write_prisma(const char *level, Flaw flaw) {
     product_numbers(NULL, file.root, "List_Cw_Vnir_Flags", vnir_flags, VNIR);
     product_numbers(NULL, file.root, "List_Cw_Swir_Flags", swir_flags, SWIR);
     add_scales(&file, level, flaw);
+    if (columns != COLUMNS_NONE) {
+        add_table(&file, "Cw_Vnir_Matrix", "vnir_channels", vnir, VNIR);
+        add_table(&file, "Cw_Swir_Matrix", "swir_channels", swir, SWIR);
+        add_table(&file, "Fwhm_Vnir_Matrix", "vnir_channels", vnir_widths, VNIR);
+        add_table(&file, "Fwhm_Swir_Matrix", "swir_channels", swir_widths, SWIR);
+    }
     product_number(&file, "/", "Product_ULcorner_easting", 500015);
     product_number(&file, "/", "Product_ULcorner_northing", 4000015);
     product_number(&file, "/", "Product_LRcorner_easting", 500015 + 30 * (PRODUCT_SAMPLES - 1));
@@ -220,6 +269,63 @@ static void corners_are_centres_of_pixels(void **state) {
     hc_reader_close(reader);
 }
 
+/* The mean over the columns stands for a band, and not the list of the main attributes. */
+static void columns_give_their_mean(void **state) {
+    (void)state;
+    /* the first band of each list, 970 and 1010 nm, lies 0.2 nm from it */
+    static const double means[] = {900, 940, 950, 960, 970.2, 990, 1010.2};
+    static const double mean_widths[] = {11, 10, 11, 10, 11.2, 10, 10.2};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    columns = COLUMNS_GOOD;
+    const char *path = write_prisma("L1", FLAW_NONE);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    check_list(hc_reader_scene(reader)->wavelength, means, 7);
+    check_list(hc_reader_scene(reader)->fwhm, mean_widths, 7);
+    const char *note = hc_reader_note(reader);
+    assert_non_null(strstr(note,
+                           "wavelengths are means over the 3 columns of /KDP_AUX/Cw_Vnir_Matrix: a column "
+                           "lies up to 1.3 nm from its mean (at 970.2 nm), List_Cw_Vnir up to 0.2 nm"));
+    assert_non_null(
+        strstr(note, "/KDP_AUX/Cw_Swir_Matrix: a column lies up to 1.3 nm from its mean (at 1010.2"));
+    hc_reader_close(reader);
+    check_cubes(path, stored);
+    columns = COLUMNS_NONE;
+}
+
+/* Tables that cannot belong to the bands are left out, with a remark; damaged ones are refused. */
+static void columns_that_do_not_fit_are_told(void **state) {
+    (void)state;
+    static const struct {
+        Columns flaw;
+        const char *note;
+    } kept[] = {{COLUMNS_FEWER,
+                 "/KDP_AUX/Cw_Vnir_Matrix is left out: 2 of its channels have values, and 3 of "
+                 "List_Cw_Vnir"},
+                {COLUMNS_TURNED, "/KDP_AUX/Cw_Vnir_Matrix is left out: its means lie up to 70 nm from "
+                                 "List_Cw_Vnir"}};
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        columns = kept[k].flaw;
+        check_ok(hc_reader_open(&reader, write_prisma("L2D", FLAW_NONE), NULL, &err), err);
+        check_list(hc_reader_scene(reader)->wavelength, joined, 7);
+        if (strstr(hc_reader_note(reader), kept[k].note) == NULL) {
+            fail_msg("'%s' lacks '%s'", hc_reader_note(reader), kept[k].note);
+        }
+        hc_reader_close(reader);
+    }
+    columns = COLUMNS_NAN;
+    check_refused(write_prisma("L1", FLAW_NONE), HC_E_INPUT,
+                  "/KDP_AUX/Cw_Vnir_Matrix has nan nm in channel 4 of column 2");
+    columns = COLUMNS_BELOW;
+    check_refused(write_prisma("L1", FLAW_NONE), HC_E_INPUT,
+                  "/KDP_AUX/Cw_Vnir_Matrix has -1 nm in channel 4 of column 2");
+    columns = COLUMNS_SHAPE;
+    check_refused(write_prisma("L1", FLAW_NONE), HC_E_INPUT, "/KDP_AUX/Cw_Vnir_Matrix has 1 axes, and not 2");
+    columns = COLUMNS_NONE;
+}
+
 static void flaws_are_told(void **state) {
     (void)state;
     check_refused(write_prisma("L2D", FLAW_NO_SWIR), HC_E_INPUT, "Data Fields/SWIR_Cube");
@@ -235,6 +341,8 @@ int main(void) {
         cmocka_unit_test(bands_of_one_detector_are_read),
         cmocka_unit_test(every_way_gives_the_same),
         cmocka_unit_test(corners_are_centres_of_pixels),
+        cmocka_unit_test(columns_give_their_mean),
+        cmocka_unit_test(columns_that_do_not_fit_are_told),
         cmocka_unit_test(flaws_are_told),
     };
     if (!can_make_products()) {
