@@ -42,8 +42,8 @@ void hc_svg_path(HcText *svg, const double (*xy)[2], int32_t count, bool closed)
 void hc_svg_stroke(HcText *svg, double thickness, const uint8_t rgb[3]);
 void hc_svg_fill(HcText *svg, double opacity, const uint8_t rgb[3]);
 void hc_svg_picture(HcText *svg, const HcFigureBox *box, const uint8_t *png, size_t bytes);
-/* text: `bytes` bytes of clean UTF-8, from (x, y), `width` wide. */
-void hc_svg_text(HcText *svg, double x, double y, double width, const HcLetters *letters, const char *text,
-                 size_t bytes);
+/* text: `bytes` bytes of clean UTF-8, from (x, y), `width` wide; leftwards: read from right to left. */
+void hc_svg_text(HcText *svg, double x, double y, double width, const HcLetters *letters, bool leftwards,
+                 const char *text, size_t bytes);
 
 #endif

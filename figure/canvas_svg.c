@@ -102,8 +102,8 @@ void hc_svg_picture(HcText *svg, const HcFigureBox *box, const uint8_t *png, siz
     hc_text_add(svg, "\"/>\n");
 }
 
-void hc_svg_text(HcText *svg, double x, double y, double width, const HcLetters *letters, const char *text,
-                 size_t bytes) {
+void hc_svg_text(HcText *svg, double x, double y, double width, const HcLetters *letters, bool leftwards,
+                 const char *text, size_t bytes) {
     hc_text_add(svg, "<text");
     if (letters->up) {
         add_number(svg, " transform=\"translate(", x);
@@ -117,7 +117,11 @@ void hc_svg_text(HcText *svg, double x, double y, double width, const HcLetters 
     if (letters->bold) {
         hc_text_add(svg, " font-weight=\"bold\"");
     }
-    if (letters->align != HC_ALIGN_LEFT) {
+    /* A text that is read from right to left starts at its right end. */
+    if (leftwards) {
+        hc_text_add(svg, " direction=\"rtl\"");
+    }
+    if (letters->align != (leftwards ? HC_ALIGN_RIGHT : HC_ALIGN_LEFT)) {
         hc_text_add(svg, " text-anchor=\"%s\"", letters->align == HC_ALIGN_CENTRE ? "middle" : "end");
     }
     /* A viewer with another font keeps the width. */

@@ -1,4 +1,5 @@
-/* Texts of a canvas: pango shapes them, in any script and direction. */
+/* Texts of a canvas: pango shapes them, in any script. Each is read in the direction of its first letter with
+ * one; where it stands does not depend on that. */
 #include "figure/canvas_parts.h"
 #include "core/text.h"
 #include "figure/figure.h"
@@ -14,7 +15,6 @@ static PangoLayout *layout_of(HcCanvas *canvas, const HcLetters *letters, const 
     pango_font_description_set_absolute_size(font, letters->size * PANGO_SCALE);
     pango_layout_set_font_description(layout, font);
     pango_font_description_free(font);
-    pango_layout_set_auto_dir(layout, FALSE); /* columns stay where they are, whatever the script */
     pango_layout_set_text(layout, clean, (int)bytes);
     return layout;
 }
@@ -27,6 +27,7 @@ static double width_of(PangoLayout *layout) {
 
 static double measure(HcCanvas *canvas, const HcLetters *letters, const char *clean, size_t bytes) {
     PangoLayout *layout = layout_of(canvas, letters, clean, bytes);
+    pango_layout_set_single_paragraph_mode(layout, TRUE);
     double width = width_of(layout);
     g_object_unref(layout);
     return width;
@@ -67,7 +68,9 @@ static char *cut(HcCanvas *canvas, const HcLetters *letters, const char *clean) 
 static void draw_line(HcCanvas *canvas, double x, double y, const HcLetters *letters, PangoLayoutLine *line,
                       double width, const char *text) {
     if (canvas->format == HC_FIGURE_SVG) {
-        hc_svg_text(&canvas->svg, x, y, width, letters, text + line->start_index, (size_t)line->length);
+        bool leftwards = pango_layout_line_get_resolved_direction(line) == PANGO_DIRECTION_RTL;
+        hc_svg_text(&canvas->svg, x, y, width, letters, leftwards, text + line->start_index,
+                    (size_t)line->length);
     } else if (canvas->cairo != NULL) {
         double back = letters->align == HC_ALIGN_LEFT     ? 0
                       : letters->align == HC_ALIGN_CENTRE ? width / 2
@@ -99,6 +102,7 @@ double hc_canvas_text(HcCanvas *canvas, double x, double y, const HcLetters *let
         keep_memory_failure(canvas);
     } else if (*shown != 0) {
         PangoLayout *layout = layout_of(canvas, letters, shown, strlen(shown));
+        pango_layout_set_single_paragraph_mode(layout, TRUE);
         width = width_of(layout);
         draw_line(canvas, x, y, letters, pango_layout_get_line_readonly(layout, 0), width, shown);
         g_object_unref(layout);

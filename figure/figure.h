@@ -53,10 +53,15 @@ typedef struct HcFigureEntry {
     double percent; /* of the area; NAN = not known */
 } HcFigureEntry;
 
+/* Of more than HC_LEGEND_MAX entries, or than the page has space for, those of the largest area stay, largest
+ * first. One entry tells how many others there are, and what they cover together. */
+enum { HC_LEGEND_MAX = 42 };
+
 typedef struct HcFigureLegend {
     const HcFigureEntry *entry; /* [count] */
     int32_t count;
-    bool below; /* below the map even where there is space beside it */
+    int32_t kept; /* of these the last ones, which always stay, at their end */
+    bool below;   /* below the map even where there is space beside it */
 } HcFigureLegend;
 
 /* Where something lies on the page [points]. */

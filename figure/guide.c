@@ -59,6 +59,52 @@ double hc_bar_draw(HcCanvas *canvas, const HcFigureBar *bar, double x, double y,
 
 /* ---- legends ---- */
 
+static double area_of(const HcFigureEntry *entry) {
+    return isfinite(entry->percent) ? entry->percent : 0;
+}
+
+/* Puts an entry behind those that are not smaller; the smallest of too many falls out. */
+static void insert(HcLegendChoice *choice, int32_t most, const HcFigureEntry *entry) {
+    int32_t at = choice->count;
+    while (at > 0 && area_of(&choice->entry[at - 1]) < area_of(entry)) {
+        at--;
+    }
+    if (at == most) {
+        return;
+    }
+    choice->count += choice->count < most;
+    for (int32_t e = choice->count - 1; e > at; e--) {
+        choice->entry[e] = choice->entry[e - 1];
+    }
+    choice->entry[at] = *entry;
+}
+
+void hc_legend_choose(const HcFigureLegend *legend, int32_t most, HcLegendChoice *choice) {
+    most = most < HC_LEGEND_MAX ? most : HC_LEGEND_MAX;
+    choice->count = 0;
+    int32_t kept = legend->kept < most - 2 ? legend->kept : 0, ranked = legend->count - kept;
+    if (legend->count <= most) {
+        for (; choice->count < legend->count; choice->count++) {
+            choice->entry[choice->count] = legend->entry[choice->count];
+        }
+        return;
+    }
+    double all = 0, shown = 0;
+    for (int32_t e = 0; e < ranked; e++) {
+        insert(choice, most - kept - 1, &legend->entry[e]);
+        all += legend->entry[e].percent; /* of areas that are not known: NAN */
+    }
+    for (int32_t e = 0; e < choice->count; e++) {
+        shown += choice->entry[e].percent;
+    }
+    snprintf(choice->more, sizeof choice->more, "and %d more", ranked - choice->count);
+    choice->entry[choice->count++] = (HcFigureEntry){
+        .rgb = {255, 255, 255}, .name = choice->more, .percent = isfinite(all) ? fmax(all - shown, 0) : NAN};
+    for (int32_t e = ranked; e < legend->count; e++) {
+        choice->entry[choice->count++] = legend->entry[e];
+    }
+}
+
 static void percent_text(char text[HC_TICK_BYTES], double percent) {
     if (percent > 0 && percent < 0.1) {
         snprintf(text, HC_TICK_BYTES, "< 0.1 %%");

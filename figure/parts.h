@@ -19,6 +19,14 @@ double hc_ground_draw(HcCanvas *canvas, const HcFigureMap *map, const HcFigureBo
 /* A colour bar with ticks and label, `width` wide. */
 double hc_bar_draw(HcCanvas *canvas, const HcFigureBar *bar, double x, double y, double width);
 
+/* The entries of a legend that are shown: at most `most`, and at most HC_LEGEND_MAX. */
+typedef struct HcLegendChoice {
+    HcFigureEntry entry[HC_LEGEND_MAX];
+    int32_t count;
+    char more[HC_TICK_BYTES]; /* the name of the others */
+} HcLegendChoice;
+void hc_legend_choose(const HcFigureLegend *legend, int32_t most, HcLegendChoice *choice);
+
 /* Swatches with names and percent, in columns of `rows` entries. */
 typedef struct HcLegendShape {
     int32_t rows, columns;

@@ -115,6 +115,12 @@ static void add_bar(HcText *to, const HcPanelBar *bar) {
                 middle, high);
 }
 
+static void add_percent(HcText *to, double percent) {
+    if (isfinite(percent)) {
+        hc_text_add(to, " <span class=\"n\">%.3g %%</span>", percent);
+    }
+}
+
 static void add_legend(HcText *to, const HcPanel *panel) {
     int32_t shown = panel->entries < HC_PANEL_ENTRIES_MAX ? panel->entries : HC_PANEL_ENTRIES_MAX;
     hc_text_add(to, "<ul class=\"legend\">\n");
@@ -124,13 +130,17 @@ static void add_legend(HcText *to, const HcPanel *panel) {
                     entry->rgb[0], entry->rgb[1], entry->rgb[2]);
         hc_utf8_add_escaped(to, entry->name);
         hc_text_add(to, "</bdi>");
-        if (isfinite(entry->percent)) {
-            hc_text_add(to, " <span class=\"n\">%.3g %%</span>", entry->percent);
-        }
+        add_percent(to, entry->percent);
         hc_text_add(to, "</li>\n");
     }
     if (shown < panel->entries) {
-        hc_text_add(to, "<li>and %d more</li>\n", panel->entries - shown);
+        double rest = 0;
+        for (int32_t e = shown; e < panel->entries; e++) {
+            rest += panel->entry[e].percent;
+        }
+        hc_text_add(to, "<li>and %d more", panel->entries - shown);
+        add_percent(to, rest);
+        hc_text_add(to, "</li>\n");
     }
     hc_text_add(to, "</ul>\n");
 }

@@ -105,7 +105,7 @@ static void svg_keeps_texts(void **state) {
     const HcFigureEntry entries[] = {{{1, 2, 3}, "\xd9\x86\xd9\x87\xd8\xb1", 12.34},    /* right to left */
                                      {{250, 20, 30}, "\xe6\xa3\xae\xe6\x9e\x97", 0.01}, /* Chinese */
                                      {{9, 9, 9}, "bad \xff byte\n&", NAN}};
-    HcFigureLegend legend = {entries, 3, false};
+    HcFigureLegend legend = {.entry = entries, .count = 3};
     HcFigurePanel panel = {
         .title = "panel \"one\"", .map = {WIDTH, HEIGHT, pixels[0], 100, 1, 0}, .legend = &legend};
     HcFigure figure = figure_of(&panel);

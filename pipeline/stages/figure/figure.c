@@ -174,7 +174,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         .has_output = true,
         .host_bytes = hc_shown_bytes(stage, &state->shown) + hc_figure_paint_bytes(state) +
                       hc_figure_bytes(state->format, params->width / 25.4 * 72, params->dpi, pixels) +
-                      (size_t)stage->in.classes.count * (sizeof(int64_t) + 4)};
+                      (size_t)stage->in.classes.count * (sizeof(int64_t) + 4) +
+                      hc_figure_legend_bytes(&stage->in.classes)};
     return HC_OK;
 }
 
@@ -329,6 +330,7 @@ done:
         }
         hc_text_clear(&page->title);
         hc_text_clear(&page->caption);
+        free(page->classes.entry);
         free(page->pixels);
     }
     free(page);

@@ -5,7 +5,6 @@
 #include "pipeline/stages/figure/parts.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,54 +154,36 @@ static void add_entry(const HcFigureState *state, HcFigureClasses *to, const uin
     entry->percent = state->counted[0] > 0 ? 100.0 * (double)pixels / (double)state->counted[0] : NAN;
 }
 
-/* The least number of pixels that a class must have so that no more than `most` classes are left. */
-static int64_t least_pixels(const int64_t *count, int32_t first, int32_t classes, int32_t most) {
-    int64_t low = 1, high = INT64_MAX;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        int32_t left = 0;
-        for (int32_t c = first; c < classes; c++) {
-            left += count[c] >= middle;
-        }
-        if (left <= most) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
+size_t hc_figure_legend_bytes(const HcClasses *classes) {
+    return ((size_t)classes->count + 1) * sizeof(HcFigureEntry);
 }
 
 HcStatus hc_figure_legend_of(const HcStage *stage, HcFigureClasses *to, HcError *err) {
     static const uint8_t paper[3] = {255, 255, 255};
+    HcStatus status = HC_OK;
     const HcFigureState *state = stage->state;
     const HcClasses *classes = &stage->in.classes;
     uint8_t(*rgb)[3] = NULL;
-    HC_OR_RETURN(hc_figure_class_colours(classes, &rgb, err));
+    HC_TRY(hc_figure_class_colours(classes, &rgb, err));
+    HC_TRY(hc_new(to->entry, (size_t)classes->count + 1, "a legend", err));
     to->legend = (HcFigureLegend){.entry = to->entry};
-    int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0, others = 0;
-    int64_t least = least_pixels(state->of_class, first, classes->count, HC_FIGURE_ENTRIES_MAX - 3);
-    int64_t known = 0, left = 0;
+    int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0;
+    int64_t known = 0;
     for (int32_t c = 0; c < classes->count; c++) {
-        int64_t count = state->of_class[c];
-        known += count;
-        if (c >= first && count >= least) {
-            add_entry(state, to, rgb[c], classes->name[c], count);
-        } else if (c >= first && count > 0) {
-            others++;
-            left += count;
+        known += state->of_class[c];
+        if (c >= first && state->of_class[c] > 0) {
+            add_entry(state, to, rgb[c], classes->name[c], state->of_class[c]);
         }
     }
-    if (others > 0) {
-        snprintf(to->rest, sizeof to->rest, "%d more classes", others);
-        add_entry(state, to, paper, to->rest, left);
-    }
+    int32_t ranked = to->legend.count;
     if (first == 1 && state->of_class[0] > 0) {
         add_entry(state, to, paper, classes->name[0], state->of_class[0]);
     }
     if (state->counted[0] > known) {
         add_entry(state, to, unknown_colour, "values of no class", state->counted[0] - known);
     }
+    to->legend.kept = to->legend.count - ranked;
+done:
     free(rgb);
-    return HC_OK;
+    return status;
 }

@@ -6,8 +6,6 @@
 #include "io/shape/ground.h"
 #include "pipeline/picture/shown.h"
 
-enum { HC_FIGURE_ENTRIES_MAX = 42 };
-
 typedef struct HcFigureParams {
     const char *path, *bands, *wavelengths, *each, *percentiles, *limits, *title, *ortho;
     int32_t colours; /* HcRamp, -1 = by the values */
@@ -44,13 +42,13 @@ HcRamp hc_figure_ramp(const HcFigureParams *params, const HcFigureState *state, 
 /* Colours of the classes: those of the data, or by their names. rgb: [classes], fresh memory. */
 HcStatus hc_figure_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) HC_MUST_CHECK;
 
-/* The legend of a class map: entries of the classes that occur, at most HC_FIGURE_ENTRIES_MAX. Names are
- * borrowed, but that of the rest, which lies in `rest`. */
+/* The legend of a class map: entries of the classes that occur, in fresh memory, hc_figure_legend_bytes at
+ * most. Names are borrowed. */
 typedef struct HcFigureClasses {
-    HcFigureEntry entry[HC_FIGURE_ENTRIES_MAX];
+    HcFigureEntry *entry;
     HcFigureLegend legend;
-    char rest[48];
 } HcFigureClasses;
+size_t hc_figure_legend_bytes(const HcClasses *classes);
 HcStatus hc_figure_legend_of(const HcStage *stage, HcFigureClasses *to, HcError *err) HC_MUST_CHECK;
 
 /* Texts. */

@@ -156,7 +156,7 @@ printf 'classes = 500\nclass names = {Unclassified%s}\n' "$(printf ', class %d' 
 python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<500h", *range(500)))' >many.img
 run 0 run --report many.html read many.hdr ! write many.tif
 check many.html
-has '<li>and 460 more</li>' many.html
+has '<li>and 460 more <span class="n">92 %</span></li>' many.html
 # One band, all nodata, a strip of one line.
 header one 20 10 1 2 bsq
 head -c 400 /dev/zero >one.img

@@ -99,6 +99,12 @@ static void check_has(const char *text, const char *part) {
     }
 }
 
+static void check_lacks(const char *text, const char *part) {
+    if (strstr(text, part) != NULL) {
+        fail_msg("has \"%s\"", part);
+    }
+}
+
 static void three_bands_are_mixed(void **state) {
     (void)state;
     write_ramps("scene", "data ignore value = -999\n");
@@ -251,9 +257,19 @@ static void many_classes_end_in_one_entry(void **state) {
     check_runs(NULL, "read classes.img ! figure a.svg ! figure a.pdf");
     char *svg = svg_of("a.svg");
     check_has(svg, ">Class 7</text>");
-    check_has(svg, ">400 more classes</text>");   /* 100 to 499, each of one pixel: none of them is larger */
+    check_has(svg, ">Class 138</text>"); /* 100 to 499 have one pixel each: the first ones stay */
+    check_lacks(svg, ">Class 139</text>");
+    check_has(svg, ">and 361 more</text>");
+    check_has(svg, ">60.2 %</text>");
     check_has(svg, ">values of no class</text>"); /* 500 to 599 */
     check_has(svg, ">16.7 %</text>");
+    free(svg);
+    /* On a small page fewer have space. */
+    check_runs(NULL, "read classes.img ! figure b.svg --width 40");
+    svg = svg_of("b.svg");
+    check_has(svg, ">Class 7</text>");
+    check_has(svg, ">16.7 %</text>");
+    check_lacks(svg, ">Class 138</text>");
     free(svg);
 }
 
