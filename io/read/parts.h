@@ -51,11 +51,13 @@ struct HcReader {
 
     HcProduct *product; /* the scene is one; its arrays hold the pixels where it names no raster */
 
+    int32_t *order; /* [bands] which band of the raster each of the scene is; NULL = the one of its number */
+
     bool started;             /* a line was read: the bands are settled */
     int64_t sample0, samples; /* that are asked for; samples 0 = all */
-    int32_t *used;            /* file bands that are read, NULL = all */
+    int32_t *used;            /* bands of the file that are read, ascending; NULL = all */
     int32_t used_count;
-    int32_t *stored; /* [bands] place among those read, -1 = not read; NULL = all */
+    int32_t *stored; /* [bands] place of a band of the file among those read, -1 = not read; NULL = all */
 
     char **files;  /* that GDAL says the scene is made of; GDAL string list, may be NULL */
     HcWatch watch; /* on all files of the scene */
@@ -156,6 +158,11 @@ void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
 static inline bool hc_read_by_product(const HcReader *reader) {
     return reader->product != NULL && reader->product->raster == NULL && reader->chunks == NULL;
 }
+/* Puts the bands of a product that is a raster into the order of their wavelengths, when all else is known.
+ */
+HcStatus hc_read_sort_bands(HcReader *reader, HcError *err) HC_MUST_CHECK;
+/* Gives the scene such an order, [bands]. */
+HcStatus hc_read_order_bands(HcReader *reader, const int32_t *order, HcError *err) HC_MUST_CHECK;
 /* Reads chunks, where those of all arrays are known: of one array with all bands in their order by
  * reader->chunks, of others by the product. */
 HcStatus hc_read_product_chunks(HcReader *reader, HcError *err);

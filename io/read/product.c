@@ -1,5 +1,6 @@
 /* A scene that is a product: what it says goes into the scene, and its arrays give the lines. */
 #include "io/read/parts.h"
+#include "core/allocate.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -83,6 +84,74 @@ HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
     }
     take_note(reader);
     return HC_OK;
+}
+
+/* ---- the order of bands ---- */
+
+typedef struct Placed {
+    double wavelength;
+    int32_t band;
+} Placed;
+
+static int by_wavelength(const void *a, const void *b) {
+    const Placed *one = a, *other = b;
+    if (one->wavelength != other->wavelength) {
+        return one->wavelength < other->wavelength ? -1 : 1;
+    }
+    return one->band < other->band ? -1 : one->band > other->band;
+}
+
+HcStatus hc_read_order_bands(HcReader *reader, const int32_t *order, HcError *err) {
+    HcScene *scene = &reader->scene;
+    int32_t bands = scene->bands;
+    double *nodata = NULL;
+    HC_OR_RETURN(hc_scene_select(scene, order, bands, err));
+    for (int32_t b = 0; b < bands && scene->source_band != NULL; b++) {
+        scene->source_band[b] = b; /* numbers are those of the scene, also for the user */
+    }
+    if (reader->band_nodata != NULL) {
+        HC_OR_RETURN(hc_new(nodata, bands, "the bands", err));
+        for (int32_t b = 0; b < bands; b++) {
+            nodata[b] = reader->band_nodata[order[b]];
+        }
+        free(reader->band_nodata);
+        reader->band_nodata = nodata;
+    }
+    HC_OR_RETURN(hc_new(reader->order, bands, "the bands", err));
+    memcpy(reader->order, order, (size_t)bands * sizeof *order);
+    return HC_OK;
+}
+
+HcStatus hc_read_sort_bands(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcScene *scene = &reader->scene;
+    int32_t bands = scene->bands, same = 0;
+    Placed *placed = NULL;
+    int32_t *order = NULL;
+    if (reader->product == NULL || !reader->product->ascends || scene->wavelength == NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_new(placed, bands, "the bands", err));
+    HC_TRY(hc_new(order, bands, "the bands", err));
+    for (int32_t b = 0; b < bands; b++) {
+        placed[b] = (Placed){.wavelength = scene->wavelength[b], .band = b};
+    }
+    qsort(placed, (size_t)bands, sizeof *placed, by_wavelength);
+    for (int32_t b = 0; b < bands; b++) {
+        order[b] = placed[b].band;
+        same += order[b] == b && same == b; /* of the first ones */
+    }
+    if (same < bands) {
+        hc_read_note(reader,
+                     "bands are in the order of their wavelengths: band %" PRId32 " (%g nm) is band %" PRId32
+                     " of the raster",
+                     same + 1, placed[same].wavelength, order[same] + 1);
+        HC_TRY(hc_read_order_bands(reader, order, err));
+    }
+done:
+    free(placed);
+    free(order);
+    return status;
 }
 
 /* ---- chunks ---- */

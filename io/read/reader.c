@@ -181,6 +181,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
     HC_TRY(read_unit(reader, err));
     HC_TRY(settle_method(reader, err));
+    HC_TRY(hc_read_sort_bands(reader, err));
     HC_TRY(watch_files(reader, reader->path, err));
     /* Of the data, not of a label that names it. */
     const char *data = reader->direct           ? reader->layout.path
@@ -212,7 +213,17 @@ const HcProductLayer *hc_reader_layers(const HcReader *reader, int32_t *count) {
 HcStatus hc_reader_open_layer(HcReader **out, const HcReader *of, const HcProductLayer *layer,
                               const HcReaderOptions *options, HcError *err) {
     bool is_raster = layer->dataset[0] == NULL;
-    return open_reader(out, layer->file, of->product, is_raster ? NULL : layer, options, err);
+    HC_OR_RETURN(open_reader(out, layer->file, of->product, is_raster ? NULL : layer, options, err));
+    /* A band for each of the scene: where the bands of the scene are in another order than in their file, so
+     * are these. */
+    bool follows = is_raster && layer->band == 0 && of->order != NULL && (*out)->order == NULL;
+    HcStatus status =
+        follows && (*out)->scene.bands == of->scene.bands ? hc_read_order_bands(*out, of->order, err) : HC_OK;
+    if (status != HC_OK) {
+        hc_reader_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void hc_reader_close(HcReader *reader) {
@@ -241,6 +252,7 @@ void hc_reader_close(HcReader *reader) {
     hc_watch_clear(&reader->watch);
     CSLDestroy(reader->files);
     free(reader->band_nodata);
+    free(reader->order);
     free(reader->used);
     free(reader->stored);
     free(reader->layout.path);
@@ -363,7 +375,7 @@ void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified
     *modified = reader->modified;
 }
 
-HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count, HcError *err) {
+static HcStatus check_bands(const HcReader *reader, const int32_t *index, int32_t count, HcError *err) {
     int32_t bands = reader->scene.bands;
     if (reader->started) {
         return hc_fail(err, HC_E_USAGE, "%s: bands must be chosen before the first read", reader->path);
@@ -379,6 +391,17 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
                            index[k], bands);
         }
     }
+    return HC_OK;
+}
+
+/* Which band of the file a band of the scene is. */
+static int32_t file_band(const HcReader *reader, int32_t band) {
+    return reader->order != NULL ? reader->order[band] : band;
+}
+
+HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count, HcError *err) {
+    int32_t bands = reader->scene.bands, kept = 0;
+    HC_OR_RETURN(check_bands(reader, index, count, err));
     int32_t *used = malloc((size_t)count * sizeof *used);
     int32_t *stored = malloc((size_t)bands * sizeof *stored);
     if (used == NULL || stored == NULL) {
@@ -388,8 +411,13 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
     }
     memset(stored, 0xFF, (size_t)bands * sizeof *stored);
     for (int32_t k = 0; k < count; k++) {
-        used[k] = index[k];
-        stored[index[k]] = k;
+        stored[file_band(reader, index[k])] = 0;
+    }
+    for (int32_t b = 0; b < bands; b++) {
+        if (stored[b] == 0) {
+            stored[b] = kept;
+            used[kept++] = b;
+        }
     }
     free(reader->used);
     free(reader->stored);
@@ -397,9 +425,9 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
     reader->used_count = count;
     reader->stored = stored;
     if (hc_read_by_product(reader)) {
-        return hc_product_use(reader->product, index, count, err);
+        return hc_product_use(reader->product, used, count, err);
     }
-    return reader->chunks != NULL ? hc_chunks_use(reader->chunks, index, count, err) : HC_OK;
+    return reader->chunks != NULL ? hc_chunks_use(reader->chunks, used, count, err) : HC_OK;
 }
 
 HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t samples, HcError *err) {
@@ -422,13 +450,13 @@ HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t sample
     return HC_OK;
 }
 
-int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band) {
+int32_t hc_reader_stored_band(const HcReader *reader, int32_t band) {
     if (hc_read_by_product(reader)) {
-        return hc_read_product_band(reader, file_band);
+        return hc_read_product_band(reader, band);
     }
     bool all =
         reader->stored == NULL || (reader->direct && hc_read_direct_all_bands(reader)) || reader->map != NULL;
-    return all ? file_band : reader->stored[file_band];
+    return all ? file_band(reader, band) : reader->stored[file_band(reader, band)];
 }
 
 /* A multiple of 8: callers put more behind the lines. */

@@ -34,14 +34,15 @@ const HcProductLayer *hc_reader_layers(const HcReader *reader, int32_t *count);
 HcStatus hc_reader_open_layer(HcReader **out, const HcReader *of, const HcProductLayer *layer,
                               const HcReaderOptions *options, HcError *err) HC_MUST_CHECK;
 
-/* All bands of the file; borrowed from the reader. integer_limit is set for 8- and 16-bit integers. */
+/* All bands of the file, those of a product by ascending wavelength; borrowed from the reader. integer_limit
+ * is set for 8- and 16-bit integers. */
 const HcScene *hc_reader_scene(const HcReader *reader);
 
 /* [bands] the nodata value of each band, NaN = none, where they differ: that of the scene is then the first.
  * NULL where all have that of the scene. Borrowed. */
 const double *hc_reader_band_nodata(const HcReader *reader);
 
-/* Whether the band (from 0, of the file) has a nodata value; *nodata is that value, or NaN. */
+/* Whether the band (from 0, of the scene) has a nodata value; *nodata is that value, or NaN. */
 bool hc_reader_nodata(const HcReader *reader, int32_t band, double *nodata);
 
 /* The data file that was opened, and how it is read: "direct", "chunks (deflate)" or "GDAL GTiff"; borrowed.
@@ -84,7 +85,7 @@ HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) HC_MUST_CHECK
  * there yet. */
 HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) HC_MUST_CHECK;
 
-/* Only these bands (file indices from 0, ascending) will be asked for: lets interleaves that can skip the
+/* Only these bands (of the scene, from 0, ascending) will be asked for: lets interleaves that can skip the
  * others. Must come before the first read. The bands of HcRaw are still all stored ones unless skipped: see
  * hc_reader_stored_band. */
 HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count,
@@ -95,8 +96,8 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
 HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t samples,
                                HcError *err) HC_MUST_CHECK;
 
-/* Where a file band lies among the bands of the HcRaw that hc_reader_read gives. */
-int32_t hc_reader_stored_band(const HcReader *reader, int32_t file_band);
+/* Where a band of the scene lies among the bands of the HcRaw that hc_reader_read gives. */
+int32_t hc_reader_stored_band(const HcReader *reader, int32_t band);
 
 /* Reads the file through a mapping from now on (before the first read): hc_reader_read then needs no memory
  * and gives views of the file itself, for backends whose device memory is host memory. False where that

@@ -77,44 +77,23 @@ done:
 
 /* ---- the order ---- */
 
-/* Bands of one detector rise or fall in wavelength throughout; equal neighbours are rounded numbers. A list
- * that turns is damaged, and putting it into order would hide that. Before the bands are in order. */
-static HcStatus check_turns(const HcProduct *product, HcError *err) {
-    double step = 0;
-    for (int32_t b = 1; b < product->scene.bands; b++) {
-        const HcProductBand *band = &product->band[b], *before = band - 1;
-        double next = band->wavelength - before->wavelength;
-        if (band->array != before->array || band->detector != before->detector) {
-            step = 0;
-        } else if (next * step < 0) {
+HcStatus hc_product_check_turns(const HcProduct *product, const char *path, HcError *err) {
+    const HcProductBand *last[HC_DETECTOR_SWIR + 1] = {NULL};
+    double step[HC_DETECTOR_SWIR + 1] = {0};
+    for (int32_t b = 0; b < product->scene.bands; b++) {
+        const HcProductBand *band = &product->band[b], *before = last[band->detector];
+        double next = before != NULL ? band->wavelength - before->wavelength : 0;
+        if (next * step[band->detector] < 0) {
             return hc_fail(
                 err, HC_E_INPUT,
                 "%s: the wavelengths of %s neither rise nor fall throughout: %g nm of band %" PRId32
                 ", %g nm of band %" PRId32,
-                product->array[band->array].file, product->name, before->wavelength, before->band + 1,
-                band->wavelength, band->band + 1);
-        } else if (next != 0) {
-            step = next;
+                path, product->name, before->wavelength, before->band + 1, band->wavelength, band->band + 1);
         }
+        step[band->detector] = next != 0 ? next : step[band->detector];
+        last[band->detector] = band;
     }
     return HC_OK;
-}
-
-/* The pixels of a raster stay where they are, and so do its bands. */
-static void note_raster_order(HcProduct *product) {
-    double last = 0;
-    for (int32_t b = 0; b < product->scene.bands; b++) {
-        const HcProductBand *band = &product->band[b];
-        if (!band->bad && band->wavelength < last) {
-            hc_product_note(product,
-                            "the wavelength falls at band %" PRId32
-                            " (%g nm): bands stay in the order of the "
-                            "raster",
-                            b + 1, band->wavelength);
-            return;
-        }
-        last = band->bad ? last : band->wavelength;
-    }
 }
 
 static int by_wavelength(const void *a, const void *b) {
@@ -252,7 +231,7 @@ HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) 
     }
     if (product->raster == NULL) {
         HC_OR_RETURN(drop_unused(product, err));
-        HC_OR_RETURN(check_turns(product, err));
+        HC_OR_RETURN(hc_product_check_turns(product, product->array[0].file, err));
         qsort(product->band, (size_t)product->scene.bands, sizeof *product->band, by_wavelength);
     }
     if (product->part != HC_DETECTOR_ONE && overlap != HC_OVERLAP_USUAL) {
@@ -262,8 +241,5 @@ HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) 
                        product->raster);
     }
     mark_overlap(product, overlap);
-    if (product->raster != NULL) {
-        note_raster_order(product);
-    }
     return fill_scene(product, err);
 }

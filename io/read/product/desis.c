@@ -97,6 +97,7 @@ HcStatus hc_product_desis(HcProduct *product, const HcProductText *text, bool *i
     }
     HC_TRY(hc_envi_load(&header, path, err));
     HC_TRY(add_bands(product, &header, err));
+    HC_TRY(hc_product_check_turns(product, path, err));
     HC_TRY(hc_paths_add(&product->files, path, err));
     HC_TRY(add_layers(product, text, err));
 done:

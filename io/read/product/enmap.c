@@ -232,6 +232,7 @@ HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *i
     HC_OR_RETURN(claim_bands(product, text, specific, "swirProductQuality.expectedChannelsList",
                              HC_DETECTOR_SWIR, err));
     mark_empty(product, CPLGetXMLNode(text->xml, "product.bandStatistics"));
+    HC_OR_RETURN(hc_product_check_turns(product, text->path, err));
     take_part(product);
     add_rpc(product, text);
     product->scene.has_nodata =

@@ -265,6 +265,7 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
     if ((product->raster = strdup(path)) == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
     }
+    product->ascends = true;
     hc_product_note(product, "beside it: %s", names.data);
     HC_TRY(take_gains(product, &flight, &header, err));
     HC_TRY(compare_table(product, &flight, &header, err));

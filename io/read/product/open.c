@@ -116,6 +116,7 @@ static HcStatus describe_raster(HcProduct *product, const HcProductText *text, b
     for (size_t s = 0; s < sizeof of_rasters / sizeof *of_rasters && !*is; s++) {
         HC_OR_RETURN(of_rasters[s](product, text, is, err));
     }
+    product->ascends = *is;
     return *is ? hc_paths_add(&product->files, text->path, err) : HC_OK;
 }
 
@@ -177,6 +178,7 @@ static void leave_out(HcProduct *product, const HcError *why) {
     product->band = NULL;
     product->scene.bands = 0;
     product->scene.has_nodata = false;
+    product->ascends = false;
     hc_text_clear(&product->note);
     hc_product_note(product, "its metadata are left out: %s", why->text);
 }

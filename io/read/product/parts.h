@@ -107,6 +107,11 @@ typedef struct HcProductLists {
 HcStatus hc_product_add_listed(HcProduct *product, const HcProductFile *file, const char *dataset,
                                const HcProductLists *lists, HcError *err) HC_MUST_CHECK;
 
+/* HC_E_INPUT, with `path`, unless the bands of each detector rise or fall in wavelength throughout; equal
+ * neighbours are rounded numbers. A list that turns is damaged, and putting it into order would hide that.
+ * For the bands in the order of the product. */
+HcStatus hc_product_check_turns(const HcProduct *product, const char *path, HcError *err) HC_MUST_CHECK;
+
 /* Drops bands that are not used, puts the others into order, marks those that two detectors share and one
  * gives (`overlap`), and fills what the scene says of bands. */
 HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) HC_MUST_CHECK;

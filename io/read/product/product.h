@@ -64,12 +64,14 @@ typedef struct HcProduct {
     bool is_companion; /* of another product in the same folder, as an uncertainty is */
     bool beside;       /* the raster was opened, and not the text that describes it */
     HcDetector part;   /* which of two rasters it is: the bands are then all of the product */
+    bool ascends;      /* the scene has the bands of the raster by ascending wavelength */
     bool pixels_only;  /* the raster's place is the grid of its pixels: none */
     HcProductArray array[HC_PRODUCT_ARRAYS];
     int32_t array_count;
     int64_t sample0, samples; /* that are read; samples 0 = all */
-    HcProductBand *band;      /* [scene.bands], by ascending wavelength where the arrays hold the pixels */
-    HcScene scene;            /* without what a raster says of itself */
+    HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels; else as
+                            in the raster */
+    HcScene scene;       /* without what a raster says of itself */
     HcProductLayer *layer;
     int32_t layers;
     HcText note;   /* remarks for the user */

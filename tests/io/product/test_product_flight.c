@@ -197,6 +197,29 @@ static void factors_are_the_scale(void **state) {
     remove_all("classic", names);
 }
 
+/* The detectors of AVIRIS Classic overlap: a band of the second lies among those of the first. */
+static void bands_come_by_wavelength(void **state) {
+    (void)state;
+    static const int from[BANDS] = {0, 2, 1, 3};
+    static const double rising[BANDS] = {376.86, 381.87, 386.88, 391.89};
+    char path[200];
+    assert_int_equal(mkdir(in_folder("flight"), 0700), 0);
+    write_ng("flight", PRODUCT_LINES);
+    snprintf(path, sizeof path, "flight/%s", ng[0]);
+    write_envi(path, PRODUCT_LINES, PRODUCT_SAMPLES, BANDS, 2,
+               "wavelength = {376.86, 386.88, 381.87, 391.89}\nwavelength units = Nanometers\n"
+               "data gain values = {1, 2, 3, 4}\ndefault bands = {3, 2, 1}\n");
+    HcReader *reader = open_scene(in_folder("flight"));
+    const HcScene *scene = hc_reader_scene(reader);
+    check_list(scene->wavelength, rising, BANDS);
+    check_list(scene->gain, (const double[]){1, 3, 2, 4}, BANDS);
+    assert_true(scene->has_default_bands && scene->default_bands[0] == 1 && scene->default_bands[1] == 2);
+    assert_string_equal(hc_reader_method(reader), "direct");
+    hc_reader_close(reader);
+    check_cubes(in_folder("flight"), from);
+    remove_all("flight", ng);
+}
+
 /* Another flight line says nothing of an image, nor does a name that only looks alike. */
 static void other_files_are_no_flight(void **state) {
     (void)state;
@@ -217,11 +240,9 @@ static void other_files_are_no_flight(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_is_its_image),
-        cmocka_unit_test(sensor_geometry_is_told),
-        cmocka_unit_test(flaws_are_told),
-        cmocka_unit_test(factors_are_the_scale),
-        cmocka_unit_test(other_files_are_no_flight),
+        cmocka_unit_test(a_folder_is_its_image),    cmocka_unit_test(sensor_geometry_is_told),
+        cmocka_unit_test(flaws_are_told),           cmocka_unit_test(factors_are_the_scale),
+        cmocka_unit_test(bands_come_by_wavelength), cmocka_unit_test(other_files_are_no_flight),
     };
     GDALAllRegister();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

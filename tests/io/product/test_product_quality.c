@@ -417,9 +417,9 @@ static void write_tiff(const char *name, int bands, int first, int yes) {
     GDALClose(dataset);
 }
 
-static void enmap_has_rasters(void **state) {
-    (void)state;
-    char text[3000], path[600];
+/* The metadata of EnMAP: bands 1 and 2 are of one detector, 3 and 4 of the other. */
+static void write_enmap_xml(const double *wavelengths) {
+    char text[3000];
     int used = snprintf(text, sizeof text,
                         "<level_X><base><level>L2A</level></base><specific>"
                         "<bandCharacterisation>");
@@ -428,13 +428,19 @@ static void enmap_has_rasters(void **state) {
                          "<bandID number=\"%d\"><wavelengthCenterOfBand>%g</wavelengthCenterOfBand>"
                          "<FWHMOfBand>10</FWHMOfBand><GainOfBand>1</GainOfBand><OffsetOfBand>0</OffsetOfBand>"
                          "</bandID>",
-                         b + 1, centres[b]);
+                         b + 1, wavelengths[b]);
     }
     snprintf(text + used, sizeof text - (size_t)used,
              "</bandCharacterisation><vnirProductQuality><expectedChannelsList>1,2</expectedChannelsList>"
              "</vnirProductQuality><swirProductQuality><expectedChannelsList>3,4</expectedChannelsList>"
              "</swirProductQuality></specific></level_X>\n");
     put_file(in_folder("E-METADATA.XML"), text);
+}
+
+static void enmap_has_rasters(void **state) {
+    (void)state;
+    char path[600];
+    write_enmap_xml(centres);
     write_tiff("E-SPECTRAL_IMAGE.TIF", BANDS, -1, 0);
     write_tiff("E-QL_QUALITY_CLOUD.TIF", 1, 0, 1);
     write_tiff("E-QL_QUALITY_CLOUDSHADOW.TIF", 1, 1, 1);
@@ -458,6 +464,17 @@ static void enmap_has_rasters(void **state) {
         assert_int_equal(got.mask[p],
                          !marks(6, p / SAMPLES, p % SAMPLES) && !marks(9, p / SAMPLES, p % SAMPLES));
     }
+    /* Where the bands of the raster are put into order, so are those of its mask: 0 and 1 are bands 1 and 3.
+     */
+    static const double mixed[BANDS] = {500, 900, 600, 1000};
+    static const int32_t first[] = {0, 1};
+    write_enmap_xml(mixed);
+    got = look(path, &how, first, 2, 2);
+    for (int p = 0; p < PIXELS; p++) {
+        assert_int_equal(got.mask[p],
+                         !marks(6, p / SAMPLES, p % SAMPLES) && !marks(8, p / SAMPLES, p % SAMPLES));
+    }
+    write_enmap_xml(centres);
     write_tiff("E-QL_PIXELMASK.TIF", BANDS - 1, 6, 1);
     check_view_refused(path, &how, HC_E_INPUT, "E-QL_PIXELMASK.TIF: has 3 bands, the scene");
 }

@@ -1,4 +1,5 @@
 /* Products that are a GeoTIFF with a text beside it: EnMAP, DESIS, STAC items. */
+#include "io/chunk/index.h"
 #include "io/ortho/ortho.h"
 #include "io/view/view.h"
 #include "product_check.h"
@@ -126,6 +127,9 @@ static void incomplete_rpc_are_named(void **state) {
 
 typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTH, FLAW_NO_DETECTOR, FLAW_BAND } Flaw;
 
+/* The wavelengths of the metadata, and of the header of DESIS. */
+static const double *listed = centres;
+
 /* RPC of each band: those of the middle band of each detector, 2 and 4, are rpc_value, moved by a line in
  * band 4. */
 static int add_enmap_rpc(char *text, size_t size, int used) {
@@ -164,7 +168,7 @@ static const char *write_enmap_xml(const char *name, const char *level, Flaw fla
     for (int b = 0; b < BANDS; b++) {
         used += snprintf(text + used, sizeof text - (size_t)used,
                          "<bandID number=\"%d\"><wavelengthCenterOfBand>%g</wavelengthCenterOfBand>", b + 1,
-                         centres[b]);
+                         listed[b]);
         if (flaw != FLAW_NO_WIDTH || b != 3) {
             used +=
                 snprintf(text + used, sizeof text - (size_t)used, "<FWHMOfBand>%g</FWHMOfBand>", widths[b]);
@@ -310,9 +314,9 @@ static const char *write_desis(bool whole) {
                   "</hsi_doc>\n");
     snprintf(header, sizeof header,
              "ENVI\nsamples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\n"
-             "data type = 2\ninterleave = bip\nbyte order = 0\nwavelength = {420, 940, 950, 960, 1200}\n"
+             "data type = 2\ninterleave = bip\nbyte order = 0\nwavelength = {%g, %g, %g, %g, %g}\n"
              "fwhm = {6, 7, 8, 9, 10}\ndata gain values = {0.1, 0.2, 0.3, 0.4, 0.5}\n%s",
-             PRODUCT_SAMPLES, PRODUCT_LINES, BANDS,
+             PRODUCT_SAMPLES, PRODUCT_LINES, BANDS, listed[0], listed[1], listed[2], listed[3], listed[4],
              whole ? "data offset values = {0, 0, 0, 0, 1}\n" : "data offset values = {0, 0, 0, 0}\n");
     put_file(in_folder("DESIS-HSI-SPECTRAL_IMAGE.hdr"), header);
     return xml;
@@ -336,6 +340,19 @@ static void desis_opens(void **state) {
         hc_reader_close(reader);
         check_cubes(paths[p], stored);
     }
+    static const double falls[BANDS] = {1200, 960, 950, 940, 420}, turns[BANDS] = {420, 940, 930, 960, 1200};
+    static const int from[BANDS] = {4, 3, 2, 1, 0};
+    listed = falls;
+    check_cubes(write_desis(true), from);
+    listed = turns;
+    xml = write_desis(true);
+    listed = centres;
+    HcStatus turned = hc_reader_open(&reader, xml, NULL, &err);
+    assert_int_equal(turned, HC_E_INPUT);
+    assert_non_null(strstr(err.text,
+                           "DESIS-HSI-SPECTRAL_IMAGE.hdr: the wavelengths of DESIS L2A neither rise nor "
+                           "fall throughout: 940 nm of band 2, 930 nm of band 3"));
+    err = (HcError){0};
     xml = write_desis(false);
     HcStatus got = hc_reader_open(&reader, xml, NULL, &err);
     assert_int_equal(got, HC_E_INPUT);
@@ -381,15 +398,6 @@ static void stac_items_describe_rasters(void **state) {
             check_cubes(paths[p], stored);
         }
     }
-    /* The bands of a raster stay in its order, and that is said. */
-    put_file(
-        in_folder("turned.json"),
-        "{\"type\": \"Feature\", \"stac_version\": \"1.0.0\", \"assets\": {\"cube\": {\"href\": "
-        "\"turned.tiff\", \"eo:bands\": [{\"center_wavelength\": 0.66}, {\"center_wavelength\": 0.55}]}}}");
-    check_ok(hc_reader_open(&reader, write_tiff("turned.tiff", 2), NULL, &err), err);
-    check_list(hc_reader_scene(reader)->wavelength, (const double[]){660, 550}, 2);
-    assert_non_null(strstr(hc_reader_note(reader), "the wavelength falls at band 2 (550 nm)"));
-    hc_reader_close(reader);
     /* Another JSON of that name says nothing; an item of another raster is told. */
     put_file(in_folder("scene.json"), "{\"hcube_model\": 1}\n");
     check_ok(hc_reader_open(&reader, tiff, NULL, &err), err);
@@ -397,6 +405,140 @@ static void stac_items_describe_rasters(void **state) {
     assert_null(hc_reader_note(reader));
     hc_reader_close(reader);
     check_refused(write_item("scene.json", "gone.tiff", false, BANDS), HC_E_INPUT, "without an asset");
+}
+
+/* ---- the order of bands ---- */
+
+/* An item that lists the bands of its raster in this order: mixed[b] is the band of centres that b is. */
+static const int mixed[BANDS] = {3, 0, 4, 1, 2}, from_mixed[BANDS] = {1, 3, 4, 0, 2};
+
+static const char *write_mixed(const char *name, const char *asset) {
+    char text[1000];
+    const char *path = in_folder(name);
+    int used = snprintf(text, sizeof text,
+                        "{\"type\": \"Feature\", \"stac_version\": \"1.0.0\", \"assets\": {\"cube\": "
+                        "{\"href\": \"%s\", \"eo:bands\": [",
+                        asset);
+    for (int b = 0; b < BANDS; b++) {
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "%s{\"center_wavelength\": %g, \"full_width_half_max\": %g}", b > 0 ? ", " : "",
+                         centres[mixed[b]] / 1000, widths[mixed[b]] / 1000);
+    }
+    snprintf(text + used, sizeof text - (size_t)used, "]}}}\n");
+    put_file(path, text);
+    return path;
+}
+
+/* The cube by one way of reading, whole and in part. */
+static void check_way(const char *path, bool never_direct, const char *way, const int *from) {
+    static const int32_t all[BANDS] = {0, 1, 2, 3, 4}, some[] = {0, 1, 4};
+    const int of_some[] = {from[0], from[1], from[4]};
+    const HcReaderOptions how = {.never_direct = never_direct};
+    for (int part = 0; part < 2; part++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        check_ok(hc_reader_open(&reader, path, &how, &err), err);
+        assert_memory_equal(hc_reader_method(reader), way, strlen(way));
+        if (part == 1) {
+            check_ok(hc_reader_use_bands(reader, some, 3, &err), err);
+        }
+        check_cube(reader, 2, part == 1 ? some : all, part == 1 ? of_some : from, part == 1 ? 3 : BANDS);
+        hc_reader_close(reader);
+    }
+}
+
+/* A copy of a raster in another format, whose bands have names; nodata values 1, 2, ... by band on request.
+ */
+static const char *copy_named(const char *from, const char *to, const char *driver, bool nodata) {
+    char *options[] = {(char *)(uintptr_t) "INTERLEAVE=BAND", NULL};
+    GDALDatasetH source = GDALOpen(from, GA_ReadOnly);
+    GDALDatasetH made = GDALCreateCopy(GDALGetDriverByName(driver), in_folder(to), source, FALSE,
+                                       nodata ? NULL : options, NULL, NULL);
+    assert_non_null(made);
+    for (int b = 0; b < BANDS; b++) {
+        GDALSetDescription(GDALGetRasterBand(made, b + 1), CPLSPrintf("name %d", b));
+        if (nodata) {
+            assert_int_equal(GDALSetRasterNoDataValue(GDALGetRasterBand(made, b + 1), b + 1), CE_None);
+        }
+    }
+    GDALClose(made);
+    GDALClose(source);
+    return in_folder(to);
+}
+
+/* As arrays do: whatever the order of the raster, and by every way of reading. What belongs to a band goes
+ * with it. */
+static void bands_come_by_wavelength(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    static const int32_t all[BANDS] = {0, 1, 2, 3, 4};
+    const char *tiff = write_tiff("mixed.tiff", BANDS);
+    const char *item = write_mixed("mixed.json", "mixed.tiff");
+    check_ok(hc_reader_open(&reader, item, NULL, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    check_list(scene->wavelength, centres, BANDS);
+    check_list(scene->fwhm, widths, BANDS);
+    for (int b = 0; b < BANDS; b++) {
+        assert_int_equal(scene->source_band[b], b);
+    }
+    assert_non_null(strstr(hc_reader_note(reader), "bands are in the order of their wavelengths: band 1 "
+                                                   "(420 nm) is band 2 of the raster"));
+    hc_reader_close(reader);
+    check_way(tiff, false, hc_chunk_code_known(HC_CODE_DEFLATE) ? "chunks (deflate" : "GDAL GTiff",
+              from_mixed);
+    check_way(tiff, true, "GDAL GTiff", from_mixed);
+    check_cubes(item, from_mixed);
+    write_mixed("plain.json", "plain.tiff");
+    const char *plain = copy_named(tiff, "plain.tiff", "GTiff", false);
+    check_way(plain, false, "direct", from_mixed);
+    check_ok(hc_reader_open(&reader, plain, NULL, &err), err);
+    assert_string_equal(hc_reader_scene(reader)->band_name[0], "name 1");
+    if (hc_reader_map(reader)) {
+        check_cube(reader, PRODUCT_LINES, all, from_mixed, BANDS);
+    }
+    hc_reader_close(reader);
+    write_mixed("each.json", "each.tiff");
+    check_ok(hc_reader_open(&reader, copy_named(tiff, "each.tiff", "VRT", true), NULL, &err), err);
+    for (int b = 0; b < BANDS; b++) {
+        double nodata = 0;
+        assert_true(hc_reader_nodata(reader, b, &nodata));
+        check_same(nodata, from_mixed[b] + 1);
+    }
+    hc_reader_close(reader);
+}
+
+/* EnMAP has the bands of one detector, then those of the other; those of each rise. */
+static void detectors_are_interleaved(void **state) {
+    (void)state;
+    static const double overlap[BANDS] = {420, 950, 940, 960, 1200},
+                        turned[BANDS] = {420, 950, 940, 930, 1200};
+    static const double rising[BANDS] = {420, 940, 950, 960, 1200};
+    static const int from[BANDS] = {0, 2, 1, 3, 4};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *tiff = write_tiff("O-SPECTRAL_IMAGE.TIF", BANDS);
+    listed = overlap;
+    const char *xml = write_enmap_xml("O-METADATA.XML", "L2A", FLAW_NONE);
+    check_ok(hc_reader_open(&reader, xml, NULL, &err), err);
+    check_list(hc_reader_scene(reader)->wavelength, rising, BANDS);
+    check_near(hc_reader_scene(reader)->gain[1], 0.0003, 1e-15);
+    check_near(hc_reader_scene(reader)->offset[2], 0.5, 1e-15);
+    hc_reader_close(reader);
+    check_cubes(tiff, from);
+    check_scene(xml, HC_OVERLAP_USUAL, "EnMAP L2A", "10110");
+    check_scene(xml, HC_OVERLAP_VNIR, "EnMAP L2A", "11000");
+    listed = turned;
+    xml = write_enmap_xml("O-METADATA.XML", "L2A", FLAW_NONE);
+    listed = centres;
+    check_refused(xml, HC_E_INPUT,
+                  "the wavelengths of EnMAP L2A neither rise nor fall throughout: 950 nm of "
+                  "band 2, 930 nm of band 4");
+    check_ok(hc_reader_open(&reader, tiff, NULL, &err), err); /* beside a raster they are left out */
+    assert_non_null(strstr(hc_reader_note(reader), "neither rise nor fall"));
+    assert_null(hc_reader_product(reader));
+    hc_reader_close(reader);
+    check_cubes(tiff, stored);
 }
 
 /* ---- folders ---- */
@@ -438,6 +580,8 @@ int main(void) {
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(desis_opens),
         cmocka_unit_test(stac_items_describe_rasters),
+        cmocka_unit_test(bands_come_by_wavelength),
+        cmocka_unit_test(detectors_are_interleaved),
         cmocka_unit_test(folders_hold_one_product),
     };
     GDALAllRegister();
