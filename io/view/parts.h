@@ -100,6 +100,13 @@ typedef struct HcViewSite {
     int32_t masks;
 } HcViewSite;
 
+/* ---- view.c ---- */
+
+/* Where masks of the view are opened: all but those that are open. */
+HcViewSite hc_view_site(const HcView *view);
+/* What is the scene, in pixels of the file. */
+HcPixels hc_view_pixels(const HcView *view);
+
 /* ---- raster.c ---- */
 
 /* A raster that one mask or several look at: each of its lines is read once for all of them. */

@@ -72,6 +72,21 @@ const char *hc_view_mask_name(const HcView *view, int32_t mask, const char **val
  * mask that does; grows counts[mask]. */
 void hc_view_count(const HcView *view, const HcRaw *raw, int64_t line0, int32_t lines, int64_t *counts);
 
+/* A mask beside those of the view, which leaves nothing out of the scene by itself: `text` as in
+ * HcViewOptions.masks. The view must stay open as long. HC_E_INPUT where it does not fit the scene. */
+typedef struct HcViewSelection HcViewSelection;
+HcStatus hc_view_selection_open(HcViewSelection **out, const HcView *view, const char *text,
+                                HcError *err) HC_MUST_CHECK;
+void hc_view_selection_close(HcViewSelection *selection);
+/* Before the first read: these bands of the scene are read, as hc_view_use_bands. */
+HcStatus hc_view_selection_use_bands(HcViewSelection *selection, const int32_t *index, int32_t count,
+                                     HcError *err) HC_MUST_CHECK;
+/* to[lines][samples of the view]: 1 where the mask lets a pixel stay, else 0. */
+HcStatus hc_view_selection_read(HcViewSelection *selection, int64_t line0, int64_t lines, uint8_t *to,
+                                HcError *err) HC_MUST_CHECK;
+/* Memory that it holds. */
+size_t hc_view_selection_bytes(const HcViewSelection *selection);
+
 /* Memory that the masks hold, whatever the block. */
 size_t hc_view_fixed_bytes(const HcView *view);
 

@@ -60,7 +60,7 @@ static bool only_sums(const HcFlow *flow) {
         const HcStage *stage = &flow->chain->stages[s];
         bool last = flow->pass.stops && s == flow->pass.end - 1;
         bool observes = hc_pass_observes(&flow->pass, stage);
-        if ((observes && (stage->kind->sums == NULL || stage->round > 0)) ||
+        if ((observes && (stage->kind->sums == NULL || stage->needs.selects || stage->round > 0)) ||
             (!last && !stage->needs.passes_through) || (stage->needs.consumes && !flow->pass.stops)) {
             return false;
         }

@@ -32,9 +32,7 @@ static const HcOption options[] = {
      .help =
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
          "gives amounts in their unit"},
-    {HC_TEXT(Params, background), .file = HC_FILE_READ, .value = "STATISTICS.json",
-     .otherwise = "the scene itself",
-     .help = "mean and covariance of the background from this file, which cov has saved"},
+    HC_BACKGROUND_OPTIONS(Params, background),
     {HC_TEXT(Params, shrink), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS, .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1)"},
@@ -46,7 +44,8 @@ static const HcOption options[] = {
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = hc_detect_params(stage);
     const HcDetectMethod *method = hc_detect_method(stage);
-    const char *unused = params->background != NULL               ? "background"
+    const char *unused = params->background.file != NULL          ? "background"
+                         : params->background.mask != NULL        ? "background-mask"
                          : !hc_text_equal(params->shrink, "none") ? "shrink"
                                                                   : NULL;
     if (!method->background && unused != NULL) {
@@ -104,27 +103,29 @@ static int32_t bands_of(const HcStage *stage) {
 }
 
 static bool sums_scene(const HcStage *stage) {
-    return hc_detect_method(stage)->background && hc_detect_params(stage)->background == NULL;
+    return hc_detect_method(stage)->background && hc_detect_params(stage)->background.file == NULL;
 }
 
-static void plan_needs(HcStage *stage) {
-    const HcDetectState *state = stage->state;
+static HcStatus plan_needs(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
     size_t rows = (size_t)state->targets + 1 + bands;
     stage->needs.bytes_fixed = (rows + 1) * bands * sizeof(double);
     stage->needs.bytes_per_pixel = hc_detect_method(stage)->background ? bands * sizeof(float) + 1 : 0;
     if (stage->settled || state->made) {
-        return;
+        return HC_OK;
     }
-    if (sums_scene(stage)) {
-        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+    if (hc_detect_method(stage)->background) {
+        HC_OR_RETURN(
+            hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background, err));
     }
     if (hc_detect_looks(stage)) {
         stage->needs.observes = true;
-        stage->needs.host_bytes = 2 * hc_spectra_bytes(&state->pixels, stage->in.bands);
+        stage->needs.host_bytes += 2 * hc_spectra_bytes(&state->pixels, stage->in.bands);
         stage->needs.host_bytes +=
             state->library.fit.count > 0 ? hc_scaled_library_bytes(&state->library) : 0;
     }
+    return HC_OK;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -135,10 +136,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_scene_reband(&stage->out, bands_of(stage), HC_OTHER, err));
     HC_OR_RETURN(name_bands(stage, err));
     stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
-    if (hc_detect_params(stage)->background != NULL && !((HcDetectState *)stage->state)->made) {
-        HC_OR_RETURN(hc_detect_plan_background(stage, err));
-    }
-    plan_needs(stage);
+    HC_OR_RETURN(plan_needs(stage, err));
     return hc_detections_plan(stage, &hc_detect_params(stage)->detections, err);
 }
 
@@ -199,9 +197,9 @@ static HcStatus make(HcStage *stage, HcError *err) {
                         .spectrum = spectrum,
                         .name = state->name,
                         .absorption = hc_detect_params(stage)->absorption,
-                        .pixels = state->background.pixels,
-                        .mean = state->background.mean,
-                        .covariance = state->background.covariance};
+                        .pixels = state->background.statistics.pixels,
+                        .mean = state->background.statistics.mean,
+                        .covariance = state->background.statistics.covariance};
     if (transform != NULL) {
         in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
     }
@@ -227,7 +225,8 @@ static HcStatus open_detect(HcStage *stage, HcError *err) {
         return make(stage, err);
     }
     if (sums_scene(stage)) {
-        HC_OR_RETURN(hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
+        HC_OR_RETURN(
+            hc_background_open(&state->background, stage, &hc_detect_params(stage)->background, err));
     }
     return hc_detect_open_targets(stage, err);
 }
@@ -235,7 +234,7 @@ static HcStatus open_detect(HcStage *stage, HcError *err) {
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     HcDetectState *state = stage->state;
     if (sums_scene(stage)) {
-        HC_OR_RETURN(hc_scene_sums_add(&state->sums, stage, queue, in, err));
+        HC_OR_RETURN(hc_background_observe(&state->background, stage, queue, in, err));
     }
     return hc_detect_observe_targets(stage, queue, in, err);
 }
@@ -243,7 +242,8 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcDetectState *state = stage->state;
     if (sums_scene(stage)) {
-        HC_OR_RETURN(hc_scene_sums_statistics(&state->sums, stage, queue, "", &state->background, err));
+        HC_OR_RETURN(hc_background_settle(&state->background, stage, &hc_detect_params(stage)->background,
+                                          queue, err));
     }
     HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
     return make(stage, err);
@@ -306,15 +306,14 @@ static void report(const HcStage *stage, HcJson *to) {
         hc_library_figures_json(&state->library.fit.figures, to);
     }
     if (method->background) {
-        hc_json_put_number(to, "background_pixels", (double)state->background.pixels);
+        hc_json_put_number(to, "background_pixels", (double)state->background.statistics.pixels);
         hc_json_put_double(to, "shrinkage", state->shrinkage);
     }
 }
 
 static void close_detect(HcStage *stage) {
     HcDetectState *state = stage->state;
-    hc_scene_sums_close(&state->sums);
-    hc_statistics_clear(&state->background);
+    hc_background_close(&state->background, stage);
     hc_memory_release(stage->compute, &state->projection);
     hc_memory_release(stage->compute, &state->offset);
     hc_memory_release(stage->compute, &state->rows);

@@ -4,9 +4,9 @@
 #define HC_PIPELINE_STAGES_DETECT_H
 
 #include "core/operation/reduce.h"
+#include "pipeline/detections/background.h"
 #include "pipeline/detections/detections.h"
 #include "pipeline/spectra/scaled_library.h"
-#include "pipeline/statistics/sums.h"
 
 typedef struct HcDetectParams {
     int32_t method;
@@ -15,7 +15,8 @@ typedef struct HcDetectParams {
     const char *scale;
     HcOptionList pixels;
     bool absorption;
-    const char *background, *shrink;
+    HcBackgroundParams background;
+    const char *shrink;
     HcDetectionParams detections;
 } HcDetectParams;
 
@@ -66,11 +67,10 @@ extern const char *const hc_detect_plain[];
 typedef struct HcDetectState {
     HcScaledLibrary library; /* of --targets */
     HcSpectra pixels;        /* of --target-pixel */
-    HcSceneSums sums;
-    HcStatistics background; /* of the scene, or of --background */
-    double shrinkage;        /* that was applied, 0 to 1 */
-    char **name;             /* [targets], borrowed from the library or own_name */
-    char **own_name;         /* [pixels] */
+    HcBackground background;
+    double shrinkage; /* that was applied, 0 to 1 */
+    char **name;      /* [targets], borrowed from the library or own_name */
+    char **own_name;  /* [pixels] */
     int32_t targets;
     int32_t directions;
     HcReduction reduction;
@@ -113,9 +113,7 @@ HcStatus hc_detect_spectra(HcStage *stage, double **spectrum, HcError *err) HC_M
 /* The pca or mnf that made the components that come in; NULL where spectra come in. */
 const HcStage *hc_detect_transform(const HcStage *stage);
 
-/* background.c: in plan, the file of --background. */
-HcStatus hc_detect_plan_background(HcStage *stage, HcError *err) HC_MUST_CHECK;
-/* Once it is there: shrinks the covariance, and refuses one without an inverse. */
+/* shrink.c: once the background is there: shrinks the covariance, and refuses one without an inverse. */
 HcStatus hc_detect_shrink(HcStage *stage, HcError *err) HC_MUST_CHECK;
 
 #endif

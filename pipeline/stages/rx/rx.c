@@ -9,38 +9,35 @@
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
+#include "pipeline/detections/background.h"
 #include "pipeline/detections/detections.h"
 #include "pipeline/statistics/shrinkage.h"
 #include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/whitening.h"
 
 #include <stdio.h>
 
 typedef struct Params {
-    const char *background;
+    HcBackgroundParams background;
     int64_t window, guard;
     const char *shrink;
     HcDetectionParams detections;
 } Params;
 
 typedef struct State {
-    HcSceneSums sums;
-    HcStatistics background; /* of the scene, or of --background */
-    double shrinkage;        /* that was applied to the covariance of the scene, 0 to 1 */
-    int32_t components;      /* directions that vary, 0 = nothing is fitted yet */
-    HcBuffer whitening;      /* [device] [bands][components] */
-    HcBuffer mean;           /* [device] [bands] */
-    HcLocal local;           /* with --window */
-    int64_t bare;            /* valid pixels without a score */
+    HcBackground background;
+    double shrinkage;   /* that was applied to the covariance of the scene, 0 to 1 */
+    int32_t components; /* directions that vary, 0 = nothing is fitted yet */
+    HcBuffer whitening; /* [device] [bands][components] */
+    HcBuffer mean;      /* [device] [bands] */
+    HcLocal local;      /* with --window */
+    int64_t bare;       /* valid pixels without a score */
     HcDetections detections;
 } State;
 
 static const HcOption options[] = {
-    {HC_TEXT(Params, background), .file = HC_FILE_READ, .value = "STATISTICS.json",
-     .otherwise = "the scene itself",
-     .help = "compare with the mean and covariance of this file, which cov has saved"},
+    HC_BACKGROUND_OPTIONS(Params, background),
     {HC_INT(Params, window), .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels", .value = "SIDE",
      .otherwise = "the whole scene",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
@@ -83,9 +80,11 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
     if (share_of_window(stage) < 0) {
         return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --window a share from 0 to 1", params->shrink);
     }
-    if (params->background != NULL) {
-        return hc_fail(err, HC_E_USAGE, "rx: --background %s: a --window is its own background",
-                       params->background);
+    const HcBackgroundParams *other = &params->background;
+    if (other->file != NULL || other->mask != NULL) {
+        return hc_fail(err, HC_E_USAGE, "rx: --%s %s: a --window is its own background",
+                       other->file != NULL ? "background" : "background-mask",
+                       other->file != NULL ? other->file : other->mask);
     }
     if (params->window % 2 == 0 || (params->guard > 0 && params->guard % 2 == 0)) {
         bool window = params->window % 2 == 0;
@@ -107,20 +106,6 @@ static void plan_window(HcStage *stage) {
     stage->needs.worker_bytes = hc_local_thread_bytes(&ask);
 }
 
-static HcStatus load_background(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    State *state = stage->state;
-    HC_OR_RETURN(hc_stage_reads(stage, params->background, err));
-    if (state->background.mean == NULL) {
-        HC_OR_RETURN(hc_statistics_load(&state->background, params->background, err));
-    }
-    if (state->background.noise[0] != '\0') {
-        return hc_fail(err, HC_E_INPUT, "%s: statistics of noise, not of a scene (cov without --noise)",
-                       params->background);
-    }
-    return hc_statistics_take(&state->background, &stage->in, params->background, err);
-}
-
 static HcStatus plan_scores(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -133,16 +118,10 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
     stage->needs.bytes_fixed = (bands + 1) * bands * sizeof(double);
     stage->needs.bytes_per_pixel = bands * sizeof(float) + 1; /* the whitened pixels and their mask */
-    if (params->background != NULL) {
-        return load_background(stage, err);
-    }
     if (is_local(stage)) {
         plan_window(stage);
     }
-    if (!stage->settled) {
-        hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
-    }
-    return HC_OK;
+    return stage->settled ? HC_OK : hc_background_plan(&state->background, stage, &params->background, err);
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -184,7 +163,7 @@ static HcStatus open_window(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcLocalAsk ask = local_ask(stage, state->components);
     HC_OR_RETURN(check_pixels(&ask, err));
-    ask.pixels = state->background.pixels;
+    ask.pixels = state->background.statistics.pixels;
     ask.whitening = state->whitening.data;
     ask.mean = state->mean.data;
     return hc_local_open(&state->local, stage->compute, &ask, err);
@@ -194,7 +173,7 @@ static HcStatus open_window(HcStage *stage, HcError *err) {
 static HcStatus fit(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    HcStatistics *background = &state->background;
+    HcStatistics *background = &state->background.statistics;
     int32_t bands = background->scene.bands;
     HcWhitening whitening = {0};
     if (!is_local(stage)) {
@@ -237,12 +216,24 @@ static HcStatus open_rx(HcStage *stage, HcError *err) {
     if (params->detections.path != NULL) {
         HC_OR_RETURN(hc_detections_open(&state->detections, stage, &params->detections, false, err));
     }
-    return stage->needs.observes ? hc_scene_sums_start(stage, err) : fit(stage, err);
+    return stage->needs.observes ? hc_background_open(&state->background, stage, &params->background, err)
+                                 : fit(stage, err);
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    State *state = stage->state;
+    return hc_background_observe(&state->background, stage, queue, in, err);
+}
+
+static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+    State *state = stage->state;
+    return hc_scene_sums_part(&state->background.sums, stage, parts, count, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_statistics(&state->sums, stage, queue, "", &state->background, err));
+    HC_OR_RETURN(hc_background_settle(&state->background, stage, &((const Params *)stage->params)->background,
+                                      queue, err));
     return fit(stage, err);
 }
 
@@ -292,7 +283,7 @@ static const char *output(const HcStage *stage) {
 
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
-    hc_json_put_number(to, "pixels", (double)state->background.pixels);
+    hc_json_put_number(to, "pixels", (double)state->background.statistics.pixels);
     hc_json_put_number(to, "degrees_of_freedom", state->components);
     if (!is_local(stage)) {
         hc_json_put_double(to, "shrinkage", state->shrinkage);
@@ -305,10 +296,9 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static void close_rx(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_end(stage);
     hc_local_close(&state->local);
     hc_detections_close(&state->detections);
-    hc_statistics_clear(&state->background);
+    hc_background_close(&state->background, stage);
     hc_memory_release(stage->compute, &state->whitening);
     hc_memory_release(stage->compute, &state->mean);
     *state = (State){0};
@@ -326,7 +316,8 @@ const HcStageClass hc_stage_rx = {
     .state_size = sizeof(State),
     .plan = plan,
     .open = open_rx,
-    HC_SCENE_SUMS(State, sums),
+    .observe = observe,
+    .sums = sums,
     .settle = settle,
     .process = process,
     .consume = consume,

@@ -63,8 +63,10 @@ reads=(
     "unmix --weights|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --weights in/noise.json|noise.json"
     "abundance --endmembers|read in/s.hdr % ! abundance --endmembers in/ends.csv|ends.csv"
     "rx --background|read in/s.hdr % ! rx --background in/scene.json|scene.json"
+    "rx --background-mask|read in/s.hdr % ! rx --background-mask in/class.hdr|class.hdr class.img"
     "detect --targets|read in/s.hdr % ! detect --targets in/lib.sli|lib.sli lib.hdr"
     "detect --background|read in/s.hdr % ! detect --target-pixel 3,3 --background in/scene.json|scene.json"
+    "detect --background-mask|read in/s.hdr % ! detect --target-pixel 3,3 --background-mask in/class.hdr|class.hdr class.img"
     "abundance --weights|read in/s.hdr % ! abundance --endmembers $SAMPLE/endmembers.csv --weights in/noise.json|noise.json"
 )
 # What writes: the option, the ending that the name must have, and the steps.

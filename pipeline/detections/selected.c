@@ -1,0 +1,153 @@
+/* No operation is needed beside decode: the mask is an image of one band whose zeros are nodata, and a block
+ * is raw float32. */
+#include "pipeline/detections/selected.h"
+#include "core/allocate.h"
+#include "core/operation/decode.h"
+#include "pipeline/chain.h"
+#include "pipeline/memory.h"
+
+#include <stdlib.h>
+
+/* Bytes of a copy that is worth the calls. */
+enum { PART_BYTES = 16 << 20 };
+
+/* Of a pixel: its values, its flag as float32, and the masks of both. */
+static size_t pixel_bytes(const HcStage *stage) {
+    return ((size_t)stage->in.bands + 1) * sizeof(float) + 2;
+}
+
+int32_t hc_selected_lines(const HcStage *stage) {
+    int64_t lines = PART_BYTES / ((int64_t)pixel_bytes(stage) * stage->in.samples);
+    return (int32_t)hc_max64(1, hc_min64(lines, stage->in.lines));
+}
+
+static size_t part_bytes(const HcStage *stage) {
+    return (size_t)hc_selected_lines(stage) * (size_t)stage->in.samples * pixel_bytes(stage);
+}
+
+static size_t scene_pixels(const HcStage *stage) {
+    return (size_t)stage->in.lines * (size_t)stage->in.samples;
+}
+
+HcStatus hc_selected_plan(HcSelected *selected, HcStage *stage, const char *text, HcError *err) {
+    if (selected->file == NULL) {
+        selected->file = hc_view_file_of(text);
+        if (selected->file == NULL) {
+            return hc_fail_memory(err, 0, "the name of a mask");
+        }
+    }
+    HC_OR_RETURN(hc_stage_reads(stage, selected->file, err));
+    if (selected->selection == NULL && selected->mask.data == NULL) {
+        HC_OR_RETURN(hc_view_selection_open(&selected->selection, stage->chain->source->view, text, err));
+    }
+    stage->needs.bytes_fixed += scene_pixels(stage) + part_bytes(stage) + (size_t)stage->in.bands * 4;
+    stage->needs.host_bytes += scene_pixels(stage);
+    stage->needs.host_bytes += selected->selection != NULL ? hc_view_selection_bytes(selected->selection) : 0;
+    return HC_OK;
+}
+
+static HcStatus read_mask(HcSelected *selected, HcStage *stage, uint8_t *mask, HcError *err) {
+    const HcSource *source = stage->chain->source;
+    int64_t samples = stage->in.samples;
+    int64_t step = hc_selected_lines(stage);
+    HC_OR_RETURN(hc_view_selection_use_bands(selected->selection, source->bands, source->band_count, err));
+    for (int64_t line = 0; line < stage->in.lines; line += step) {
+        HC_OR_RETURN(hc_view_selection_read(selected->selection, line, hc_min64(step, stage->in.lines - line),
+                                            mask + line * samples, err));
+    }
+    return HC_OK;
+}
+
+static bool selects_any(const uint8_t *mask, size_t pixels) {
+    size_t p = 0;
+    while (p < pixels && mask[p] == 0) {
+        p++;
+    }
+    return p < pixels;
+}
+
+static HcStatus open_index(HcSelected *selected, HcStage *stage, HcError *err) {
+    int32_t *index = NULL;
+    HC_OR_RETURN(hc_new(index, stage->in.bands, "a list of bands", err));
+    for (int32_t b = 0; b < stage->in.bands; b++) {
+        index[b] = b;
+    }
+    HcStatus status = hc_memory_upload(stage->compute, index, (size_t)stage->in.bands * sizeof *index,
+                                       &selected->index, err);
+    free(index);
+    return status;
+}
+
+HcStatus hc_selected_open(HcSelected *selected, HcStage *stage, const char *option, const char *text,
+                          HcError *err) {
+    HcStatus status = HC_OK;
+    uint8_t *mask = NULL;
+    size_t pixels = scene_pixels(stage);
+    HC_TRY(hc_new(mask, pixels, "a mask", err));
+    HC_TRY(read_mask(selected, stage, mask, err));
+    if (!selects_any(mask, pixels)) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "%s: %s %s: the mask leaves no pixel of the scene",
+                       stage->kind->name, option, text));
+    }
+    HC_TRY(hc_memory_upload(stage->compute, mask, pixels, &selected->mask, err));
+    HC_TRY(hc_alloc(stage->compute, HC_MEMORY_DEVICE, part_bytes(stage), &selected->part, err));
+    HC_TRY(open_index(selected, stage, err));
+    hc_view_selection_close(selected->selection);
+    selected->selection = NULL;
+done:
+    free(mask);
+    return status;
+}
+
+/* Flags are what the mask says of pixels that are valid. */
+static HcStatus take_flags(HcSelected *selected, HcQueue *queue, const HcBlock *in, const HcBlock *flags,
+                           HcError *err) {
+    HcRaw raw = {.data = (const uint8_t *)selected->mask.data + in->line0 * in->samples,
+                 .type = HC_UINT8,
+                 .line0 = in->line0,
+                 .lines = in->lines,
+                 .samples = in->samples,
+                 .bands = 1,
+                 .stride_line = in->samples,
+                 .stride_sample = 1,
+                 .stride_band = 1,
+                 .user_mask = in->mask};
+    HcDecode how = {.band_index = selected->index.data, .has_nodata = true, .nodata = 0};
+    return hc_decode(queue, &raw, &how, flags, err);
+}
+
+HcStatus hc_selected_take(HcSelected *selected, HcQueue *queue, const HcBlock *in, int64_t first, int64_t end,
+                          HcBlock *out, HcError *err) {
+    HcBlock part = hc_block_part(in, first, end, 0);
+    size_t pixels = hc_block_pixels(&part);
+    int64_t bytes = part.bands * (int64_t)sizeof(float);
+    *out = part;
+    out->data = selected->part.data;
+    HcBlock flags = *out;
+    flags.bands = 1;
+    flags.data = out->data + hc_block_values(out);
+    out->mask = (uint8_t *)(flags.data + pixels);
+    flags.mask = out->mask + pixels;
+    HC_OR_RETURN(take_flags(selected, queue, &part, &flags, err));
+    HcRaw raw = {.data = part.data,
+                 .type = HC_FLOAT32,
+                 .line0 = part.line0,
+                 .lines = part.lines,
+                 .samples = part.samples,
+                 .bands = part.bands,
+                 .stride_line = part.samples * bytes,
+                 .stride_sample = bytes,
+                 .stride_band = sizeof(float),
+                 .user_mask = flags.mask};
+    HcDecode how = {.band_index = selected->index.data};
+    return hc_decode(queue, &raw, &how, out, err);
+}
+
+void hc_selected_close(HcSelected *selected, HcCompute *compute) {
+    hc_view_selection_close(selected->selection);
+    hc_memory_release(compute, &selected->mask);
+    hc_memory_release(compute, &selected->index);
+    hc_memory_release(compute, &selected->part);
+    free(selected->file);
+    *selected = (HcSelected){0};
+}

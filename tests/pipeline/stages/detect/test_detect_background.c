@@ -1,0 +1,234 @@
+/* The background of detect and rx from the pixels that a mask leaves: scores against a plain program in
+ * float64, all kinds of masks, large blocks that are taken in parts, and what is refused. */
+#include "tests/support/reference.h"
+#include "tests/support/strict_runs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LINES = 41, SAMPLES = 37, BANDS = 7 };
+
+/* x = inverse of matrix times b, by Gauss and Jordan; the matrix is positive definite. */
+static void solve(const double *matrix, const double *b, double *x) {
+    double work[BANDS][BANDS + 1];
+    for (int i = 0; i < BANDS; i++) {
+        memcpy(work[i], matrix + i * BANDS, BANDS * sizeof **work);
+        work[i][BANDS] = b[i];
+    }
+    for (int i = 0; i < BANDS; i++) {
+        for (int k = 0; k < BANDS; k++) {
+            double factor = work[k][i] / work[i][i];
+            for (int j = 0; j <= BANDS && k != i; j++) {
+                work[k][j] -= factor * work[i][j];
+            }
+        }
+    }
+    for (int i = 0; i < BANDS; i++) {
+        x[i] = work[i][BANDS] / work[i][i];
+    }
+}
+
+static double product(const double *a, const double *b) {
+    double sum = 0;
+    for (int i = 0; i < BANDS; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+/* Mean and covariance of the valid pixels that `selected` holds. */
+static void know(const Cube *cube, const Cube *mask, bool (*selected)(double), double *mean,
+                 double *covariance) {
+    Cube some = *cube;
+    uint8_t *valid = malloc(cube_pixels(cube));
+    assert_non_null(valid);
+    for (size_t p = 0; p < cube_pixels(cube); p++) {
+        valid[p] = cube->valid[p] && selected(mask->value[p]);
+    }
+    some.valid = valid;
+    assert_true(reference_covariance(&some, mean, covariance) > BANDS);
+    free(valid);
+}
+
+/* The scores of rx, and those of the matched filter with the pixel (20, 20) as target. */
+static void check_scores(const Cube *cube, const double *mean, const double *covariance) {
+    Cube rx = cube_read_floats("rx", LINES, SAMPLES, 1);
+    Cube mf = cube_read_floats("mf", LINES, SAMPLES, 1);
+    double target[BANDS], weight[BANDS], x[BANDS], y[BANDS];
+    for (int b = 0; b < BANDS; b++) {
+        target[b] = cube_pixel(cube, 20, 20)[b] - mean[b];
+    }
+    solve(covariance, target, weight);
+    for (size_t p = 0; p < cube_pixels(cube); p++) {
+        if (!cube->valid[p]) {
+            assert_true(isnan(rx.value[p]) && isnan(mf.value[p]));
+            continue;
+        }
+        for (int b = 0; b < BANDS; b++) {
+            x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
+        }
+        solve(covariance, x, y);
+        check_near(rx.value[p], product(x, y), 3e-7 * (1 + product(x, y)));
+        check_near(mf.value[p], product(weight, x) / product(weight, target), 1e-6);
+    }
+    cube_free(&rx);
+    cube_free(&mf);
+}
+
+static void check_mask(const Cube *cube, const Cube *mask, const char *text, bool (*selected)(double)) {
+    double mean[BANDS], covariance[BANDS * BANDS];
+    know(cube, mask, selected, mean, covariance);
+    check_runs(NULL, "read scene.img ! rx --background-mask %s ! write rx.img --nodata nan", text);
+    check_runs(NULL,
+               "read scene.img ! detect --method mf --target-pixel 20,20 --background-mask %s ! write mf.img "
+               "--nodata nan",
+               text);
+    check_scores(cube, mean, covariance);
+}
+
+static bool is_not_zero(double value) {
+    return value != 0;
+}
+
+static bool is_two(double value) {
+    return value == 2;
+}
+
+static bool is_no_one(double value) {
+    return value != 1;
+}
+
+/* A field of classes 0 to 3. */
+static Cube make_mask(int32_t lines, int32_t samples) {
+    Cube mask = cube_new(lines, samples, 1);
+    for (int32_t line = 0; line < lines; line++) {
+        for (int32_t s = 0; s < samples; s++) {
+            cube_pixel(&mask, line, s)[0] = (line / 9 + s / 7) % 4;
+        }
+    }
+    return mask;
+}
+
+static void background_is_behind_a_mask(void **state) {
+    (void)state;
+    Cube mask = make_mask(LINES, SAMPLES);
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    for (int round = 0; round < 2; round++) {
+        Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 1 + (uint64_t)round, round == 0);
+        cube_border(&cube, 0);
+        for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+            cube.value[i] = (float)cube.value[i];
+        }
+        cube_write(&cube, "scene", round == 0 ? HC_INT16 : HC_FLOAT32, "bil", "data ignore value = 0\n");
+        check_mask(&cube, &mask, "mask.img", is_not_zero);
+        check_mask(&cube, &mask, "mask.img:1!=2", is_two);
+        check_mask(&cube, &mask, "mask.img:1=1", is_no_one);
+        cube_free(&cube);
+    }
+    cube_free(&mask);
+}
+
+/* As cov of the masked scene, and its file. A part of the scene with the mask of all of it. */
+static void is_that_of_a_statistics_file(void **state) {
+    (void)state;
+    Cube mask = make_mask(700, 2100);
+    Cube cube = cube_smooth(700, 2100, BANDS, 3, true); /* more than one part, and not a whole number */
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    static const char *const windows[] = {"", "--window 100,31,300,400"};
+    for (int w = 0; w < 2; w++) {
+        check_runs(NULL, "read scene.img %s --mask mask.img:1=0,3 ! cov cov.json", windows[w]);
+        check_runs(NULL, "read scene.img %s ! bands 2-6 ! rx --background cov.json ! write file.img",
+                   windows[w]);
+        check_runs(NULL,
+                   "read scene.img %s ! bands 2-6 ! rx --background-mask mask.img:1=0,3 ! write mask1.img",
+                   windows[w]);
+        check_same_files("file.img", "mask1.img");
+        RunHow how = {.threads = 2, .settings.block_lines = 650};
+        check_runs(&how,
+                   "read scene.img %s ! bands 2-6 ! rx --background-mask mask.img:1=0,3 ! write mask1.img",
+                   windows[w]);
+        check_same_files("file.img", "mask1.img");
+    }
+    cube_free(&cube);
+    cube_free(&mask);
+}
+
+static void blocks_and_backends_agree(void **state) {
+    (void)state;
+    static const char *const chains[] = {
+        "read scene.img ! rx --background-mask mask.img ! write out.img",
+        "read scene.img ! filter mean3x3 ! detect --target-pixel 20,20 --background-mask mask.img:1=2 ! "
+        "write out.img",
+        "read floats.img ! detect --target-pixel 20,20 --method cem --background-mask mask.img ! write "
+        "out.img",
+    };
+    static const char *const results[] = {"out.img", "out.hdr", NULL};
+    Cube mask = make_mask(LINES, SAMPLES);
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 4, true);
+    cube_border(&cube, 0);
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    cube_write(&cube, "scene", HC_INT16, "bil", "data ignore value = 0\n");
+    cube_write(&cube, "floats", HC_FLOAT32, "bip", "data ignore value = 0\n");
+    check_runs_agree(chains, sizeof chains / sizeof *chains, 5);
+    check_failures_leave_nothing(chains, sizeof chains / sizeof *chains, 20, results);
+    cube_free(&cube);
+    cube_free(&mask);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 5, true);
+    Cube mask = make_mask(LINES, SAMPLES);
+    Cube other = make_mask(LINES, SAMPLES + 1);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    cube_write(&other, "other", HC_UINT8, "bsq", NULL);
+    for (size_t p = 0; p < cube_pixels(&mask); p++) {
+        mask.value[p] = p >= 100 && p < 105;
+    }
+    cube_write(&mask, "five", HC_UINT8, "bsq", NULL);
+    for (size_t p = 0; p < cube_pixels(&cube) * BANDS; p++) {
+        cube.value[p] = p / BANDS >= 100 && p / BANDS < 105 ? 0 : cube.value[p];
+    }
+    cube_write(&cube, "holes", HC_UINT16, "bil", "data ignore value = 0\n");
+    static const char *const stages[] = {"rx", "detect --target-pixel 20,20"};
+    for (int k = 0; k < 2; k++) {
+        check_run_fails(NULL, HC_E_INPUT, "other.img",
+                        "read scene.img ! %s --background-mask other.img ! write b.img", stages[k]);
+        check_run_fails(NULL, HC_E_INPUT, "none.img",
+                        "read scene.img ! %s --background-mask none.img ! write b.img", stages[k]);
+        check_run_fails(NULL, HC_E_NUMERIC, "--background-mask mask.img:1=0-9: the mask leaves no pixel",
+                        "read scene.img ! %s --background-mask mask.img:1=0-9 ! write b.img", stages[k]);
+        check_run_fails(NULL, HC_E_NUMERIC, "--background-mask five.img: the mask leaves 0 valid pixels",
+                        "read holes.img ! %s --background-mask five.img ! write b.img", stages[k]);
+        check_run_fails(NULL, HC_E_NUMERIC, "5 ",
+                        "read scene.img ! %s --background-mask five.img ! write b.img", stages[k]);
+        check_runs(NULL, "read scene.img ! %s --background-mask five.img --shrink 0.5 ! write out.img",
+                   stages[k]);
+        check_run_fails(NULL, HC_E_USAGE, "one of --background and --background-mask",
+                        "read scene.img ! %s --background-mask five.img --background c.json ! write b.img",
+                        stages[k]);
+    }
+    check_run_fails(NULL, HC_E_USAGE, "a --window is its own background",
+                    "read scene.img ! rx --window 9 --background-mask mask.img ! write b.img");
+    check_run_fails(NULL, HC_E_USAGE, "--background-mask: --method sam has no background",
+                    "read scene.img ! detect --method sam --target-pixel 3,3 --background-mask mask.img ! "
+                    "write b.img");
+    assert_false(file_exists("b.img"));
+    cube_free(&cube);
+    cube_free(&mask);
+    cube_free(&other);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(background_is_behind_a_mask),
+        IN_FOLDER(is_that_of_a_statistics_file),
+        IN_FOLDER(blocks_and_backends_agree),
+        IN_FOLDER(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
