@@ -266,6 +266,9 @@ static HcStatus compare(const char *lies, const char *path, void *user, HcError 
     struct stat info;
     bool made = false;
     bool there = false;
+    if (strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0) {
+        return add_line(rerun, strdup("standard output: not compared"), err);
+    }
     path += strncmp(path, "./", 2) == 0 ? 2 : 0; /* what lies beside "a.img" */
     if (rerun->chain->report != NULL && hc_file_same_place(path, rerun->chain->report)) {
         return add_line(rerun, hc_text_format("%s: not compared, it holds times", path), err);

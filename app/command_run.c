@@ -1,11 +1,14 @@
 /* run, and every stage as a command. */
 #include "core/operation/decode.h"
 #include "app/usage/usage.h"
+#include "io/file.h"
 #include "pipeline/run/verify.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The notes from number `from` on. Returns how many there are. */
 static int32_t print_notes(const HcChain *chain, int32_t from) {
@@ -45,8 +48,10 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
         const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
         if (output != NULL && strcmp(stage->kind->name, "write") == 0) {
             const HcScene *scene = stage->kind->written != NULL ? stage->kind->written(stage) : &stage->in;
-            hc_say("wrote %s (%lld lines x %lld samples x %d bands)", output, (long long)scene->lines,
-                   (long long)scene->samples, scene->bands);
+            bool sent = strcmp(output, HC_FILE_STANDARD_OUTPUT) == 0;
+            hc_say("%s %s (%lld lines x %lld samples x %d bands)", sent ? "sent to" : "wrote",
+                   sent ? "standard output" : output, (long long)scene->lines, (long long)scene->samples,
+                   scene->bands);
         } else if (output != NULL) {
             hc_say("wrote %s", output);
         }
@@ -78,12 +83,33 @@ static void print_end(const HcProgressShow *show, const HcChain *chain, const Hc
     if (settings->trial) {
         return;
     }
-    printf("%s", hc_text_shown(settings->results));
+    fputs(hc_text_shown(settings->results), chain->sends != NULL ? stderr : stdout);
     if (!quiet) {
         print_verified(verify);
         print_summary(chain, report);
         hc_progress_outputs(show, chain, report, settings->record);
     }
+}
+
+/* Before anything is computed for it. `open`: when the program began, since a file that was opened later may
+ * have its number. */
+static HcStatus check_standard_output(const HcChain *chain, const HcRunSettings *settings, bool open,
+                                      HcError *err) {
+    if (chain->sends == NULL || settings->trial) {
+        return HC_OK;
+    }
+    const char *who = chain->sends->kind->name;
+    if (!open) {
+        return hc_fail(err, HC_E_USAGE, "%s: -: standard output is closed", who);
+    }
+    if (isatty(STDOUT_FILENO)) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "%s: -: standard output is a terminal; send it to a file or a pipe (> FILE, | PROGRAM)", who);
+    }
+    return hc_ranks_count(settings->ranks) == 1
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "%s: -: several ranks need a file that all see; name one", who);
 }
 
 HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunExtra *extra, HcError *err) {
@@ -98,6 +124,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
                        .user = common};
     char reason[256];
     HcOpening opening;
+    bool open = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
     HcText results = {0};
     HcRunSettings settings = {.memory = common->memory,
                               .device_memory = common->device_memory,
@@ -117,7 +144,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
         settings.describe_user = settings.inspect_user = extra->user;
     }
     chain->overwrite = (HcOverwrite)common->overwrite;
-    chain->asks = true;
+    chain->asks = chain->may_send = true;
     hc_chain_remove_dead(chain);
     bool quiet = common->quiet || hc_ranks_number(settings.ranks) > 0;
     hc_progress_start(&show, common->progress, quiet);
@@ -128,6 +155,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
     if (!quiet && *reason != '\0') {
         hc_say("note: computing on the CPU (%s)", reason);
     }
+    HC_TRY(check_standard_output(chain, &settings, open, err));
     HC_TRY(extra != NULL ? extra->planned(chain, extra->user, err) : HC_OK);
     verify.compute = compute;
     HC_TRY(hc_verify_begin(&verify, &settings, err));

@@ -1,4 +1,5 @@
 #include "app/app.h"
+#include "io/file.h"
 #include "pipeline/json.h"
 
 #include <stdio.h>
@@ -96,11 +97,11 @@ static void put_output(HcJson *json, const HcStage *stage, const char *output, c
     hc_json_open_object(json, NULL);
     hc_json_put_text(json, "stage", stage->kind->name);
     hc_json_put_text(json, "file", output);
-    if (record == NULL) {
+    if (record == NULL && strcmp(output, HC_FILE_STANDARD_OUTPUT) != 0) {
         char *beside = hc_text_format("%s.hcube.json", output);
         hc_json_put(json, "record", beside != NULL ? cJSON_CreateString(beside) : NULL);
         free(beside);
-    } else if (strcmp(record, "none") != 0) {
+    } else if (record != NULL && strcmp(record, "none") != 0) {
         hc_json_put_text(json, "record", record);
     }
     hc_json_close(json);

@@ -1,11 +1,12 @@
 #include "io/file_parts.h"
-#include "io/gdal_errors.h"
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/gdal_errors.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,4 +275,74 @@ bool hc_file_identity(const char *path, int64_t *size, int64_t *modified) {
         *modified = (int64_t)info.st_mtime;
     }
     return true;
+}
+
+/* ---- standard output ---- */
+
+/* Waits until standard output takes more, which may be a pipe that does not block. */
+static int wait_for_reader(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, -1) >= 0 ? 0 : errno;
+}
+
+/* A reader that goes in the middle of a write sets `cancel` too, by a signal. */
+static bool is_reader_gone(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* Returns 0 or an errno; ECANCELED once `cancel` is set. */
+static int put_out(const char *data, size_t bytes, const HcFlag *cancel) {
+    while (bytes > 0) {
+        ssize_t wrote = write(STDOUT_FILENO, data, bytes);
+        int number = wrote >= 0 ? 0 : errno;
+        if (wrote >= 0) {
+            data += wrote;
+            bytes -= (size_t)wrote;
+        }
+        if (number == EAGAIN || number == EWOULDBLOCK) {
+            number = wait_for_reader();
+        }
+        if (number != 0 && number != EINTR) {
+            return number;
+        }
+        if (hc_flag(cancel) != 0) {
+            return is_reader_gone() ? EPIPE : ECANCELED;
+        }
+    }
+    return 0;
+}
+
+static HcStatus fail_out(int number, HcError *err) {
+    return number == ECANCELED ? hc_fail(err, HC_E_CANCELLED, "standard output: interrupted")
+           : number == EPIPE
+               ? hc_fail(err, HC_E_IO, "standard output: its reader has closed it before the end")
+               : hc_file_fail(err, HC_E_IO, "standard output", number);
+}
+
+HcStatus hc_file_copy_out(const char *path, const HcFlag *cancel, HcError *err) {
+    enum { STEP = 1 << 18 };
+    HcStatus status = HC_OK;
+    char *data = NULL;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        HC_TRY(hc_file_fail(err, HC_E_IO, path, errno));
+    }
+    HC_TRY(hc_new(data, STEP, "bytes for standard output", err));
+    for (ssize_t bytes = 1; bytes != 0;) {
+        bytes = read(file, data, STEP);
+        if (bytes < 0 && errno != EINTR) {
+            HC_TRY(hc_file_fail(err, HC_E_IO, path, errno));
+        }
+        int number = bytes > 0 ? put_out(data, (size_t)bytes, cancel) : 0;
+        if (number != 0) {
+            HC_TRY(fail_out(number, err));
+        }
+    }
+done:
+    if (file >= 0) {
+        close(file);
+    }
+    free(data);
+    return status;
 }

@@ -2,6 +2,7 @@
 #ifndef HC_IO_FILE_H
 #define HC_IO_FILE_H
 
+#include "core/flag.h"
 #include "core/status.h"
 
 #include <stdbool.h>
@@ -41,6 +42,16 @@ HcStatus hc_file_partial(const char *path, char **partial, HcError *err) HC_MUST
  * replaced is back. Nothing is flushed to the disk here unless hc_file_flush_all says so. While a set is open
  * on this thread, the partial joins the set, and gets its name by hc_file_commit. */
 HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+
+/* How standard output is named as an output. */
+#define HC_FILE_STANDARD_OUTPUT "-"
+
+/* The bytes of partial go to standard output, and it is removed; `path` as it was given to hc_file_partial.
+ * Nothing that lies beside it is sent. In a set (below) that is the last step of the commit: where it fails,
+ * no file of the set gets its name. The set knows it by the name HC_FILE_STANDARD_OUTPUT. `cancel` ends a
+ * wait for the reader (HC_E_CANCELLED); it may be NULL, and is borrowed until the commit. */
+HcStatus hc_file_send(const char *partial, const char *path, const HcFlag *cancel,
+                      HcError *err) HC_MUST_CHECK;
 
 /* Endings of the files that GDAL keeps beside a raster, which go with it; ends with NULL. */
 extern const char *const hc_file_sidecars[];

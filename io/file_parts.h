@@ -38,4 +38,7 @@ void hc_file_forget(const char *partial);
 HcStatus hc_file_keep_flushed(const char *partial, const char *path, bool overwrite, bool flush,
                               HcError *err) HC_MUST_CHECK;
 
+/* Copies the file at `path` to standard output; `cancel` as in hc_file_send. */
+HcStatus hc_file_copy_out(const char *path, const HcFlag *cancel, HcError *err) HC_MUST_CHECK;
+
 #endif

@@ -21,8 +21,10 @@ typedef struct Step {
     char *path;
     char *partial; /* what gets this name; NULL: what has it goes */
     bool overwrite, flush;
-    char *from, *to; /* their folders */
-    char **names;    /* [count] what lies beside the partial and moves with it */
+    bool sent;            /* it gets no name, but goes to standard output */
+    const HcFlag *cancel; /* of what is sent */
+    char *from, *to;      /* their folders */
+    char **names;         /* [count] what lies beside the partial and moves with it */
     size_t count;
     char *old;     /* in its folder lies what was replaced; NULL = nothing was */
     char **aside;  /* [aside_count] the names of it */
@@ -243,11 +245,15 @@ static HcStatus sync_file(const char *path, HcError *err) {
     return number == 0 ? HC_OK : hc_file_fail(err, HC_E_IO, path, number);
 }
 
+static bool is_named(const Step *step) {
+    return step->partial != NULL && !step->sent;
+}
+
 /* The files of a step that is to be flushed. */
 static HcStatus sync_step(const Step *step, HcError *err) {
     HcStatus status = HC_OK;
     char *path = NULL;
-    if (step->partial == NULL || !step->flush) {
+    if (!is_named(step) || !step->flush) {
         return HC_OK;
     }
     HC_TRY(sync_file(step->partial, err));
@@ -362,6 +368,16 @@ static HcStatus add_step(Set *set, const char *partial, const char *path, Step *
     return status;
 }
 
+/* What was sent cannot be taken back, so this comes when all else has succeeded. */
+static HcStatus send_steps(const Set *set, HcError *err) {
+    for (size_t s = 0; s < set->count; s++) {
+        if (set->step[s].sent) {
+            HC_OR_RETURN(hc_file_copy_out(set->step[s].partial, set->step[s].cancel, err));
+        }
+    }
+    return HC_OK;
+}
+
 /* All steps, or none: first those that remove. */
 static HcStatus take_steps(Set *set, HcError *err) {
     HcStatus status = HC_OK;
@@ -374,16 +390,17 @@ static HcStatus take_steps(Set *set, HcError *err) {
     }
     for (int naming = 0; naming < 2; naming++) {
         for (size_t s = 0; s < set->count; s++) {
-            if ((set->step[s].partial != NULL) == (naming == 1)) {
+            if (!set->step[s].sent && is_named(&set->step[s]) == (naming == 1)) {
                 HC_TRY(take_step(set, &set->step[s], err));
             }
         }
     }
+    HC_TRY(send_steps(set, err));
 done:
     /* Backwards, since two steps may be about one name. */
     for (int naming = 1; naming >= 0 && status != HC_OK; naming--) {
         for (size_t s = set->count; s-- > 0;) {
-            if ((set->step[s].partial != NULL) == (naming == 1)) {
+            if (!set->step[s].sent && is_named(&set->step[s]) == (naming == 1)) {
                 undo_step(&set->step[s]);
             }
         }
@@ -417,21 +434,34 @@ HcStatus hc_file_begin(const char *const *kept, int32_t count, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_file_keep_flushed(const char *partial, const char *path, bool overwrite, bool flush,
-                              HcError *err) {
+/* Adds a step as `how` says to the set that is open, or takes it now. */
+static HcStatus add_or_take(const char *partial, const char *path, const Step *how, HcError *err) {
     HcStatus status = HC_OK;
     Set alone = {0};
     Set *set = open_set != NULL ? open_set : &alone;
     Step *step = NULL;
     HC_TRY(add_step(set, partial, path, &step, err));
-    step->overwrite = overwrite;
-    step->flush = flush || flush_all;
+    step->overwrite = how->overwrite;
+    step->flush = how->flush || flush_all;
+    step->sent = how->sent;
+    step->cancel = how->cancel;
     if (set == &alone) {
         HC_TRY(take_steps(&alone, err));
     }
 done:
     clear_set(&alone);
     return status;
+}
+
+HcStatus hc_file_keep_flushed(const char *partial, const char *path, bool overwrite, bool flush,
+                              HcError *err) {
+    const Step how = {.overwrite = overwrite, .flush = flush};
+    return add_or_take(partial, path, &how, err);
+}
+
+HcStatus hc_file_send(const char *partial, const char *path, const HcFlag *cancel, HcError *err) {
+    const Step how = {.sent = true, .cancel = cancel};
+    return add_or_take(partial, path, &how, err);
 }
 
 HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcError *err) {
@@ -439,19 +469,9 @@ HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcE
 }
 
 HcStatus hc_file_retire(const char *path, HcError *err) {
-    HcStatus status = HC_OK;
-    Set alone = {0};
-    Set *set = open_set != NULL ? open_set : &alone;
-    Step *step = NULL;
+    const Step how = {0};
     hc_file_remove_dead(path);
-    HC_TRY(add_step(set, NULL, path, &step, err));
-    step->flush = flush_all;
-    if (set == &alone) {
-        HC_TRY(take_steps(&alone, err));
-    }
-done:
-    clear_set(&alone);
-    return status;
+    return add_or_take(NULL, path, &how, err);
 }
 
 HcStatus hc_file_commit(HcError *err) {
@@ -506,6 +526,10 @@ HcStatus hc_file_visit(HcFileVisit visit, void *user, HcError *err) {
         if (step->partial == NULL) {
             continue;
         }
+        if (step->sent) {
+            HC_TRY(visit(step->partial, HC_FILE_STANDARD_OUTPUT, user, err));
+            continue;
+        }
         HC_TRY(visit(step->partial, step->path, user, err));
         HC_TRY(hc_file_list(step->from, hc_file_base(step->partial), &names, &count, err));
         if (count > 1) {
@@ -533,7 +557,11 @@ HcStatus hc_file_find(const char *path, char **found, HcError *err) {
     }
     for (size_t s = open_set != NULL ? open_set->count : 0; s-- > 0 && *found == NULL;) {
         const Step *step = &open_set->step[s];
-        if (step->partial == NULL || strcmp(step->to, folder) != 0) {
+        if (step->sent && strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0) {
+            *found = strdup(step->partial);
+            continue;
+        }
+        if (!is_named(step) || strcmp(step->to, folder) != 0) {
             continue;
         }
         free(beside);

@@ -245,7 +245,8 @@ done:
 static HcStatus add_named(const HcOption *option, const char *path, void *user, HcError *err) {
     (void)option;
     HcStage *stage = user;
-    return hc_chain_writes(stage->chain, path) ? HC_OK : hc_stage_will_write(stage, path, err);
+    bool sent = stage->chain->sends == stage && strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0;
+    return sent || hc_chain_writes(stage->chain, path) ? HC_OK : hc_stage_will_write(stage, path, err);
 }
 
 /* What the options of a stage name and its plan has not named. */
@@ -264,6 +265,7 @@ static HcStatus plan_stage(HcStage *stage, HcError *err) {
 
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
     chain->output_count = chain->read_count = 0;
+    chain->sends = NULL;
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
         hc_scene_clear(&stage->in);

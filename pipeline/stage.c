@@ -113,12 +113,10 @@ HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) {
     if (chain->settles_only) {
         return HC_OK;
     }
-    if (strcmp(path, "-") == 0) {
-        return hc_fail(
-            err, HC_E_USAGE,
-            "%s: -: outputs get their names when they are complete, so that standard output cannot "
-            "take one (./- is a file of that name)",
-            stage->kind->name);
+    if (strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: -: only write sends its output to standard output (./- is a file of that name)",
+                       stage->kind->name);
     }
     if (view != NULL && hc_file_same_place(hc_reader_path(hc_view_reader(view)), path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
@@ -136,6 +134,25 @@ HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) {
                        HC_CHAIN_FILES_MAX);
     }
     chain->outputs[chain->output_count++] = (HcOutput){.path = path, .stage = stage};
+    return HC_OK;
+}
+
+HcStatus hc_stage_will_send(HcStage *stage, HcError *err) {
+    HcChain *chain = stage->chain;
+    if (chain->settles_only) {
+        return HC_OK;
+    }
+    if (!chain->may_send) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: -: only a single run sends its output to standard output (./- is a file of that "
+                       "name)",
+                       stage->kind->name);
+    }
+    if (chain->sends != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: -: an earlier step sends its output to standard output already",
+                       stage->kind->name);
+    }
+    chain->sends = stage;
     return HC_OK;
 }
 

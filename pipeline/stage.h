@@ -159,7 +159,8 @@ typedef struct HcStageClass {
     /* OPTIONAL. After the last block, on the first rank alone: completes the files of the stage. The runner
      * has opened a set (io/file.h), so that they get their names together with those of all other stages. */
     HcStatus (*finish)(HcStage *stage, HcError *err);
-    /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. */
+    /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. Standard
+     * output is HC_FILE_STANDARD_OUTPUT (io/file.h), and has no record beside it. */
     const char *(*output)(const HcStage *stage);
     /* OPTIONAL. For a raster: compares lines that were computed again with those in the file that `finish`
      * has completed, by a reader of that file (run/verify.h). On the writing thread. */
@@ -233,8 +234,12 @@ HcOverwrite hc_stage_overwrite(const HcStage *stage);
  * and early refusals. */
 HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
-/* The same, and checks that the file may be made there: its folder exists, and the file does not or may be
- * replaced.
+/* Registers, at plan time, that the output of the stage goes to standard output (hc_file_send). Refuses a
+ * second one, and where the chain may not. */
+HcStatus hc_stage_will_send(HcStage *stage, HcError *err) HC_MUST_CHECK;
+
+/* As hc_stage_will_write, and checks that the file may be made there: its folder exists, and the file does
+ * not or may be replaced.
  */
 HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 

@@ -106,6 +106,10 @@ static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
         HC_OR_RETURN(hc_batch_fill(batch->params.output, scene->path, s, NULL, &scene->output, err));
         const char *slash = strrchr(scene->output, '/');
         const char *name = slash != NULL ? slash + 1 : scene->output;
+        if (strcmp(scene->output, HC_FILE_STANDARD_OUTPUT) == 0) {
+            return hc_fail(err, HC_E_USAGE,
+                           "batch: --output -: a batch writes a file for each scene, as out/{stem}.tif");
+        }
         if (strncmp(scene->output, "/vsi", 4) == 0) {
             return hc_fail(err, HC_E_UNSUPPORTED,
                            "batch: --output %s: outputs are written to local files only", scene->output);

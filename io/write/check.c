@@ -6,8 +6,12 @@
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static HcStatus fail_not_whole(const char *path, const char *what, const HcGdalErrors *errors, HcError *err) {
     return hc_fail(err, HC_E_IO, "%s: the file is not whole when read back: %s%s%s", path, what,
@@ -151,4 +155,18 @@ HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePla
         HC_OR_RETURN(check_opens(file, scene, plan, err));
     }
     return check_sidecar(file, plan, err);
+}
+
+int hc_write_lack_of_space(const char *path) {
+    const off_t more = 1 << 20;
+    struct stat info;
+    int number = 0;
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &info) == 0 && fallocate(file, 0, info.st_size, more) != 0) {
+        number = errno;
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return number == ENOSPC || number == EDQUOT || number == EFBIG ? number : 0;
 }

@@ -149,6 +149,8 @@ HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePla
                         HcError *err) HC_MUST_CHECK;
 HcStatus hc_write_check_envi(const char *data, const char *header, const HcScene *scene,
                              const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+/* Why a file cannot grow, as an errno, or 0. */
+int hc_write_lack_of_space(const char *path);
 bool hc_write_is_tiff(const HcWritePlan *plan);
 
 /* write_tiff.c: the same for the directories, strips and tiles of a TIFF file. Messages name `path`.

@@ -25,7 +25,8 @@
 struct HcWriter {
     HcScene scene;
     HcWritePlan plan;
-    bool overwrite, styled, finished;
+    bool overwrite, styled, finished, sends;
+    const HcFlag *cancel;
     int32_t threads;
     char *partial; /* of the data */
     char *source;  /* the temporary GeoTIFF that is copied, or NULL */
@@ -264,6 +265,8 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     pthread_mutex_init(&writer->tally_lock, NULL);
     writer->overwrite = options != NULL && options->overwrite;
     writer->threads = options != NULL ? options->threads : 0;
+    writer->sends = options != NULL && options->sends;
+    writer->cancel = options != NULL ? options->cancel : NULL;
     HC_OR_RETURN(hc_write_plan(&writer->plan, path, scene, options, err));
     HC_OR_RETURN(hc_scene_copy(&writer->scene, scene, err));
     writer->tallied =
@@ -579,21 +582,6 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
 }
 
-/* Why a file cannot grow, as an errno, or 0. */
-static int lack_of_space(const char *path) {
-    const off_t more = 1 << 20;
-    struct stat info;
-    int number = 0;
-    int file = open(path, O_WRONLY | O_CLOEXEC);
-    if (file >= 0 && fstat(file, &info) == 0 && fallocate(file, 0, info.st_size, more) != 0) {
-        number = errno;
-    }
-    if (file >= 0) {
-        close(file);
-    }
-    return number == ENOSPC || number == EDQUOT || number == EFBIG ? number : 0;
-}
-
 /* Some versions of GDAL do not report each write that fails (3.13: compressed TIFF), so that only the check
  * of the file shows it. The file will be dropped: whether it can grow tells the cause. */
 static HcStatus complete_or_say_why(HcWriter *writer, HcError *err) {
@@ -602,7 +590,7 @@ static HcStatus complete_or_say_why(HcWriter *writer, HcError *err) {
     if (status == HC_OK) {
         return HC_OK;
     }
-    int number = status == HC_E_IO ? lack_of_space(writer->partial) : 0;
+    int number = status == HC_E_IO ? hc_write_lack_of_space(writer->partial) : 0;
     const char *why = number != 0 ? strerror(number) : "";
     bool said = strstr(found.text, why) != NULL;
     return hc_fail(err, status, "%s%s%s", found.text, said ? "" : ": ", said ? "" : why);
@@ -617,6 +605,14 @@ HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) {
     return status;
 }
 
+static HcStatus keep(HcWriter *writer, HcError *err) {
+    if (writer->sends) {
+        return hc_file_send(writer->partial, writer->plan.path, writer->cancel, err);
+    }
+    HC_OR_RETURN(writer->overwrite && !writer->styled ? hc_style_retire(writer->plan.path, err) : HC_OK);
+    return hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err);
+}
+
 HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     struct stat info;
     int64_t given = writer->written + writer->filled;
@@ -627,8 +623,7 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
     HC_OR_RETURN(flush(writer, err));
     HC_OR_RETURN(complete_or_say_why(writer, err));
     writer->bytes = stat(writer->partial, &info) == 0 ? (int64_t)info.st_size : 0;
-    HC_OR_RETURN(writer->overwrite && !writer->styled ? hc_style_retire(writer->plan.path, err) : HC_OK);
-    HC_OR_RETURN(hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err));
+    HC_OR_RETURN(keep(writer, err));
     writer->finished = true;
     return HC_OK;
 }

@@ -3,6 +3,7 @@
 #define HC_IO_WRITE_WRITER_H
 
 #include "core/block.h"
+#include "core/flag.h"
 #include "io/write/values.h"
 
 #ifdef __cplusplus
@@ -32,10 +33,12 @@ typedef struct HcWriterOptions {
     double scale, offset; /* stored = (value - offset) / scale, and the file says so, band by band, on top of
                              the scene's gain and offset; scale is not 0. Not for class maps */
     bool overwrite;
-    bool style;          /* hc_writer_style() will be called: its name must be free, or its file ours */
-    int32_t threads;     /* for ENVI, 0 = one a processor, up to HC_IO_THREADS */
-    int32_t compressors; /* threads of GDAL that compress a GTiff or COG, at most threads_max of the needs; 0
-                            = one. A creation option NUM_THREADS is preferred */
+    bool style;           /* hc_writer_style() will be called: its name must be free, or its file ours */
+    bool sends;           /* to standard output: `path` only says where the file is made until then */
+    const HcFlag *cancel; /* of `sends`, as in hc_file_send */
+    int32_t threads;      /* for ENVI, 0 = one a processor, up to HC_IO_THREADS */
+    int32_t compressors;  /* threads of GDAL that compress a GTiff or COG, at most threads_max of the needs; 0
+                             = one. A creation option NUM_THREADS is preferred */
 } HcWriterOptions;
 
 /* What open would refuse, without creating anything: unknown format, a directory that is missing or not

@@ -1,11 +1,13 @@
 /* write: blocks into a raster file. */
 #include "core/allocate.h"
+#include "io/file.h"
 #include "io/ortho/store.h"
 #include "io/write/style.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
 #include "pipeline/ortho_map.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/stages/write/write_sent.h"
 #include "pipeline/stages/write/write_tally.h"
 
 #include <math.h>
@@ -24,6 +26,8 @@ typedef struct Params {
 } Params;
 
 typedef struct State {
+    const char *path, *format; /* of the file: params->path, or where it is made that is sent */
+    char *sent;                /* that path, NULL = the output has a name of its own */
     HcWriter *writer;
     HcWriterNames names; /* of the files */
     HcWriterNeeds needs;
@@ -44,9 +48,10 @@ static const char *const interleave_words[] = {"bsq", "bil", "bip", NULL};
 
 static const HcOption options[] = {
     {HC_TEXT(Params, path, "output"), .letter = 'o', .file = HC_FILE_WRITTEN, .value = "OUTPUT",
-     .positional = true, .required = true, .help = "raster file to write"},
+     .positional = true, .required = true,
+     .help = "raster file to write; - sends it to standard output (GTiff, COG or netCDF, by --format)"},
     {HC_TEXT(Params, format), .letter = 'f', .value = "DRIVER",
-     .otherwise = "by the extension: .tif GTiff; .img, .dat, .bsq, .bil, .bip, .hdr or none ENVI",
+     .otherwise = "by the extension: .tif GTiff; .img, .dat, .bsq, .bil, .bip, .hdr or none ENVI; - GTiff",
      .help = "name of the GDAL driver, such as ENVI, GTiff or COG"},
     {HC_CHOICE(Params, type), .choices = type_words,
      .otherwise = "float32; for class maps of one band uint8, beyond 255 classes uint16",
@@ -79,9 +84,10 @@ static const HcOption options[] = {
 
 static HcWriterOptions writer_options(const HcStage *stage) {
     const Params *params = stage->params;
+    const State *state = stage->state;
     double nodata = 0;
     bool has_nodata = params->nodata != NULL && hc_text_parse_double(params->nodata, &nodata);
-    return (HcWriterOptions){.format = params->format,
+    return (HcWriterOptions){.format = state->format,
                              .has_type = params->type >= 0,
                              .type = (HcType)(params->type >= 0 ? params->type : 0),
                              .interleave = params->interleave,
@@ -92,7 +98,10 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .has_scale = !isnan(params->scale) || !isnan(params->offset),
                              .scale = isnan(params->scale) ? 1 : params->scale,
                              .offset = isnan(params->offset) ? 0 : params->offset,
-                             .overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE,
+                             .overwrite =
+                                 state->sent != NULL || hc_stage_overwrite(stage) != HC_OVERWRITE_NONE,
+                             .sends = state->sent != NULL,
+                             .cancel = hc_stage_cancel(stage),
                              .style = params->style,
                              .threads = (int32_t)params->threads};
 }
@@ -108,10 +117,56 @@ static HcStatus plan_writing(HcStage *stage, const HcWriterOptions *how, HcError
     } else {
         HC_OR_RETURN(hc_scene_copy(&state->scene, &stage->in, err));
     }
-    HC_OR_RETURN(hc_writer_needs(params->path, &state->scene, how, &state->needs, err));
+    HC_OR_RETURN(hc_writer_needs(state->path, &state->scene, how, &state->needs, err));
     state->needs.memory += params->style ? hc_style_bytes(&stage->in) : 0;
     state->needs.memory += state->ortho != NULL ? hc_ortho_write_bytes(&stage->in, state->ortho) : 0;
     return HC_OK;
+}
+
+/* The names of the output, and what the chain is told of them. */
+static HcStatus plan_names(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    if (hc_write_is_sent(params->path) && params->style) {
+        return hc_fail(err, HC_E_USAGE,
+                       "write: -: --qml writes a second file, which standard output cannot take");
+    }
+    if (state->path == NULL && hc_write_is_sent(params->path)) {
+        HC_OR_RETURN(hc_write_sent_names(params->format, &state->format, &state->sent, err));
+        state->path = state->sent;
+    } else if (state->path == NULL) {
+        state->path = params->path;
+        state->format = params->format;
+    }
+    if (state->sent != NULL) {
+        return hc_stage_will_send(stage, err);
+    }
+    if (state->names.data == NULL) {
+        HC_OR_RETURN(hc_writer_names(params->path, params->format, &state->names, err));
+    }
+    HC_OR_RETURN(hc_stage_will_write(stage, state->names.data, err));
+    if (state->names.header != NULL) {
+        HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
+    }
+    return params->style ? hc_stage_will_write(stage, state->names.style, err) : HC_OK;
+}
+
+/* Of classes, before the work. */
+static void note_classes(HcStage *stage) {
+    const Params *params = stage->params;
+    const State *state = stage->state;
+    if (!hc_scene_is_class_map(&stage->in)) {
+        return;
+    }
+    if (stage->in.bands > 1 && params->type < 0 && !hc_scene_is_class_map_in_parts(&stage->in)) {
+        hc_stage_note(stage,
+                      "%s: classes and further bands together are float32, which a GIS shows without names "
+                      "and colours; \"bands 1 ! write FILE\" writes the classes alone",
+                      state->sent != NULL ? params->path : state->names.data);
+    } else if (state->sent != NULL) {
+        hc_stage_note(stage, "names and colours of classes are a file beside the raster (.aux.xml), which "
+                             "standard output does not take");
+    }
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -126,30 +181,15 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip",
                        params->interleave);
     }
+    HC_OR_RETURN(plan_names(stage, err));
     HcWriterOptions how = writer_options(stage);
     if (params->nodata != NULL && !how.has_nodata) {
         return hc_fail(err, HC_E_USAGE, "write: --nodata %s: not a number (nan is one)", params->nodata);
     }
-    if (state->names.data == NULL) {
-        HC_OR_RETURN(hc_writer_names(params->path, params->format, &state->names, err));
-    }
-    HC_OR_RETURN(hc_stage_will_write(stage, state->names.data, err));
-    if (state->names.header != NULL) {
-        HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
-    }
-    if (params->style) {
-        HC_OR_RETURN(hc_stage_will_write(stage, state->names.style, err));
-    }
     if (state->writer == NULL) {
         HC_OR_RETURN(plan_writing(stage, &how, err));
     }
-    if (hc_scene_is_class_map(&stage->in) && stage->in.bands > 1 && params->type < 0 &&
-        !hc_scene_is_class_map_in_parts(&stage->in)) {
-        hc_stage_note(stage,
-                      "%s: classes and further bands together are float32, which a GIS shows without names "
-                      "and colours; \"bands 1 ! write FILE\" writes the classes alone",
-                      state->names.data);
-    }
+    note_classes(stage);
     stage->needs = (HcNeeds){.consumes = true,
                              .passes_through = true,
                              .has_output = true,
@@ -185,7 +225,6 @@ static HcStatus open_store(HcStage *stage, HcError *err) {
 }
 
 static HcStatus open_joined(HcStage *stage, const HcWriterOptions *how, HcError *err) {
-    const Params *params = stage->params;
     State *state = stage->state;
     HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterSite site = {0};
@@ -194,7 +233,7 @@ static HcStatus open_joined(HcStage *stage, const HcWriterOptions *how, HcError 
     }
     HC_OR_RETURN(hc_ranks_share(ranks, &site, sizeof site, err));
     if (hc_ranks_number(ranks) > 0) {
-        HC_OR_RETURN(hc_writer_join(&state->writer, params->path, &stage->in, how, &site,
+        HC_OR_RETURN(hc_writer_join(&state->writer, state->path, &stage->in, how, &site,
                                     stage->chain->first_line, err));
     }
     return HC_OK;
@@ -210,7 +249,7 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_style_open(&state->style, &stage->in, err));
     }
     if (hc_ranks_number(ranks) == 0) {
-        HC_OR_RETURN(hc_writer_open(&state->writer, params->path, &state->scene, &how, err));
+        HC_OR_RETURN(hc_writer_open(&state->writer, state->path, &state->scene, &how, err));
     }
     if (state->ortho != NULL) {
         return open_store(stage, err);
@@ -284,7 +323,9 @@ static HcStatus finish(HcStage *stage, HcError *err) {
 
 static const char *output(const HcStage *stage) {
     const State *state = stage->state;
-    return state->writer != NULL ? hc_writer_path(state->writer) : NULL;
+    return state->writer == NULL ? NULL
+           : state->sent != NULL ? HC_FILE_STANDARD_OUTPUT
+                                 : hc_writer_path(state->writer);
 }
 
 static HcStatus check_lines(const HcStage *stage, HcReader *file, const HcBlock *block, HcWrittenCheck *check,
@@ -299,7 +340,7 @@ static void report(const HcStage *stage, HcJson *to) {
         return;
     }
     double nodata = hc_writer_nodata(state->writer);
-    hc_json_put_text(to, "file", hc_writer_path(state->writer));
+    hc_json_put_text(to, "file", output(stage));
     hc_json_put_text(to, "format", hc_writer_format(state->writer));
     hc_json_put_text(to, "type", hc_type_name(hc_writer_layout(state->writer)->type));
     if (isnan(nodata)) {
@@ -322,6 +363,7 @@ static void close_write(HcStage *stage) {
     hc_ortho_close(state->ortho);
     hc_writer_close(state->writer);
     hc_writer_names_clear(&state->names);
+    free(state->sent);
     hc_scene_clear(&state->scene);
     *state = (State){0};
 }

@@ -79,12 +79,6 @@ run 0 filter in/s1.hdr median3x3 median.img --record none
 run 0 filter in/s1.hdr named_median.img --kind median3x3 --record none
 cmp median.img named_median.img
 
-# No output goes to standard output.
-for command in "mnf in/s1.hdr -" "cov in/s1.hdr -" "run read in/s1.hdr ! write -"; do
-    read -ra words <<<"$command"
-    refuse 2 ": -: outputs get their names when they are complete" "${words[@]}"
-done
-
 # Data without its header, a batch without a write, words of other programs.
 cp in/s1.img alone.img
 refuse 3 "alone.img: not recognized as a raster, and no ENVI header is beside it (looked for alone.hdr and alone.img.hdr)" \
