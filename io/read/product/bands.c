@@ -229,7 +229,7 @@ HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) 
     if (product->scene.bands == 0 && product->raster != NULL) {
         return HC_OK; /* what described it was left out */
     }
-    if (product->raster == NULL) {
+    if (product->raster == NULL && !product->no_wavelengths) {
         HC_OR_RETURN(drop_unused(product, err));
         HC_OR_RETURN(hc_product_check_turns(product, product->array[0].file, err));
         qsort(product->band, (size_t)product->scene.bands, sizeof *product->band, by_wavelength);

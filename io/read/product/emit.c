@@ -1,5 +1,6 @@
-/* EMIT L1B radiance, L2A reflectance and its uncertainty: netCDF, pixels in sensor geometry with a lookup
- * table that places them. */
+/* EMIT L1B radiance, L2A reflectance, its uncertainty and its masks: netCDF, pixels in sensor geometry with a
+ * lookup table that places them. */
+#include "io/read/envi_header.h"
 #include "io/read/product/parts.h"
 
 #include <ctype.h>
@@ -7,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MASK       "/mask"
+#define MASK_BANDS "/sensor_band_parameters/mask_bands"
+
 static const struct {
     const char *dataset, *name;
 } cubes[] = {{"/radiance", "EMIT L1B radiance"},
              {"/reflectance", "EMIT L2A reflectance"},
-             {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty"}};
+             {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty"},
+             {MASK, "EMIT L2A mask"}};
 
 /* The lookup table goes with the scene to those who write maps; the scene itself has no place. */
 static HcStatus take_lookup(HcProduct *product, const HcProductFile *file, HcError *err) {
@@ -61,18 +66,18 @@ static HcStatus name_layers(HcProduct *product, const HcProductFile *file, HcErr
     HcStatus status = HC_OK;
     int64_t size[3] = {0};
     char **words = NULL;
-    HC_TRY(hc_product_shape(file, "/mask", 3, size, err));
+    HC_TRY(hc_product_shape(file, MASK, 3, size, err));
     if (size[2] > 64) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: /mask has %" PRId64 " bands", file->path, size[2]));
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: " MASK " has %" PRId64 " bands", file->path, size[2]));
     }
-    HC_TRY(hc_product_words(file, "/sensor_band_parameters/mask_bands", (int32_t)size[2], &words, err));
+    HC_TRY(hc_product_words(file, MASK_BANDS, (int32_t)size[2], &words, err));
     for (int32_t b = 0; b < (int32_t)size[2]; b++) {
         HcProductLayer layer = {.band = b + 1, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
         layer.usual = holds(words[b], "flag") && (holds(words[b], "cloud") || holds(words[b], "cirrus") ||
                                                   holds(words[b], "spacecraft"));
         set_layer_name(&layer, words[b]);
         if (layer.name[0] != '\0') {
-            HC_TRY(hc_product_add_layer(product, &layer, file->path, "/mask", NULL, err));
+            HC_TRY(hc_product_add_layer(product, &layer, file->path, MASK, NULL, err));
         }
     }
 done:
@@ -105,7 +110,7 @@ static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
     if (status == HC_E_INPUT) {
         hc_product_clear_layers(product);
         flawed.flaw = why.text;
-        return hc_product_add_layer(product, &flawed, path, "/mask", NULL, err);
+        return hc_product_add_layer(product, &flawed, path, MASK, NULL, err);
     }
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", why.text);
 }
@@ -129,6 +134,25 @@ static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError
     return status;
 }
 
+/* The masks as a scene of their own: bands with names, and no wavelengths. */
+static HcStatus take_mask_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
+    int32_t count = product->array[0].bands;
+    char **names = NULL;
+    product->no_wavelengths = true;
+    HC_OR_RETURN(hc_product_add_bands(product, &(HcProductBands){.count = count, .unit = 1}, err));
+    HC_OR_RETURN(hc_product_words(file, MASK_BANDS, count, &names, err));
+    product->scene.band_name = names;
+    for (int32_t b = 0; b < count; b++) {
+        char *clean = hc_envi_clean(names[b]);
+        if (clean == NULL) {
+            return hc_fail_memory(err, (double)strlen(names[b]), "a band name");
+        }
+        free(names[b]);
+        names[b] = clean;
+    }
+    return HC_OK;
+}
+
 HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
     static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
     size_t cube = 0, count = sizeof cubes / sizeof *cubes;
@@ -141,14 +165,17 @@ HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is
     if (!*is) {
         return HC_OK;
     }
+    bool is_mask = strcmp(cubes[cube].dataset, MASK) == 0;
     HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
-    product->is_companion = strcmp(cubes[cube].dataset, "/reflectance_uncertainty") == 0;
+    product->is_companion = is_mask || strcmp(cubes[cube].dataset, "/reflectance_uncertainty") == 0;
     HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
-    HC_OR_RETURN(hc_product_add_listed(product, file, NULL,
-                                       &(HcProductLists){"/sensor_band_parameters/wavelengths",
-                                                         "/sensor_band_parameters/fwhm",
-                                                         "/sensor_band_parameters/good_wavelengths"},
-                                       err));
+    HC_OR_RETURN(is_mask
+                     ? take_mask_bands(product, file, err)
+                     : hc_product_add_listed(product, file, NULL,
+                                             &(HcProductLists){"/sensor_band_parameters/wavelengths",
+                                                               "/sensor_band_parameters/fwhm",
+                                                               "/sensor_band_parameters/good_wavelengths"},
+                                             err));
     HC_OR_RETURN(take_lookup(product, file, err));
-    return find_mask(product, file, err);
+    return is_mask ? HC_OK : find_mask(product, file, err);
 }

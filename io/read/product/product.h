@@ -59,13 +59,14 @@ typedef struct HcProductLayer {
 
 /* Zero-initialise; hc_product_close() is always safe. */
 typedef struct HcProduct {
-    char *name;        /* sensor, level and quantity */
-    char *raster;      /* the raster that holds the pixels, opened as any other; NULL = the arrays do */
-    bool is_companion; /* of another product in the same folder, as an uncertainty is */
-    bool beside;       /* the raster was opened, and not the text that describes it */
-    HcDetector part;   /* which of two rasters it is: the bands are then all of the product */
-    bool ascends;      /* the scene has the bands of the raster by ascending wavelength */
-    bool pixels_only;  /* the raster's place is the grid of its pixels: none */
+    char *name;          /* sensor, level and quantity */
+    char *raster;        /* the raster that holds the pixels, opened as any other; NULL = the arrays do */
+    bool is_companion;   /* of another product in the same folder, as an uncertainty is */
+    bool beside;         /* the raster was opened, and not the text that describes it */
+    HcDetector part;     /* which of two rasters it is: the bands are then all of the product */
+    bool no_wavelengths; /* its bands are none of a spectrum: they stay in the order of their array */
+    bool ascends;        /* the scene has the bands of the raster by ascending wavelength */
+    bool pixels_only;    /* the raster's place is the grid of its pixels: none */
     HcProductArray array[HC_PRODUCT_ARRAYS];
     int32_t array_count;
     int64_t sample0, samples; /* that are read; samples 0 = all */

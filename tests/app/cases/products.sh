@@ -62,4 +62,12 @@ if [[ $out == *"quality "* ]]; then # GDAL has netCDF
     refuse 2 "is a quality layer" run "read $emit --mask-inside water ! write x.img"
     refuse 2 "quality" run "read $emit --quality some ! write x.img"
     [[ ! -e x.img ]] || fail "something was written"
+    run 0 info "${emit/_RFL_/_MASK_}"
+    [[ $out == *"EMIT L2A mask"* && $out == *"8 bands of float32"* && $out != *"quality "* ]] || fail "the masks are no scene"
+    run 0 run "read ${emit/_RFL_/_MASK_} ! write --ortho mask.tif" --quiet
+    run 0 run "read $emit --quality none ! write --ortho map.tif" --quiet
+    run 0 info mask.tif
+    place=$(grep '^place' <<<"$out")
+    run 0 info map.tif
+    [[ $(grep '^place' <<<"$out") == "$place" ]] || fail "the map of the masks lies elsewhere than that of the reflectance"
 fi

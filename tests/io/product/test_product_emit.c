@@ -147,6 +147,80 @@ static void masks_beside_it_are_found(void **state) {
     unlink(in_folder("EMIT_L2A_MASK_001.nc"));
 }
 
+/* ---- the file of masks ---- */
+
+static const char *const mask_bands[BANDS] = {"Cloud flag",      "Cirrus flag", "Water flag",
+                                              "Spacecraft Flag", "AOD550",      "H2O (g cm-2)"};
+
+static const char *write_mask(const char *name, bool names) {
+    const char *path = in_folder(name);
+    ProductFile file = product_begin(path);
+    double table[4 * 3] = {0};
+    product_emit_cube(&file, (ProductArray){.name = "mask",
+                                            .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
+                                            .values = product_cube("lsb", BANDS, 0),
+                                            .nodata = &none,
+                                            .units = "unitless"});
+    const ProductArray packed = {.group = "/",
+                                 .name = "band_mask",
+                                 .type = GDT_Byte,
+                                 .axes = 3,
+                                 .axis = {"downtrack", "crosstrack", "packed_wavelength_bands"},
+                                 .size = {PRODUCT_LINES, PRODUCT_SAMPLES, 2},
+                                 .values = product_cube("lsb", 2, 0)};
+    GDALMDArrayRelease(product_array(&file, &packed));
+    product_words(&file, "/sensor_band_parameters", names ? "mask_bands" : "others", "bands", mask_bands,
+                  BANDS);
+    product_emit_lookup(&file, "glt_x", "ortho_y", 4, 3, table, NULL);
+    product_emit_lookup(&file, "glt_y", "ortho_y", 4, 3, table, NULL);
+    product_end(&file);
+    return path;
+}
+
+/* Its main array is a scene: bands by name, in their order, without wavelengths, no pixel left out. */
+static void masks_open_as_a_scene(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    int32_t count = 0;
+    const char *path = write_mask("EMIT_L2A_MASK_003.nc", true);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    assert_string_equal(hc_reader_product(reader), "EMIT L2A mask");
+    assert_int_equal(scene->bands, BANDS);
+    assert_null(scene->wavelength);
+    assert_null(scene->fwhm);
+    assert_true(scene->has_nodata && scene->nodata == -9999);
+    assert_non_null(scene->lookup.sample);
+    for (int b = 0; b < BANDS; b++) {
+        assert_string_equal(scene->band_name[b], mask_bands[b]);
+    }
+    assert_null(hc_reader_layers(reader, &count));
+    hc_reader_close(reader);
+    check_cubes(path, stored);
+    check_refused(write_mask("EMIT_L2A_MASK_003.nc", false), HC_E_INPUT,
+                  "/sensor_band_parameters/mask_bands does not have a name for each of 6 bands");
+    unlink(path);
+}
+
+/* In a folder it belongs to the reflectance. */
+static void a_folder_is_its_reflectance(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    assert_int_equal(mkdir(in_folder("delivery"), 0700), 0);
+    write_mask("delivery/EMIT_L2A_MASK_003.nc", true);
+    write_emit("delivery/EMIT_L2A_RFL_003.nc", "reflectance", FLAW_NONE);
+    write_emit("delivery/EMIT_L2A_RFLUNCERT_003.nc", "reflectance_uncertainty", FLAW_NONE);
+    check_ok(hc_reader_open(&reader, in_folder("delivery"), NULL, &err), err);
+    assert_string_equal(hc_reader_product(reader), "EMIT L2A reflectance");
+    hc_reader_close(reader);
+    unlink(in_folder("delivery/EMIT_L2A_MASK_003.nc"));
+    unlink(in_folder("delivery/EMIT_L2A_RFL_003.nc"));
+    unlink(in_folder("delivery/EMIT_L2A_RFLUNCERT_003.nc"));
+    assert_int_equal(rmdir(in_folder("delivery")), 0);
+}
+
 static void flaws_are_told(void **state) {
     (void)state;
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_NO_WIDTHS), HC_E_INPUT,
@@ -199,6 +273,8 @@ int main(void) {
 
         cmocka_unit_test(radiance_opens_by_any_name),
         cmocka_unit_test(masks_beside_it_are_found),
+        cmocka_unit_test(masks_open_as_a_scene),
+        cmocka_unit_test(a_folder_is_its_reflectance),
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(wavelengths_make_sense),
         cmocka_unit_test(cut_files_are_refused),
