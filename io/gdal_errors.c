@@ -7,7 +7,11 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#if HC_HAS_HDF5
+#include <hdf5.h>
+#endif
 
 static pthread_once_t drivers_once = PTHREAD_ONCE_INIT;
 static void (*leave_at_fatal)(const char *text, bool memory);
@@ -50,9 +54,70 @@ static void silence_libtiff(void) {
     }
 }
 
+/* ---- HDF5 ---- */
+
+static _Thread_local char hdf5_said[240];
+
+const char *hc_hdf5_said(void) {
+    return hdf5_said;
+}
+
+#if HC_HAS_HDF5
+static _Thread_local bool listens;
+static bool shared; /* threads may call the library, and each has messages of its own */
+
+static herr_t keep_innermost(unsigned number, const H5E_error2_t *error, void *user) {
+    (void)user;
+    if (number == 0 && error->desc != NULL) {
+        snprintf(hdf5_said, sizeof hdf5_said, "HDF5 says: %.200s", error->desc);
+    }
+    return 0;
+}
+
+/* In the place of the one that prints. */
+static herr_t on_hdf5_failure(hid_t stack, void *user) {
+    (void)user;
+    (void)H5Ewalk2(stack, H5E_WALK_UPWARD, keep_innermost, NULL);
+    for (char *at = hdf5_said; *at != '\0'; at++) {
+        *at = *at == '\n' || *at == '\r' ? ' ' : *at;
+    }
+    return 0;
+}
+
+static void listen_first(void) {
+    hbool_t found = false;
+    shared = H5is_library_threadsafe(&found) >= 0 && found;
+    (void)H5Eset_auto2(H5E_DEFAULT, on_hdf5_failure, NULL);
+}
+
+void hc_hdf5_listen(void) {
+    if (shared) {
+        listens = true;
+        (void)H5Eset_auto2(H5E_DEFAULT, on_hdf5_failure, NULL);
+    }
+}
+
+/* Once a thread: it takes the lock of the library, which another thread may hold while it reads. */
+static void listen_once(void) {
+    if (!listens) {
+        hc_hdf5_listen();
+    }
+}
+#else
+static void listen_first(void) {
+}
+
+void hc_hdf5_listen(void) {
+}
+
+static void listen_once(void) {
+}
+#endif
+
 /* hc_gdal_catch holds for the calling thread. Threads of GDAL (GDAL_NUM_THREADS) would print: what fails
  * there comes back as a failure of the call. */
 static void start_gdal(void) {
+    listen_first();
     silence_libtiff(); /* before the driver, which may set its own */
     GDALAllRegister();
     CPLSetErrorHandler(on_fatal_only);
@@ -61,6 +126,8 @@ static void start_gdal(void) {
 void hc_gdal_catch(HcGdalErrors *errors) {
     pthread_once(&drivers_once, start_gdal);
     *errors = (HcGdalErrors){0};
+    listen_once();
+    hdf5_said[0] = '\0';
     CPLErrorReset();
     errno = 0;
     CPLPushErrorHandlerEx(on_message, errors);
@@ -101,4 +168,19 @@ HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcG
         return hc_fail(err, status, "%s", text);
     }
     return hc_fail(err, full ? HC_E_IO : status, "%s: %s", path, text);
+}
+
+HcStatus hc_hdf5_status(const char *said) {
+    const char *number = strstr(said, "errno = ");
+    bool memory = strstr(said, "memory allocation failed") != NULL;
+    return memory ? HC_E_MEMORY : number != NULL ? hc_errno_status(atoi(number + 8), HC_E_IO) : HC_E_INPUT;
+}
+
+HcStatus hc_gdal_why(const HcGdalErrors *errors, HcStatus otherwise, const char **reason) {
+    *reason = hdf5_said[0] != '\0' ? hdf5_said : errors->failed ? errors->text : "no reason given";
+    if (errors->memory) {
+        return HC_E_MEMORY;
+    }
+    HcStatus status = hdf5_said[0] != '\0' ? hc_hdf5_status(hdf5_said) : otherwise;
+    return errors->failed ? hc_errno_status(errors->number, status) : status;
 }

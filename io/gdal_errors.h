@@ -22,6 +22,22 @@ typedef struct HcGdalErrors {
 void hc_gdal_catch(HcGdalErrors *errors);
 void hc_gdal_release(void);
 
+/* HDF5 prints each failure, in each thread that nobody told not to. From hc_gdal_catch on it is kept instead:
+ * what HDF5 said last in this thread since then, of the innermost call, as one line; "" where nothing. GDAL
+ * and netCDF mostly keep that to themselves. Of calls that probe, it says nothing of value. */
+const char *hc_hdf5_said(void);
+/* Whose fault such a text tells of, which holds the number of a failed system call: HC_E_MEMORY, HC_E_IO, or
+ * what the file holds (HC_E_INPUT). */
+HcStatus hc_hdf5_status(const char *said);
+/* Has HDF5 keep its messages in this thread, where it calls HDF5 past GDAL; and again after netCDF was
+ * opened, which turns messages off. */
+void hc_hdf5_listen(void);
+
+/* Why a read through GDAL failed, and whose fault it is: `otherwise`, unless GDAL, HDF5 or errno says that it
+ * was memory, the disk, or (HC_E_INPUT) what the file holds. *reason is valid until the next hc_gdal_catch.
+ */
+HcStatus hc_gdal_why(const HcGdalErrors *errors, HcStatus otherwise, const char **reason);
+
 /* GDAL ends the program by abort() behind a fatal error, mostly a lack of memory. `leave` is called just
  * before, in the thread of the error, with its text, and may end the program in a better way. It holds for
  * the whole program: set it before any thread calls GDAL. */

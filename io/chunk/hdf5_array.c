@@ -1,4 +1,5 @@
 #include "io/chunk/hdf5_array.h"
+#include "io/gdal_errors.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -9,8 +10,14 @@
 #if HC_HAS_HDF5
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* A thread that GDAL never had would print. */
 void hc_hdf5_lock(void) {
+    static _Thread_local bool listens;
     pthread_mutex_lock(&lock);
+    if (!listens) {
+        hc_hdf5_listen();
+        listens = true;
+    }
 }
 
 void hc_hdf5_unlock(void) {
@@ -81,6 +88,23 @@ bool hc_hdf5_has_attribute(const HcHdf5Array *array, const char *name) {
     return has;
 }
 
+bool hc_hdf5_opens(const char *path, char *text, size_t bytes) {
+    hc_hdf5_lock();
+    hid_t file = -1;
+    H5E_BEGIN_TRY {
+        file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        if (file < 0) {
+            hc_hdf5_reason(text, bytes);
+        }
+    }
+    H5E_END_TRY
+    if (file >= 0) {
+        H5Fclose(file);
+    }
+    hc_hdf5_unlock();
+    return file >= 0;
+}
+
 void hc_hdf5_close(HcHdf5Array *array) {
     if (array == NULL) {
         return;
@@ -103,6 +127,11 @@ bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_
     (void)array, (void)first, (void)stored, (void)to, (void)skipped;
     snprintf(text, bytes, "this program was built without HDF5");
     return false;
+}
+
+bool hc_hdf5_opens(const char *path, char *text, size_t bytes) {
+    (void)path, (void)text, (void)bytes;
+    return true;
 }
 
 bool hc_hdf5_has_attribute(const HcHdf5Array *array, const char *name) {

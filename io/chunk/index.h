@@ -110,6 +110,9 @@ bool hc_hdf5_has_attribute(const HcHdf5Array *array, const char *name);
  * reason in text[bytes]. */
 bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_t stored, void *to,
                         uint32_t *skipped, char *text, size_t bytes);
+/* Whether the library opens the file, or the reason in text[bytes]; without the library it counts as one that
+ * does. */
+bool hc_hdf5_opens(const char *path, char *text, size_t bytes);
 void hc_hdf5_close(HcHdf5Array *array);
 
 #ifdef __cplusplus

@@ -127,8 +127,10 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
     free(numbers);
     /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */
     if (result != CE_None || messages.failed) {
-        return hc_fail(err, HC_E_IO, "%s: reading lines %" PRId64 " to %" PRId64 " failed: %s", reader->path,
-                       line0, line0 + lines - 1, messages.failed ? messages.text : "no reason given");
+        const char *why = NULL;
+        HcStatus status = hc_gdal_why(&messages, HC_E_IO, &why);
+        return hc_fail(err, status, "%s: reading lines %" PRId64 " to %" PRId64 " failed: %s", reader->path,
+                       line0, line0 + lines - 1, why);
     }
     return HC_OK;
 }

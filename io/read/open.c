@@ -1,5 +1,6 @@
 /* From a path to an open dataset: which file, by which driver, described by which header. */
 #include "io/read/parts.h"
+#include "io/chunk/index.h"
 #include "io/file.h"
 
 #include <cpl_conv.h>
@@ -392,12 +393,27 @@ static HcStatus load_tiff_header(HcReader *reader, const char *header_path, bool
     return is_flaw ? HC_OK : hc_fail(err, status, "%s", local.text);
 }
 
+/* HC_E_INPUT, with its reason, where HDF5 does not open a file of its own, mostly one that is cut. */
+static HcStatus check_hdf5(const char *path, HcError *err) {
+    static const char signature[8] = "\x89HDF\r\n\x1a\n";
+    char begin[sizeof signature], why[200] = "";
+    size_t bytes = 0;
+    HC_OR_RETURN(hc_read_first_bytes(path, begin, sizeof begin, &bytes, err));
+    if (bytes < sizeof begin || memcmp(begin, signature, sizeof begin) != 0 ||
+        hc_hdf5_opens(path, why, sizeof why)) {
+        return HC_OK;
+    }
+    return hc_fail(err, hc_hdf5_status(why), "%s: a file of HDF5 or netCDF 4 that cannot be opened: %s", path,
+                   why);
+}
+
 /* Of data without a header, GDAL only says that it does not know the file. */
 static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err) {
     int64_t size = 0;
     if (!hc_read_is_file(path, &size, NULL) || strstr(messages->text, "not recognized") == NULL) {
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);
     }
+    HC_OR_RETURN(check_hdf5(path, err));
     const char *name = CPLGetFilename(path);
     const char *dot = strrchr(name, '.');
     int stem = (int)(dot != NULL ? (size_t)(dot - name) : strlen(name));

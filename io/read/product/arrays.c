@@ -14,8 +14,10 @@
 void *hc_product_open_arrays(const char *path) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
     static const char *const only[] = {"netCDF", "HDF5", NULL};
-    return GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL,
-                      NULL);
+    GDALDatasetH opened = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                                     only, NULL, NULL);
+    hc_hdf5_listen();
+    return opened;
 }
 
 static GDALMDArrayH open_array(const HcProductFile *file, const char *dataset) {
@@ -221,8 +223,9 @@ static HcStatus read_numbers(const HcProductFile *file, const char *dataset, GDA
     hc_gdal_catch(&messages);
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Float64);
     if (!GDALMDArrayRead(array, start, size, NULL, NULL, type, list, list, all * sizeof *list)) {
-        status = hc_fail(err, HC_E_INPUT, "%s: %s cannot be read: %s", file->path, dataset,
-                         messages.failed ? messages.text : "no reason given");
+        const char *why = NULL;
+        status = hc_gdal_why(&messages, HC_E_INPUT, &why);
+        status = hc_fail(err, status, "%s: %s cannot be read: %s", file->path, dataset, why);
         free(list);
         list = NULL;
     }
@@ -308,8 +311,9 @@ HcStatus hc_product_words(const HcProductFile *file, const char *dataset, int32_
     }
     HC_TRY(hc_new(given, all, "a list of names", err));
     if (!GDALMDArrayRead(array, &start, &all, NULL, NULL, type, given, given, all * sizeof *given)) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s cannot be read: %s", file->path, dataset,
-                       messages.failed ? messages.text : "no reason given"));
+        const char *why = NULL;
+        status = hc_gdal_why(&messages, HC_E_INPUT, &why);
+        HC_TRY(hc_fail(err, status, "%s: %s cannot be read: %s", file->path, dataset, why));
     }
     HC_TRY(copy_words(given, count, words, err));
 done:

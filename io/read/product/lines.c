@@ -2,6 +2,7 @@
  * boxes in the order in which an array stores them: any other order makes its drivers read value by value.
  * Where one box of one array is all that is wanted, it is the raw block; else each box is read into scratch
  * memory and its bands are put to their places. */
+#include "io/chunk/index.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
@@ -135,6 +136,19 @@ int32_t hc_product_stored_band(const HcProduct *product, const int32_t *used, in
     return k;
 }
 
+/* Of an array that it cannot decode at all (a filter that is not installed), netCDF gives no reason: the
+ * maker of the index of its chunks does. */
+static HcStatus check_known(const HcProductArray *array, HcError *err) {
+    HcChunkIndex *index = NULL;
+    HcError why = {0};
+    bool local = hc_read_is_file(array->file, NULL, NULL);
+    HcStatus status = local ? hc_chunk_hdf5(&index, array->file, array->dataset, array->axis, &why) : HC_OK;
+    if (status == HC_OK && index != NULL) {
+        hc_chunk_index_free(index);
+    }
+    return status == HC_E_INPUT ? hc_fail(err, status, "%s", why.text) : HC_OK;
+}
+
 /* One box, in the order of its array. */
 static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0, int64_t lines, void *to,
                          HcRaw *box, HcError *err) {
@@ -168,9 +182,13 @@ static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0
     GDALExtendedDataTypeRelease(type);
     hc_gdal_release();
     if (!read) {
-        return hc_fail(err, HC_E_IO, "%s: reading lines %" PRId64 " to %" PRId64 " of %s failed: %s",
-                       array->file, line0, line0 + lines - 1, array->dataset,
-                       messages.failed ? messages.text : "no reason given");
+        const char *why = NULL;
+        HcStatus status = hc_gdal_why(&messages, HC_E_IO, &why);
+        if (!messages.failed && hc_hdf5_said()[0] == '\0') {
+            HC_OR_RETURN(check_known(array, err));
+        }
+        return hc_fail(err, status, "%s: reading lines %" PRId64 " to %" PRId64 " of %s failed: %s",
+                       array->file, line0, line0 + lines - 1, array->dataset, why);
     }
     return HC_OK;
 }
@@ -191,9 +209,11 @@ HcStatus hc_product_value(const HcProduct *product, int32_t number, int64_t line
     int read = GDALMDArrayRead(array->handle, start, one, NULL, NULL, type, value, value, sizeof *value);
     GDALExtendedDataTypeRelease(type);
     hc_gdal_release();
+    const char *why = NULL;
+    HcStatus status = read ? HC_OK : hc_gdal_why(&messages, HC_E_INPUT, &why);
     return read ? HC_OK
-                : hc_fail(err, HC_E_INPUT, "%s: line %" PRId64 " of %s cannot be read: %s", array->file, line,
-                          array->dataset, messages.failed ? messages.text : "no reason given");
+                : hc_fail(err, status, "%s: line %" PRId64 " of %s cannot be read: %s", array->file, line,
+                          array->dataset, why);
 }
 
 static void copy_line(char *to, const char *from, int64_t step, int64_t samples, size_t bytes) {

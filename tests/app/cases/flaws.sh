@@ -29,11 +29,21 @@ says no-wavelengths "there is no array /sensor_band_parameters/wavelengths"
 says nan-wavelength "band 4 of EMIT L2A reflectance has the wavelength nan nm"
 says glt-outside "leads to line 1, sample 4711 (at its line 2, sample 24, from 0); the scene has 64 lines x 48 samples"
 
+# By GDAL: HDF5 prints nothing of its own, and its reason is in the line.
+for flaw in cut-chunk unknown-filter; do
+    granule
+    "$MODULES/flaw" $flaw "granule/$name" || fail "flaw $flaw"
+    refuse 3 "granule/$name: " run --device cpu read "granule/$name" --no-direct --quality none ! write out.img
+    [[ $err == *"HDF5 says: inflate() failed"* || $err == *"the filter 32099 of HDF5"* ]] || fail "no reason: $err"
+    only granule "granule/$name" "granule/$masks"
+done
+
 # A file that ends early, and masks that do.
 for short in "$name" "$masks"; do
     granule
     head -c -3000 "granule/$short" >cut && mv cut "granule/$short"
     refuse 3 "$short: " run --device cpu read "granule/$name" ! write out.img
+    [[ $short != "$name" || $err == *"cannot be opened: HDF5 says: truncated file"* ]] || fail "no reason: $err"
     only granule "granule/$name" "granule/$masks"
 done
 
