@@ -37,6 +37,7 @@ typedef struct HcFigureMap {
     double metres;         /* on the ground, of one pixel; 0 = not known: no scale bar */
     double stretch;        /* height of a pixel on the ground over its width; 0 = 1 */
     double north;          /* where north is [degrees, clockwise from up]; NAN = not known: no arrow */
+    const char *note;      /* written across its middle, as on a map without values; or NULL */
 } HcFigureMap;
 
 /* What the colours of a map mean. */

@@ -49,6 +49,12 @@ void hc_map_draw(HcCanvas *canvas, const HcFigureMap *map, const HcFigureBox *bo
     hc_canvas_picture(canvas, box, &picture);
     hc_canvas_frame(canvas, box->x - 0.25, box->y - 0.25, box->width + 0.5, box->height + 0.5, 0.5,
                     hc_ink_grey);
+    if (map->note != NULL) {
+        const HcLetters letters = {
+            .size = HC_TEXT, .align = HC_ALIGN_CENTRE, .width = box->width, .rgb = hc_ink_grey};
+        hc_canvas_text(canvas, box->x + box->width / 2, box->y + (box->height + 0.72 * HC_TEXT) / 2, &letters,
+                       map->note);
+    }
 }
 
 double hc_ground_draw(HcCanvas *canvas, const HcFigureMap *map, const HcFigureBox *box, double x, double y) {

@@ -81,6 +81,16 @@ size_t hc_shown_pixels(const HcShown *shown) {
     return (size_t)shown->width * (size_t)shown->height;
 }
 
+bool hc_shown_has_values(const HcShown *shown, int32_t c) {
+    size_t pixels = hc_shown_pixels(shown);
+    for (size_t p = 0; p < pixels; p++) {
+        if (shown->valid[p] != 0 && isfinite(shown->plane[(size_t)c * pixels + p])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 size_t hc_shown_bytes(const HcStage *stage, const HcShown *shown) {
     size_t pixels = hc_shown_pixels(shown);
     size_t map = pixels * (sizeof(HcShownPixel) + sizeof(HcOrthoPixel)) +

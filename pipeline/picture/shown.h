@@ -40,6 +40,8 @@ HcStatus hc_shown_plan(HcStage *stage, const char *ortho, int64_t size, HcShown 
 /* Host memory of what hc_shown_open takes [bytes]. */
 size_t hc_shown_bytes(const HcStage *stage, const HcShown *shown);
 size_t hc_shown_pixels(const HcShown *shown);
+/* Whether any pixel has a finite value in shown band `c`. */
+bool hc_shown_has_values(const HcShown *shown, int32_t c);
 
 HcStatus hc_shown_open(const HcStage *stage, HcShown *shown, HcError *err) HC_MUST_CHECK;
 void hc_shown_consume(HcShown *shown, const HcBlock *block);

@@ -332,11 +332,17 @@ static HcStatus add_map(const HcStage *stage, int32_t c, uint8_t *pixels, HcPane
     HcPanelBar bar;
     HcText name = {0}, alt = {0};
     char low[HC_TEXT_DOUBLE], high[HC_TEXT_DOUBLE];
+    bool values = hc_shown_has_values(shown, c);
     HC_TRY(scale_of(state, (size_t)c, &bar, err));
     paint_map(state, (size_t)c, &bar, pixels);
     add_name(stage, shown->band[c], &name);
-    hc_text_add(&alt, "Map of %s, colours from %s to %s", hc_text_shown(&name), hc_panel_number(low, bar.low),
-                hc_panel_number(high, bar.high));
+    hc_text_add(&alt, "Map of %s, ", hc_text_shown(&name));
+    if (values) {
+        hc_text_add(&alt, "colours from %s to %s", hc_panel_number(low, bar.low),
+                    hc_panel_number(high, bar.high));
+    } else {
+        hc_text_add(&alt, "without values");
+    }
     HC_TRY(name.failed || alt.failed ? hc_fail_memory(err, 1024, "a caption") : HC_OK);
     HC_TRY(hc_panels_add(to,
                          &(HcPanel){.title = name.data,
@@ -344,7 +350,8 @@ static HcStatus add_map(const HcStage *stage, int32_t c, uint8_t *pixels, HcPane
                                     .pixels = pixels,
                                     .width = shown->width,
                                     .height = shown->height,
-                                    .bar = &bar},
+                                    .caption = values ? NULL : "No pixel that is shown has a value.",
+                                    .bar = values ? &bar : NULL},
                          err));
 done:
     hc_text_clear(&name);
@@ -481,8 +488,8 @@ static HcStatus add_mask(const HcStage *stage, uint8_t *pixels, HcPanels *to, Hc
                                     .pixels = pixels,
                                     .width = state->shown.width,
                                     .height = state->shown.height,
-                                    .entry = entry,
-                                    .entries = 2},
+                                    .entry = masked < count ? entry : entry + 1,
+                                    .entries = masked < count ? 2 : 1},
                          err);
 }
 
@@ -570,7 +577,7 @@ static void add_limits(const HcStage *stage, HcText *to) {
     if (shown->step > 1) {
         hc_text_add(to, "One pixel of %d x %d is shown. ", shown->step, shown->step);
     }
-    if (!state->spectral && stage->in.bands > MAPS_MAX) {
+    if (!state->spectral && stage->in.bands > MAPS_MAX && has_valid(state)) {
         hc_text_add(to, "%d of %d bands are shown. ", MAPS_MAX, stage->in.bands);
     }
     hc_text_add(to, has_valid(state) ? "" : "No pixel that is shown has a value.");
@@ -586,12 +593,13 @@ static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
         return HC_OK;
     }
     HC_TRY(hc_new(pixels, 4 * hc_shown_pixels(&state->shown), "a picture", err));
-    if (state->classes) {
+    bool valid = has_valid(state); /* else there is nothing to show but the mask */
+    if (valid && state->classes) {
         HC_TRY(add_classes(stage, pixels, to, err));
     }
-    if (state->spectral && state->shown.band_count == 3) {
+    if (valid && state->spectral && state->shown.band_count == 3) {
         HC_TRY(add_colours(stage, pixels, to, err));
-    } else {
+    } else if (valid) {
         HC_TRY(add_maps(stage, pixels, to, err));
     }
     if (state->spectral) {
@@ -600,7 +608,7 @@ static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
     if (hc_stage_previous(stage)->kind->role == HC_ROLE_SOURCE) {
         HC_TRY(add_mask(stage, pixels, to, err));
     }
-    if (state->shown.step > 1 || (!state->spectral && stage->in.bands > MAPS_MAX) || !has_valid(state)) {
+    if (state->shown.step > 1 || (!state->spectral && stage->in.bands > MAPS_MAX) || !valid) {
         add_limits(stage, &to->html);
     }
 done:

@@ -254,8 +254,21 @@ static HcStatus draw_scree(const HcStage *stage, HcError *err) {
     return hc_plot_scree(params->scree, &plot, overwrites(stage), err);
 }
 
+/* A picture without colours says nothing of the reason. */
+static void note_empty(HcStage *stage) {
+    const HcShown *shown = &((const State *)stage->state)->shown;
+    for (int32_t c = 0; c < shown->band_count; c++) {
+        if (hc_shown_has_values(shown, c)) {
+            return;
+        }
+    }
+    hc_stage_note(stage, "%s is empty: no pixel that it shows has a value",
+                  ((const Params *)stage->params)->path);
+}
+
 static HcStatus finish(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
+    note_empty(stage);
     HC_OR_RETURN(((const State *)stage->state)->classes ? draw_classes(stage, err)
                                                         : draw_picture(stage, err));
     if (params->scree != NULL) {

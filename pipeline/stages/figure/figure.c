@@ -251,6 +251,17 @@ typedef struct Page {
     uint8_t *pixels;
 } Page;
 
+/* What the map says where it has no colour. */
+static const char *note_of(const State *state, int32_t m) {
+    bool values = false;
+    for (int32_t c = 0; c < state->shown.band_count && !values; c++) {
+        values = (!state->each || c == m) && hc_shown_has_values(&state->shown, c);
+    }
+    return values                   ? NULL
+           : state->counted[0] == 0 ? "No pixel has a value"
+                                    : "No pixel that is shown has a value";
+}
+
 static bool add_panel(const HcStage *stage, Page *page, int32_t m) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -263,6 +274,7 @@ static bool add_panel(const HcStage *stage, Page *page, int32_t m) {
                                .metres = ground->known ? ground->across * shown->step : 0,
                                .stretch = ground->known ? ground->along / ground->across : 1,
                                .north = ground->known ? ground->north : NAN};
+    panel->map.note = note_of(state, m);
     if (state->classes) {
         panel->legend = &page->classes.legend;
     } else if (state->each || shown->band_count == 1) {
@@ -272,8 +284,9 @@ static bool add_panel(const HcStage *stage, Page *page, int32_t m) {
                                      .high = state->limit[m][1],
                                      .gamma = params->gamma,
                                      .label = state->each ? NULL : page->name[m].data};
-        panel->bar = &page->bar[m];
-        panel->title = state->each ? page->name[m].data : NULL;
+        /* Without values there is nothing that colours could mean. */
+        panel->bar = panel->map.note == NULL ? &page->bar[m] : NULL;
+        panel->title = state->each || panel->bar == NULL ? page->name[m].data : NULL;
     }
     return !page->name[m].failed;
 }

@@ -123,7 +123,7 @@ void hc_figure_add_caption(const HcStage *stage, HcText *to) {
     int64_t valid = state->counted[0], all = valid + state->counted[1];
     if (!state->classes && valid > 0) {
         add_stretch(stage, to);
-    } else if (state->classes) {
+    } else if (valid > 0) {
         hc_text_add(to, "Percent of the %" PRId64 "%s pixels with a value. ", valid,
                     state->shown.ortho != NULL ? " shown" : "");
     }

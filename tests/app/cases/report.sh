@@ -166,6 +166,7 @@ echo 'data ignore value = 0' >>one.hdr
 run 0 run --report none.html read one.hdr ! write none.tif
 check none.html
 has 'No pixel that is shown has a value' none.html
+! grep -q 'The scene</bdi>\|<bdi>kept' none.html || fail "none.html shows a scene without values"
 header strip 4000 1 2 1 bsq
 head -c 8000 /dev/urandom >strip.img
 run 0 run --report strip.html read strip.hdr ! write strip.tif

@@ -105,6 +105,14 @@ static void check_lacks(const char *text, const char *part) {
     }
 }
 
+static void check_images(const char *svg, int expected) {
+    int images = 0;
+    for (const char *at = svg; (at = strstr(at, "<image ")) != NULL; at++) {
+        images++;
+    }
+    assert_int_equal(images, expected);
+}
+
 static void three_bands_are_mixed(void **state) {
     (void)state;
     write_ramps("scene", "data ignore value = -999\n");
@@ -167,11 +175,7 @@ static void texts_say_what_is_shown(void **state) {
     check_has(a, ">\xd8\xa7\xd8\xab\xd9\x86\xd8\xa7\xd9\x86</text>");
     check_has(a, ">c &lt; d</text>");
     check_has(a, ">N</text>");
-    int maps = 0;
-    for (const char *at = a; (at = strstr(at, "<image ")) != NULL; at++) {
-        maps++;
-    }
-    assert_int_equal(maps, 2 * BANDS); /* each with its bar */
+    check_images(a, 2 * BANDS); /* each with its bar */
     check_has(b, "<title>Title&amp;more</title>");
     check_has(b, "Stretch: 2 % to 98 % of the shown pixels, as far below 0 as above. 20 lines x 30 samples. "
                  "Pixels of 30 m x 30 m. White: no value (16 %).");
@@ -195,16 +199,44 @@ static void a_scene_without_values(void **state) {
     (void)state;
     Cube cube = cube_new(LINES, SAMPLES, 1);
     cube_write(&cube, "empty", HC_UINT16, "bil", "data ignore value = 0\n");
+    cube_write(&cube, "classes", HC_UINT16, "bil",
+               "data ignore value = 0\nfile type = ENVI Classification\nclasses = 3\n");
     cube_free(&cube);
     check_runs(&recorded, "read empty.img ! figure a.png ! figure a.svg ! figure a.pdf");
     char *svg = svg_of("a.svg");
-    check_has(svg, "No pixel has a value.");
+    check_has(svg, "No pixel has a value.</desc>");
+    check_has(svg, ">No pixel has a value</text>"); /* on the map */
+    check_has(svg, ">band 1</text>");
+    check_images(svg, 1); /* no colour bar */
+    free(svg);
+    check_runs(NULL, "read classes.img ! figure c.svg");
+    svg = svg_of("c.svg");
+    check_has(svg, ">No pixel has a value</text>");
+    check_lacks(svg, "Percent of");
+    check_lacks(svg, ">Class 1</text>");
     free(svg);
     Page page = read_page("a.png", 0, 300);
     for (int32_t line = 0; line < LINES; line++) {
         assert_int_equal(pixel_of(&page, line, 3)[1], 255);
     }
     free(page.pixel);
+}
+
+/* Every second pixel of every second line is shown; those between them have values. */
+static void a_picture_without_values(void **state) {
+    (void)state;
+    Cube cube = cube_new(LINES, SAMPLES, 1);
+    for (int32_t p = 0; p < LINES * SAMPLES; p++) {
+        cube.value[p] = (p / SAMPLES) % 2;
+    }
+    cube_write(&cube, "between", HC_UINT16, "bil", "data ignore value = 0\n");
+    cube_free(&cube);
+    check_runs(NULL, "read between.img ! figure a.svg --size 16");
+    char *svg = svg_of("a.svg");
+    check_has(svg, ">No pixel that is shown has a value</text>");
+    check_has(svg, "White: no value (50 %).");
+    check_images(svg, 1);
+    free(svg);
 }
 
 /* Class (line + sample) % classes. */
@@ -316,6 +348,7 @@ int main(void) {
         cmocka_unit_test(signs_choose_the_colours),
         cmocka_unit_test(texts_say_what_is_shown),
         cmocka_unit_test(a_scene_without_values),
+        cmocka_unit_test(a_picture_without_values),
         cmocka_unit_test(classes_have_names_colours_and_areas),
         cmocka_unit_test(many_classes_end_in_one_entry),
         cmocka_unit_test(components_have_eigenvalues),
