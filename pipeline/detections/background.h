@@ -7,11 +7,13 @@
 #ifndef HC_PIPELINE_DETECTIONS_BACKGROUND_H
 #define HC_PIPELINE_DETECTIONS_BACKGROUND_H
 
+#include "pipeline/detections/powers.h"
 #include "pipeline/detections/selected.h"
 #include "pipeline/statistics/sums.h"
 
 typedef struct HcBackgroundParams {
     const char *file, *mask;
+    const char *shrink; /* statistics/shrinkage.h */
 } HcBackgroundParams;
 
 #define HC_BACKGROUND_OPTIONS(Params, member)                                                                \
@@ -31,7 +33,10 @@ typedef struct HcBackgroundParams {
 typedef struct HcBackground {
     HcSceneSums sums;
     HcSelected selected;     /* with a mask */
+    HcPowers powers;         /* in the round behind that of the sums, with --shrink ledoit-wolf */
     HcStatistics statistics; /* of the file once planned, of the scene once settled */
+    double fourth;           /* mean of the fourth power of distances from the mean, of powers */
+    double shrinkage;        /* the share that was mixed into the covariance, 0 to 1 */
 } HcBackground;
 
 /* In plan, until the stage is settled: reads the file or opens the mask, and adds to stage->needs. */
@@ -42,10 +47,12 @@ HcStatus hc_background_open(HcBackground *background, HcStage *stage, const HcBa
                             HcError *err) HC_MUST_CHECK;
 HcStatus hc_background_observe(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
                                HcError *err) HC_MUST_CHECK;
-/* After the pass, on all ranks: fills background->statistics. HC_E_NUMERIC where the mask leaves fewer than
- * two valid pixels. */
+/* After each pass, on all ranks. The first fills background->statistics; `done` where no round is left, see
+ * stage->needs.rounds. HC_E_NUMERIC where the mask leaves fewer than two valid pixels. */
 HcStatus hc_background_settle(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                              HcQueue *queue, HcError *err) HC_MUST_CHECK;
+                              HcQueue *queue, bool *done, HcError *err) HC_MUST_CHECK;
+/* Once that is done, or the file was read: shrinks the covariance where that is asked. */
+void hc_background_shrink(HcBackground *background, const HcBackgroundParams *params);
 void hc_background_close(HcBackground *background, HcStage *stage);
 
 #endif

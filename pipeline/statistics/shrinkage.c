@@ -1,7 +1,7 @@
 #include "pipeline/statistics/shrinkage.h"
 #include "core/text.h"
 
-static const char *const shrink_words[] = {"none", "ledoit-wolf", "oas", NULL};
+static const char *const shrink_words[] = {"none", "ledoit-wolf", "rao-blackwell", "oas", NULL};
 
 HcStatus hc_shrinkage_check(const char *who, const char *text, HcError *err) {
     double value = 0;
@@ -16,13 +16,23 @@ HcStatus hc_shrinkage_check(const char *who, const char *text, HcError *err) {
     const char *nearest = hc_text_nearest(text, shrink_words);
     return nearest != NULL
                ? hc_fail(err, HC_E_USAGE, "%s: --shrink %s: unknown, did you mean %s?", who, text, nearest)
-               : hc_fail(err, HC_E_USAGE, "%s: --shrink %s: none, ledoit-wolf, oas, or a number from 0 to 1",
+               : hc_fail(err, HC_E_USAGE,
+                         "%s: --shrink %s: none, ledoit-wolf, rao-blackwell, oas, or a number from 0 to 1",
                          who, text);
 }
 
-/* The share of the target matrix, by estimates that need no more than the covariance (Chen, Wiesel, Eldar,
- * Hero 2010): the Rao-Blackwell form of Ledoit and Wolf's estimate, and their oracle. */
-double hc_shrinkage_share(const HcStatistics *background, const char *how) {
+bool hc_shrinkage_needs_powers(const char *how) {
+    return hc_text_equal(how, "ledoit-wolf");
+}
+
+/* With S, whose denominator is n: the mean of |x x' - S|^2 over n is the mean of |x|^4 less |S|^2, over n. */
+static double ledoit_wolf(double n, double squares, double apart, double powers) {
+    double part = (n - 1) / n;
+    double spread = (powers - part * part * squares) / n;
+    return spread / (part * part * apart);
+}
+
+double hc_shrinkage_share(const HcStatistics *background, const char *how, double powers) {
     double n = (double)background->pixels;
     double p = background->scene.bands;
     double trace = 0, squares = 0, share = 0;
@@ -37,12 +47,14 @@ double hc_shrinkage_share(const HcStatistics *background, const char *how) {
         }
     }
     double apart = squares - trace * trace / p;
-    if (hc_text_equal(how, "oas")) {
+    if (hc_shrinkage_needs_powers(how)) {
+        share = ledoit_wolf(n, squares, apart, powers);
+    } else if (hc_text_equal(how, "oas")) {
         share = ((1 - 2 / p) * squares + trace * trace) / ((n + 1 - 2 / p) * apart);
     } else {
         share = ((n - 2) / n * squares + trace * trace) / ((n + 2) * apart);
     }
-    return share >= 0 && share < 1 ? share : 1;
+    return share < 0 ? 0 : share < 1 ? share : 1;
 }
 
 void hc_shrinkage_apply(HcStatistics *background, double share) {

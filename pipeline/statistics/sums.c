@@ -82,20 +82,21 @@ static HcStatus sum_far(HcRanks *ranks, HcMoments *out, HcError *err) {
     return hc_ranks_sum(ranks, out->far_product, n * n * HC_LONG_DIGITS, err);
 }
 
+HcStatus hc_moments_sum_ranks(HcMoments *moments, HcRanks *ranks, bool floats, HcError *err) {
+    size_t n = (size_t)moments->bands;
+    HC_OR_RETURN(hc_ranks_sum(ranks, &moments->count, 1, err));
+    HC_OR_RETURN(hc_ranks_sum_wide(ranks, moments->sum, n, err));
+    HC_OR_RETURN(hc_ranks_sum_wide(ranks, moments->product, n * n, err));
+    return floats ? sum_far(ranks, moments, err) : HC_OK;
+}
+
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out, HcError *err) {
     HcStatus status = HC_OK;
-    HcRanks *ranks = hc_stage_ranks(stage);
-    size_t n = (size_t)stage->in.bands;
     if (sums->sums == NULL) { /* a rank without lines */
         HC_TRY(open_on_grid(sums, stage, err));
     }
     HC_TRY(hc_sums_fetch(queue, sums->sums, out, err));
-    HC_TRY(hc_ranks_sum(ranks, &out->count, 1, err));
-    HC_TRY(hc_ranks_sum_wide(ranks, out->sum, n, err));
-    HC_TRY(hc_ranks_sum_wide(ranks, out->product, n * n, err));
-    if (sums->limit == 0) {
-        HC_TRY(sum_far(ranks, out, err));
-    }
+    HC_TRY(hc_moments_sum_ranks(out, hc_stage_ranks(stage), sums->limit == 0, err));
 done:
     hc_scene_sums_close(sums);
     return status;

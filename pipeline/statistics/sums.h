@@ -76,6 +76,9 @@ HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, co
 HcStatus hc_scene_sums_part(HcSceneSums *sums, HcStage *stage, HcGramPart *parts, int32_t *count,
                             HcError *err) HC_MUST_CHECK;
 
+/* All ranks: sums of each become those of all. floats: they are on a grid. */
+HcStatus hc_moments_sum_ranks(HcMoments *moments, HcRanks *ranks, bool floats, HcError *err) HC_MUST_CHECK;
+
 /* All ranks: makes the sums of the scene, which the caller clears. Closes `sums`, since a later pass may need
  * the memory. */
 HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, HcMoments *out,

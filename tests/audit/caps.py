@@ -65,7 +65,7 @@ def all_cases():
         "stage/endmembers": ("bil", 120, ["endmembers", "SCENE", "out.csv", "--count", "4"]),
         "stage/extract": ("small", 100, ["extract", "SCENE", "out.csv", "--labels", "classes.hdr"]),
         "stage/noise": ("bil", 120, ["noise", "SCENE", "out.json", "--csv", "out.csv", "--picture", "out.png"]),
-        "stage/rx-mask": ("small", 100, ["rx", "SCENE", "out.img", "--background-mask", "classes.hdr"]),
+        "stage/rx-mask": ("small", 100, ["rx", "SCENE", "out.img", "--background-mask", "classes.hdr", "--shrink", "ledoit-wolf"]),
         "stage/rx": ("bil", 120, ["rx", "SCENE", "out.img"]),
         "stage/rx-window": ("small", 100, ["rx", "SCENE", "out.img", "--window", "15", "--guard", "5"]),
         "stage/kmeans": ("small", 100, ["kmeans", "SCENE", "out.img", "--clusters", "5"]),

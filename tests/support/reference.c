@@ -43,6 +43,32 @@ int64_t reference_covariance(const Cube *cube, double *mean, double *covariance)
     return count;
 }
 
+double reference_ledoit_wolf(const Cube *cube) {
+    size_t n = (size_t)cube->bands;
+    double *mean = malloc((n + n * n) * sizeof *mean);
+    double trace = 0, apart = 0, spread = 0;
+    assert_non_null(mean);
+    double *matrix = mean + n;
+    double pixels = (double)reference_covariance(cube, mean, matrix);
+    for (size_t i = 0; i < n * n; i++) {
+        matrix[i] *= (pixels - 1) / pixels;
+        trace += i % (n + 1) == 0 ? matrix[i] : 0;
+    }
+    for (size_t p = 0; p < cube_pixels(cube); p++) {
+        const double *x = cube->value + p * n;
+        for (size_t i = 0; i < n * n && cube->valid[p]; i++) {
+            double rest = (x[i / n] - mean[i / n]) * (x[i % n] - mean[i % n]) - matrix[i];
+            spread += rest * rest / pixels;
+        }
+    }
+    for (size_t i = 0; i < n * n; i++) {
+        double rest = matrix[i] - (i % (n + 1) == 0 ? trace / (double)n : 0);
+        apart += rest * rest;
+    }
+    free(mean);
+    return fmin(1, spread / pixels / apart);
+}
+
 /* Variance of the median of nine standard normal values, by Simpson's rule. */
 static double median9_variance(void) {
     double sum = 0;

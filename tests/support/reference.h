@@ -9,6 +9,11 @@
  */
 int64_t reference_covariance(const Cube *cube, double *mean, double *covariance);
 
+/* The share of Ledoit and Wolf (2004): the mean of |x x' - S|^2 over the valid pixels x, less their mean,
+ * over their number and over |S - trace(S) / bands|^2, for the covariance S whose denominator is that number;
+ * at most 1. */
+double reference_ledoit_wolf(const Cube *cube);
+
 /* Noise images. */
 typedef enum NoiseKind { NOISE_MEAN3X3, NOISE_MEDIAN3X3, NOISE_SHIFT, NOISE_SHIFT_DIAGONAL } NoiseKind;
 

@@ -33,7 +33,8 @@ static const HcOption options[] = {
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
          "gives amounts in their unit"},
     HC_BACKGROUND_OPTIONS(Params, background),
-    {HC_TEXT(Params, shrink), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS, .standard = "none",
+    {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
+     .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1)"},
     HC_DETECTION_OPTIONS(Params, detections),
@@ -44,10 +45,10 @@ static const HcOption options[] = {
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = hc_detect_params(stage);
     const HcDetectMethod *method = hc_detect_method(stage);
-    const char *unused = params->background.file != NULL          ? "background"
-                         : params->background.mask != NULL        ? "background-mask"
-                         : !hc_text_equal(params->shrink, "none") ? "shrink"
-                                                                  : NULL;
+    const char *unused = params->background.file != NULL                     ? "background"
+                         : params->background.mask != NULL                   ? "background-mask"
+                         : !hc_text_equal(params->background.shrink, "none") ? "shrink"
+                                                                             : NULL;
     if (!method->background && unused != NULL) {
         return hc_fail(err, HC_E_USAGE, "detect: --%s: --method %s has no background", unused, method->name);
     }
@@ -169,7 +170,7 @@ static HcStatus upload(HcStage *stage, const HcScoring *detector, HcError *err) 
 static void set_null(HcStage *stage, const HcScoring *detector) {
     HcDetectState *state = stage->state;
     HcDetections *detections = &state->detections;
-    if (detections->best == NULL || state->shrinkage > 0) {
+    if (detections->best == NULL || state->background.shrinkage > 0) {
         return;
     }
     detections->null = hc_detect_method(stage)->null;
@@ -177,6 +178,20 @@ static void set_null(HcStage *stage, const HcScoring *detector) {
     for (int32_t j = 0; j < state->targets && detector->deviation != NULL; j++) {
         detections->deviation[j] = detector->deviation[j];
     }
+}
+
+/* Refuses a covariance without an inverse. */
+static HcStatus shrink(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
+    HcBackground *background = &state->background;
+    hc_background_shrink(background, &hc_detect_params(stage)->background);
+    if (background->shrinkage == 0 && background->statistics.pixels <= stage->in.bands) {
+        return hc_fail(err, HC_E_NUMERIC,
+                       "detect: the background has %lld pixels, fewer than %d bands need: give more pixels, "
+                       "fewer bands, or --shrink",
+                       (long long)background->statistics.pixels, stage->in.bands);
+    }
+    return HC_OK;
 }
 
 /* Of targets and background, which are there. */
@@ -188,7 +203,7 @@ static HcStatus make(HcStage *stage, HcError *err) {
     double *spectrum = NULL;
     HcScoring detector = {0};
     if (method->background) {
-        HC_TRY(hc_detect_shrink(stage, err));
+        HC_TRY(shrink(stage, err));
     }
     HC_TRY(hc_detect_spectra(stage, &spectrum, err));
     HcDetectInput in = {.compute = stage->compute,
@@ -236,17 +251,20 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     if (sums_scene(stage)) {
         HC_OR_RETURN(hc_background_observe(&state->background, stage, queue, in, err));
     }
-    return hc_detect_observe_targets(stage, queue, in, err);
+    return stage->round == 0 ? hc_detect_observe_targets(stage, queue, in, err) : HC_OK;
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcDetectState *state = stage->state;
+    bool done = true;
     if (sums_scene(stage)) {
         HC_OR_RETURN(hc_background_settle(&state->background, stage, &hc_detect_params(stage)->background,
-                                          queue, err));
+                                          queue, &done, err));
     }
-    HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
-    return make(stage, err);
+    if (stage->round == 0) {
+        HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
+    }
+    return done ? make(stage, err) : HC_OK;
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
@@ -307,7 +325,7 @@ static void report(const HcStage *stage, HcJson *to) {
     }
     if (method->background) {
         hc_json_put_number(to, "background_pixels", (double)state->background.statistics.pixels);
-        hc_json_put_double(to, "shrinkage", state->shrinkage);
+        hc_json_put_double(to, "shrinkage", state->background.shrinkage);
     }
 }
 

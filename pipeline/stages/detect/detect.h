@@ -16,7 +16,6 @@ typedef struct HcDetectParams {
     HcOptionList pixels;
     bool absorption;
     HcBackgroundParams background;
-    const char *shrink;
     HcDetectionParams detections;
 } HcDetectParams;
 
@@ -68,9 +67,8 @@ typedef struct HcDetectState {
     HcScaledLibrary library; /* of --targets */
     HcSpectra pixels;        /* of --target-pixel */
     HcBackground background;
-    double shrinkage; /* that was applied, 0 to 1 */
-    char **name;      /* [targets], borrowed from the library or own_name */
-    char **own_name;  /* [pixels] */
+    char **name;     /* [targets], borrowed from the library or own_name */
+    char **own_name; /* [pixels] */
     int32_t targets;
     int32_t directions;
     HcReduction reduction;
@@ -112,8 +110,5 @@ HcStatus hc_detect_settle_targets(HcStage *stage, HcQueue *queue, HcError *err) 
 HcStatus hc_detect_spectra(HcStage *stage, double **spectrum, HcError *err) HC_MUST_CHECK;
 /* The pca or mnf that made the components that come in; NULL where spectra come in. */
 const HcStage *hc_detect_transform(const HcStage *stage);
-
-/* shrink.c: once the background is there: shrinks the covariance, and refuses one without an inverse. */
-HcStatus hc_detect_shrink(HcStage *stage, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -21,13 +21,11 @@
 typedef struct Params {
     HcBackgroundParams background;
     int64_t window, guard;
-    const char *shrink;
     HcDetectionParams detections;
 } Params;
 
 typedef struct State {
     HcBackground background;
-    double shrinkage;   /* that was applied to the covariance of the scene, 0 to 1 */
     int32_t components; /* directions that vary, 0 = nothing is fitted yet */
     HcBuffer whitening; /* [device] [bands][components] */
     HcBuffer mean;      /* [device] [bands] */
@@ -43,7 +41,8 @@ static const HcOption options[] = {
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
     {HC_INT(Params, guard), .range = {1, HC_LOCAL_WINDOW_MAX - 2}, .unit = "pixels", .value = "SIDE",
      .otherwise = "1, the pixel itself", .help = "leave a square of this side out of the window; odd"},
-    {HC_TEXT(Params, shrink), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS, .standard = "none",
+    {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
+     .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1). With --window: the share of the covariance of the scene in that of each "
              "window"},
@@ -57,7 +56,7 @@ static bool is_local(const HcStage *stage) {
 /* The share of the scene in the covariance of a window; -1 where --shrink is a rule. */
 static double share_of_window(const HcStage *stage) {
     double share = 0;
-    const char *text = ((const Params *)stage->params)->shrink;
+    const char *text = ((const Params *)stage->params)->background.shrink;
     return hc_text_equal(text, "none") || hc_text_parse_double(text, &share) ? share : -1;
 }
 
@@ -78,7 +77,8 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
         return params->guard > 0 ? hc_fail(err, HC_E_USAGE, "rx: --guard needs --window") : HC_OK;
     }
     if (share_of_window(stage) < 0) {
-        return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --window a share from 0 to 1", params->shrink);
+        return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --window a share from 0 to 1",
+                       params->background.shrink);
     }
     const HcBackgroundParams *other = &params->background;
     if (other->file != NULL || other->mask != NULL) {
@@ -177,12 +177,11 @@ static HcStatus fit(HcStage *stage, HcError *err) {
     int32_t bands = background->scene.bands;
     HcWhitening whitening = {0};
     if (!is_local(stage)) {
-        state->shrinkage = hc_shrinkage_share(background, ((const Params *)stage->params)->shrink);
-        hc_shrinkage_apply(background, state->shrinkage);
+        hc_background_shrink(&state->background, &((const Params *)stage->params)->background);
     }
     HC_TRY(hc_whitening_make(&whitening, stage->compute, bands, background->covariance, err));
     state->components = whitening.directions;
-    if (background->pixels <= state->components + 1 && state->shrinkage == 0) {
+    if (background->pixels <= state->components + 1 && state->background.shrinkage == 0) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC,
                        "rx: %lld valid pixels with %d bands would all have the same score: give more pixels, "
                        "fewer bands "
@@ -197,7 +196,7 @@ static HcStatus fit(HcStage *stage, HcError *err) {
     size_t n = (size_t)bands;
     HC_TRY(hc_memory_upload(stage->compute, whitening.matrix, n * (size_t)state->components * sizeof(double),
                             &state->whitening, err));
-    if (!is_local(stage) && state->shrinkage == 0) {
+    if (!is_local(stage) && state->background.shrinkage == 0) {
         state->detections.null = HC_NULL_CHI_SQUARE;
         state->detections.directions = state->components;
     }
@@ -231,10 +230,11 @@ static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError 
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    const Params *params = stage->params;
     State *state = stage->state;
-    HC_OR_RETURN(hc_background_settle(&state->background, stage, &((const Params *)stage->params)->background,
-                                      queue, err));
-    return fit(stage, err);
+    bool done = false;
+    HC_OR_RETURN(hc_background_settle(&state->background, stage, &params->background, queue, &done, err));
+    return done ? fit(stage, err) : HC_OK;
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
@@ -286,7 +286,7 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_number(to, "pixels", (double)state->background.statistics.pixels);
     hc_json_put_number(to, "degrees_of_freedom", state->components);
     if (!is_local(stage)) {
-        hc_json_put_double(to, "shrinkage", state->shrinkage);
+        hc_json_put_double(to, "shrinkage", state->background.shrinkage);
     }
     hc_detections_report(&state->detections, to);
     if (is_local(stage)) {

@@ -257,8 +257,15 @@ static void background_may_be_another(void **state) {
     Real lw = ((n - 2) / n * squares + trace * trace) / ((n + 2) * (squares - trace * trace / p));
     known = know(&cube, lw);
     check_runs(NULL, "read scene.img ! detect --method mf --targets targets.csv --scale 10000 --shrink "
+                     "rao-blackwell ! write out.img");
+    check_scores("out", "mf", &cube, &known);
+    known = know(&cube, (Real)reference_ledoit_wolf(&cube));
+    check_runs(NULL, "read scene.img ! detect --method mf --targets targets.csv --scale 10000 --shrink "
                      "ledoit-wolf ! write out.img");
     check_scores("out", "mf", &cube, &known);
+    check_run_fails(NULL, HC_E_USAGE, "--shrink ledoit-wolf needs the pixels of the background",
+                    "read scene.img ! detect --targets targets.csv --background other.json --shrink "
+                    "ledoit-wolf ! write bad.img");
     cube_free(&cube);
     cube_free(&other);
 }
@@ -434,6 +441,7 @@ static void contract(void **state) {
     (void)state;
     check_stage_contract("detect --method mf --target-pixel 20,3 --target-pixel 4,2");
     check_stage_contract("detect --method ace --target-pixel 20,3 --shrink oas");
+    check_stage_contract("detect --method mf --target-pixel 20,3 --shrink ledoit-wolf");
     check_stage_contract("detect --method sam --target-pixel 20,3");
     check_stage_contract("detect --method osp --target-pixel 20,3 --target-pixel 4,2");
 }

@@ -154,11 +154,45 @@ static void is_that_of_a_statistics_file(void **state) {
     cube_free(&mask);
 }
 
+/* The share of the unit matrix is that of the pixels that the mask leaves. */
+static void shrinkage_is_that_of_the_background(void **state) {
+    (void)state;
+    double mean[BANDS], covariance[BANDS * BANDS], trace = 0;
+    Cube mask = make_mask(LINES, SAMPLES);
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 6, true);
+    Cube some = cube_smooth(LINES, SAMPLES, BANDS, 6, true);
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    for (size_t p = 0; p < cube_pixels(&cube); p++) {
+        some.valid[p] = is_two(mask.value[p]);
+    }
+    double share = reference_ledoit_wolf(&some);
+    assert_true(share > 0 && fabs(share / reference_ledoit_wolf(&cube) - 1) > 0.1);
+    know(&cube, &mask, is_two, mean, covariance);
+    for (int b = 0; b < BANDS; b++) {
+        trace += covariance[b * BANDS + b];
+    }
+    for (int i = 0; i < BANDS * BANDS; i++) {
+        covariance[i] = (1 - share) * covariance[i] + (i % (BANDS + 1) == 0 ? share * trace / BANDS : 0);
+    }
+    check_runs(NULL,
+               "read scene.img ! rx --background-mask mask.img:1!=2 --shrink ledoit-wolf ! write rx.img");
+    check_runs(NULL,
+               "read scene.img ! detect --method mf --target-pixel 20,20 --background-mask mask.img:1!=2 "
+               "--shrink ledoit-wolf ! write mf.img");
+    check_scores(&cube, mean, covariance);
+    cube_free(&some);
+    cube_free(&cube);
+    cube_free(&mask);
+}
+
 static void blocks_and_backends_agree(void **state) {
     (void)state;
     static const char *const chains[] = {
         "read scene.img ! rx --background-mask mask.img ! write out.img",
-        "read scene.img ! filter mean3x3 ! detect --target-pixel 20,20 --background-mask mask.img:1=2 ! "
+        "read scene.img ! filter mean3x3 ! detect --target-pixel 20,20 --background-mask mask.img:1=2 "
+        "--shrink "
+        "ledoit-wolf ! "
         "write out.img",
         "read floats.img ! detect --target-pixel 20,20 --method cem --background-mask mask.img ! write "
         "out.img",
@@ -227,6 +261,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(background_is_behind_a_mask),
         IN_FOLDER(is_that_of_a_statistics_file),
+        IN_FOLDER(shrinkage_is_that_of_the_background),
         IN_FOLDER(blocks_and_backends_agree),
         IN_FOLDER(refusals),
     };

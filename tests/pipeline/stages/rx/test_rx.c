@@ -84,7 +84,7 @@ static void scores_agree_with_reference(void **state) {
 }
 
 /* Shares as their authors define them (Chen, Wiesel, Eldar, Hero 2010), for n pixels. */
-static double share_of(const char *how, double n, const double *covariance) {
+static double share_of(const char *how, const Cube *cube, double n, const double *covariance) {
     double trace = 0, squares = 0, p = BANDS;
     for (int i = 0; i < BANDS * BANDS; i++) {
         trace += i % (BANDS + 1) == 0 ? covariance[i] : 0;
@@ -93,22 +93,23 @@ static double share_of(const char *how, double n, const double *covariance) {
     double apart = squares - trace * trace / p;
     double share =
         strcmp(how, "oas") == 0 ? ((1 - 2 / p) * squares + trace * trace) / ((n + 1 - 2 / p) * apart)
-        : strcmp(how, "ledoit-wolf") == 0 ? ((n - 2) / n * squares + trace * trace) / ((n + 2) * apart)
-                                          : atof(how);
+        : strcmp(how, "rao-blackwell") == 0 ? ((n - 2) / n * squares + trace * trace) / ((n + 2) * apart)
+        : strcmp(how, "ledoit-wolf") == 0   ? reference_ledoit_wolf(cube)
+                                            : atof(how);
     return share < 1 ? share : 1;
 }
 
 /* Also of fewer pixels than bands. */
 static void covariance_is_shrunk(void **state) {
     (void)state;
-    static const char *const how[] = {"0.25", "1", "oas", "ledoit-wolf"};
+    static const char *const how[] = {"0.25", "1", "oas", "rao-blackwell", "ledoit-wolf"};
     for (size_t k = 0; k < 2 * sizeof how / sizeof *how; k++) {
         bool few = k % 2 != 0;
         double mean[BANDS], covariance[BANDS * BANDS];
         double trace = 0;
         Cube cube = cube_smooth(few ? 2 : LINES, few ? 3 : SAMPLES, BANDS, 9, true);
         double n = (double)reference_covariance(&cube, mean, covariance);
-        double share = share_of(how[k / 2], n, covariance);
+        double share = share_of(how[k / 2], &cube, n, covariance);
         for (int b = 0; b < BANDS; b++) {
             trace += covariance[b * BANDS + b];
         }
@@ -269,6 +270,7 @@ static void contract(void **state) {
 static void contract_with_shrinkage(void **state) {
     (void)state;
     check_stage_contract("rx --shrink oas");
+    check_stage_contract("rx --shrink ledoit-wolf");
 }
 
 static void contract_with_a_background(void **state) {
