@@ -144,6 +144,30 @@ done:
 
 /* ---- what they say ---- */
 
+/* Wavelengths that nobody can use are an error, as those of every product; of other images they are left out.
+ * Whoever reads the image tells what else its header lacks. */
+static HcStatus check_wavelengths(const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    HcEnviShape shape = {0};
+    HcError why = {0};
+    double *values = NULL;
+    int32_t count = 0;
+    HC_OR_RETURN(hc_envi_numbers(header, "wavelength", &values, &count, err));
+    if (hc_envi_shape(header, &shape, &why) == HC_OK && count != shape.bands) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: wavelength has %" PRId32 " values for %" PRId32 " bands",
+                       header->path, count, shape.bands));
+    }
+    for (int32_t b = 0; b < count; b++) {
+        if (!(values[b] > 0) || !isfinite(values[b])) {
+            HC_TRY(hc_fail(err, HC_E_INPUT, "%s: wavelength of band %" PRId32 " is %g", header->path, b + 1,
+                           values[b]));
+        }
+    }
+done:
+    free(values);
+    return status;
+}
+
 /* Factors of AVIRIS Classic: "FACTOR BAND" in each line; radiance = stored / factor. */
 static HcStatus read_gains(const char *path, int64_t bands, double *gain, bool *good, HcError *err) {
     char *data = NULL, *rest = NULL;
@@ -261,6 +285,7 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
     if (!*is) {
         goto done;
     }
+    HC_TRY(check_wavelengths(&header, err));
     HC_TRY(set_name(product, name_of(path), err));
     if ((product->raster = strdup(path)) == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));

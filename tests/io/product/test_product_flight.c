@@ -158,6 +158,41 @@ static void flaws_are_told(void **state) {
     remove_all("flight", ng);
 }
 
+/* By image, header and folder: one line with the header and the value. */
+static void wavelengths_make_sense(void **state) {
+    (void)state;
+    static const struct {
+        const char *wavelengths, *part;
+    } flaws[] = {{"376.86, nan, 386.88, 391.89", "wavelength of band 2 is nan"},
+                 {"376.86, 381.87, -386.88, 391.89", "wavelength of band 3 is -386.88"},
+                 {"376.86, 381.87, 386.88, inf", "wavelength of band 4 is inf"},
+                 {"376.86, 0, 386.88, 391.89", "wavelength of band 2 is 0"},
+                 {"376.86, 381.87, 386.88", "wavelength has 3 values for 4 bands"},
+                 {"1, 2, 3, 4, 5", "wavelength has 5 values for 4 bands"},
+                 {"376.86, violet, 386.88, 391.89", "wavelength = violet in line 10 is not a number"}};
+    char name[100], fields[200], header[700];
+    assert_int_equal(mkdir(in_folder("flight"), 0700), 0);
+    write_ng("flight", PRODUCT_LINES);
+    snprintf(name, sizeof name, "flight/%s", ng[0]);
+    snprintf(header, sizeof header, "%s.hdr", in_folder(name));
+    for (size_t f = 0; f < sizeof flaws / sizeof *flaws; f++) {
+        snprintf(fields, sizeof fields, "wavelength = {%s}\nwavelength units = Nanometers\n",
+                 flaws[f].wavelengths);
+        write_envi(name, PRODUCT_LINES, PRODUCT_SAMPLES, BANDS, 2, fields);
+        const char *paths[] = {in_folder(name), header, in_folder("flight")};
+        for (int p = 0; p < 3; p++) {
+            HcReader *reader = NULL;
+            HcError err = {0};
+            HcStatus got = hc_reader_open(&reader, paths[p], NULL, &err);
+            if (got != HC_E_INPUT || strstr(err.text, header) == NULL ||
+                strstr(err.text, flaws[f].part) == NULL || strchr(err.text, '\n') != NULL) {
+                fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, flaws[f].part);
+            }
+        }
+    }
+    remove_all("flight", ng);
+}
+
 /* Stored integers of AVIRIS Classic are divided by the factors of a file beside them. */
 static void factors_are_the_scale(void **state) {
     (void)state;
@@ -240,9 +275,13 @@ static void other_files_are_no_flight(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_is_its_image),    cmocka_unit_test(sensor_geometry_is_told),
-        cmocka_unit_test(flaws_are_told),           cmocka_unit_test(factors_are_the_scale),
-        cmocka_unit_test(bands_come_by_wavelength), cmocka_unit_test(other_files_are_no_flight),
+        cmocka_unit_test(a_folder_is_its_image),
+        cmocka_unit_test(sensor_geometry_is_told),
+        cmocka_unit_test(flaws_are_told),
+        cmocka_unit_test(wavelengths_make_sense),
+        cmocka_unit_test(factors_are_the_scale),
+        cmocka_unit_test(bands_come_by_wavelength),
+        cmocka_unit_test(other_files_are_no_flight),
     };
     GDALAllRegister();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
