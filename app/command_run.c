@@ -71,9 +71,10 @@ static HcStatus first_of(HcStatus first, HcStatus second) {
 
 static void print_verified(const HcVerify *verify) {
     if (verify->done) {
-        hc_say("verified %d tile%s of %d lines: %lld values are what the CPU finds (%.2f s)", verify->tiles,
-               verify->tiles == 1 ? "" : "s", verify->lines, (long long)verify->check.values,
-               verify->seconds);
+        hc_say("verified %d tile%s of %d lines (--verify-seed %llu): %lld values are what the CPU finds "
+               "(%.2f s)",
+               verify->tiles, verify->tiles == 1 ? "" : "s", verify->lines, (unsigned long long)verify->seed,
+               (long long)verify->check.values, verify->seconds);
     }
 }
 

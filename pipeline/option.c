@@ -217,7 +217,9 @@ static const HcOption *find(const HcOptionSet *set, const char *name, size_t len
     return NULL;
 }
 
-/* Options of other programs, and what does the same here. */
+#define OF_BATCH "it is one of hcube batch, which takes many scenes"
+
+/* Options of other programs and commands, and what does the same here. */
 static const char *const foreign[][2] = {
     {"verbose", "that is the default; --progress plain prints lines, --quiet nothing"},
     {"v", "that is the default; --progress plain prints lines, --quiet nothing"},
@@ -225,14 +227,25 @@ static const char *const foreign[][2] = {
     {"ot", "here: --type"},
     {"force", "here: --overwrite"},
     {"output-format", "here: --format"},
+    {"scenes", OF_BATCH},
+    {"exclude", OF_BATCH},
+    {"jobs", OF_BATCH},
+    {"pool", OF_BATCH},
 };
 
-/* NULL: none of those. Advice that names an option counts where that is an option of `names`. */
+/* NULL: none of those. Advice that names an option counts where that is an option of `names`, other advice
+ * everywhere. */
 static const char *foreign_advice(const char *bare, const char *const *names) {
     for (size_t f = 0; f < sizeof foreign / sizeof *foreign; f++) {
+        if (strcmp(foreign[f][0], bare) != 0) {
+            continue;
+        }
         const char *named = strstr(foreign[f][1], "--");
+        if (named == NULL) {
+            return foreign[f][1];
+        }
         size_t length = strspn(named + 2, "abcdefghijklmnopqrstuvwxyz-");
-        for (size_t n = 0; strcmp(foreign[f][0], bare) == 0 && names[n] != NULL; n++) {
+        for (size_t n = 0; names[n] != NULL; n++) {
             if (strlen(names[n]) == length && strncmp(names[n], named + 2, length) == 0) {
                 return foreign[f][1];
             }

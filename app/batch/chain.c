@@ -440,17 +440,44 @@ static bool is_scene(const char *word) {
            !hc_text_ends_with(word, ".hcube") && access(word, F_OK) == 0;
 }
 
-/* Takes the files behind the value of --scenes out of the words: a shell has made them of a pattern. */
+/* The value of an option in the words at `w`, which may be --NAME VALUE or --NAME=VALUE; NULL: it is another
+ * word. `last` is the last word of the two. */
+static const char *value_at(const char *const *words, int32_t word_count, int32_t w, const char *name,
+                            int32_t *last) {
+    size_t length = strlen(name);
+    *last = w;
+    if (strcmp(words[w], name) == 0 && w + 1 < word_count) {
+        *last = w + 1;
+        return words[w + 1];
+    }
+    return strncmp(words[w], name, length) == 0 && words[w][length] == '=' ? words[w] + length + 1 : NULL;
+}
+
+/* Words that a shell has made of a pattern without quotes, and an option that is given again: the files
+ * behind the first value of --scenes leave the words, those behind a file of --exclude become options of
+ * their own. */
 static HcStatus take_scenes(HcBatch *batch, int32_t word_count, const char *const *words, HcPaths *left,
                             HcError *err) {
-    bool behind = false;
+    bool given = false;
     for (int32_t w = 0; w < word_count; w++) {
-        if (behind && is_scene(words[w])) {
-            HC_OR_RETURN(hc_paths_add(&batch->more, words[w], err));
-            continue;
+        int32_t last = w;
+        const char *scenes = value_at(words, word_count, w, "--scenes", &last);
+        const char *excluded = scenes == NULL ? value_at(words, word_count, w, "--exclude", &last) : NULL;
+        if (scenes != NULL && given) {
+            HC_OR_RETURN(hc_paths_add(&batch->more, scenes, err));
         }
-        HC_OR_RETURN(hc_paths_add(left, words[w], err));
-        behind = (w > 0 && strcmp(words[w - 1], "--scenes") == 0) || strncmp(words[w], "--scenes=", 9) == 0;
+        for (int32_t v = w; v <= last && !(scenes != NULL && given); v++) {
+            HC_OR_RETURN(hc_paths_add(left, words[v], err));
+        }
+        given = given || scenes != NULL;
+        for (w = last; scenes != NULL && w + 1 < word_count && is_scene(words[w + 1]); w++) {
+            HC_OR_RETURN(hc_paths_add(&batch->more, words[w + 1], err));
+        }
+        bool spread = excluded != NULL && access(excluded, F_OK) == 0;
+        while (spread && w + 1 < word_count && is_scene(words[w + 1]) && hc_scene_recognise(words[w + 1])) {
+            HC_OR_RETURN(hc_paths_add(left, "--exclude", err));
+            HC_OR_RETURN(hc_paths_add(left, words[++w], err));
+        }
     }
     return HC_OK;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Adds what a pattern without ** matches, in the order of the names. */
 static HcStatus match_plain(const char *pattern, HcPaths *out, HcError *err) {
@@ -156,12 +157,22 @@ done:
     return status;
 }
 
+/* Whether a pattern names one file of an ENVI scene, and the path the other one. */
+static bool is_other_file(const char *pattern, const char *path) {
+    const char *dot = strrchr(path, '.');
+    const char *other = strrchr(pattern, '.');
+    bool header = hc_text_ends_with(path, ".hdr") || hc_text_ends_with(pattern, ".hdr");
+    return header && dot != NULL && other != NULL && dot - path == other - pattern &&
+           strncmp(path, pattern, (size_t)(dot - path)) == 0 && access(pattern, F_OK) == 0;
+}
+
 int32_t hc_batch_excluding(const HcOptionList *patterns, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     for (int32_t p = 0; p < patterns->count; p++) {
         const char *pattern = patterns->item[p];
-        if (fnmatch(pattern, strchr(pattern, '/') != NULL ? path : name, 0) == 0) {
+        if (fnmatch(pattern, strchr(pattern, '/') != NULL ? path : name, 0) == 0 ||
+            is_other_file(pattern, path)) {
             return p;
         }
     }

@@ -62,7 +62,7 @@ static const char zsh_script[] =
     "    done\n"
     "    [[ $PREFIX != -*=* ]] || compset -P '*='\n"
     "    ((${#candidates})) && _describe -V hcube candidates\n"
-    "    ((${#patterns})) && _files -g \"(${(j:|:)patterns})\"\n"
+    "    ((${#patterns})) && _files -g \"${(j: :)patterns}\"\n"
     "}\n"
     "if [[ $funcstack[1] == _hcube ]]; then\n"
     "    _hcube \"$@\"\n"

@@ -168,9 +168,9 @@ static HcStatus judge(const HcVerify *verify, HcError *err) {
     if (check->differing == 0 && !choices) {
         return HC_OK;
     }
-    return hc_fail(err, HC_E_VERIFY, "--verify: %lld of %lld values differ: %s",
+    return hc_fail(err, HC_E_VERIFY, "--verify: %lld of %lld values differ (--verify-seed %llu): %s",
                    (long long)(choices ? check->other_choices : check->differing), (long long)check->values,
-                   check->first);
+                   (unsigned long long)verify->seed, check->first);
 }
 
 static HcStatus verify_once(HcVerify *verify, HcError *err) {

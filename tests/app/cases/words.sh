@@ -15,6 +15,20 @@ mkdir other
 cp in/s1.* other
 run 0 batch --scenes in other --output 'z/{parent}_{stem}.tif' --jobs 1 mnf
 [[ $(cd z && echo *.tif) == "in_s1.tif in_s2.tif other_s1.tif" ]] || fail "made $(ls z)"
+# --scenes given again adds; a pattern of --exclude that the shell has filled in; the data of a scene that is listed by its header.
+run 0 batch mnf --scenes in/s2.hdr --scenes in/s1.hdr other/s1.hdr --output 'again{index}/{parent}_{stem}.tif'
+[[ -e again1/in_s2.tif && -e again2/in_s1.tif && -e again3/other_s1.tif ]] || fail "made $(ls -d again*/*)"
+run 0 batch mnf --scenes=in/s2.hdr --scenes=in/s1.hdr --output 'again{index}/{parent}_{stem}.tif' --status
+[[ $out == "2 scenes: 2 done"* ]] || fail "says $out"
+run 0 batch mnf --scenes in other --exclude in/* --output 'left/{parent}_{stem}.tif'
+[[ $(cd left && echo *.tif) == "other_s1.tif" ]] || fail "made $(ls left)"
+for excluded in in/s1.img in/s1.hdr '*s1.hdr'; do
+    run 0 batch mnf --scenes in --exclude "$excluded" --output 'none/{stem}.tif' --status
+    [[ $out == "1 scene: "* ]] || fail "with --exclude $excluded: $out"
+done
+for command in mnf run plan; do
+    refuse 2 "unknown option; it is one of hcube batch" $command --scenes in/*
+done
 refuse 2 "pca: in/s2.hdr: one file too many (a step begins with !; hcube batch takes many scenes)" \
     pca in/s1.hdr out.img in/s2.hdr
 refuse 2 "pca: more: one word too many" pca in/s1.hdr out.img more
