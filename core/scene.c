@@ -3,6 +3,7 @@
 #include "core/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,6 +234,46 @@ HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcErr
     scene->integer_limit = 0;
     scene->has_default_bands = false;
     return HC_OK;
+}
+
+/* "550.2": wavelengths of one scene differ by more than that. False where the band has none. */
+static bool label_number(const HcScene *scene, int32_t band, char number[HC_TEXT_DOUBLE]) {
+    bool has = hc_scene_is_spectral(scene) && scene->wavelength != NULL &&
+               isfinite(scene->wavelength[band]) && fabs(scene->wavelength[band]) < 1e9;
+    if (has) {
+        hc_text_double(number, round(scene->wavelength[band] * 10) / 10);
+    }
+    return has;
+}
+
+void hc_scene_add_band_label(const HcScene *scene, int32_t band, HcText *to) {
+    const char *name = scene->band_name != NULL ? scene->band_name[band] : NULL;
+    char number[HC_TEXT_DOUBLE];
+    bool placed = label_number(scene, band, number);
+    if (name != NULL && name[0] != '\0') {
+        hc_text_add(to, "%s", name);
+        placed = placed && strstr(name, number) == NULL;
+    } else if (placed) {
+        hc_text_add(to, "band %d", (int)band + 1);
+    }
+    if (placed) {
+        hc_text_add(to, " (%s nm)", number);
+    }
+}
+
+size_t hc_scene_name_in_label(const HcScene *scene, int32_t band, const char *label) {
+    size_t length = strlen(label);
+    char number[HC_TEXT_DOUBLE], end[HC_TEXT_DOUBLE + 8], standard[24];
+    if (!label_number(scene, band, number)) {
+        return length;
+    }
+    size_t tail = (size_t)snprintf(end, sizeof end, " (%s nm)", number);
+    if (length <= tail || strcmp(label + length - tail, end) != 0) {
+        return length;
+    }
+    length -= tail;
+    size_t plain = (size_t)snprintf(standard, sizeof standard, "band %d", (int)band + 1);
+    return length == plain && strncmp(label, standard, plain) == 0 ? 0 : length;
 }
 
 HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const char *format, ...) {

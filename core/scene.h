@@ -2,7 +2,7 @@
 #ifndef HC_CORE_SCENE_H
 #define HC_CORE_SCENE_H
 
-#include "core/status.h"
+#include "core/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -137,6 +137,13 @@ HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcErr
 /* Replaces one band's name by the formatted text. */
 HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const char *format, ...) HC_MUST_CHECK
     HC_PRINTF(4, 5);
+
+/* How a band is called where there is one text for name and wavelength: "band 12 (550.2 nm)",
+ * "red edge (705.3 nm)"; the name alone where it has the wavelength in it, or where there is none; "" where
+ * neither is known. */
+void hc_scene_add_band_label(const HcScene *scene, int32_t band, HcText *to);
+/* Bytes at the start of such a label that are a name; 0 = the band has none. */
+size_t hc_scene_name_in_label(const HcScene *scene, int32_t band, const char *label);
 
 /* `count` (>= 1) classes: "Unclassified" (black), "Class 1", ... in the standard colours. `classes` must be
  * zero or cleared. */

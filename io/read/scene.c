@@ -295,17 +295,19 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
     return status;
 }
 
+/* Without the wavelength that our files have there, too. */
 static HcStatus bands_names(HcReader *reader, HcError *err) {
     HcScene *scene = &reader->scene;
     for (int32_t b = 0; b < scene->bands; b++) {
         const char *name = GDALGetDescription(GDALGetRasterBand(reader->dataset, b + 1));
-        if (name == NULL || name[0] == '\0') {
+        size_t length = name != NULL ? hc_scene_name_in_label(scene, b, name) : 0;
+        if (length == 0) {
             continue;
         }
         if (scene->band_name == NULL) {
             HC_OR_RETURN(hc_new(scene->band_name, scene->bands, "band names", err));
         }
-        HC_OR_RETURN(hc_read_set_text(&scene->band_name[b], name, err));
+        HC_OR_RETURN(hc_scene_name_band(scene, b, err, "%.*s", (int)length, name));
     }
     return HC_OK;
 }

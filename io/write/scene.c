@@ -37,10 +37,16 @@ static void describe_wavelength(GDALRasterBandH band, const HcScene *scene, int3
     }
 }
 
-static void describe_band(GDALRasterBandH band, const HcScene *scene, int32_t b) {
-    if (scene->band_name != NULL && scene->band_name[b] != NULL) {
-        GDALSetDescription(band, scene->band_name[b]);
+/* The description is all that many programs show of a band. */
+static void describe_name(GDALRasterBandH band, const HcScene *scene, int32_t b, HcText *label) {
+    hc_text_clear(label);
+    hc_scene_add_band_label(scene, b, label);
+    if (label->length > 0) {
+        GDALSetDescription(band, label->data);
     }
+}
+
+static void describe_band(GDALRasterBandH band, const HcScene *scene, int32_t b) {
     if (scene->gain != NULL && scene->offset != NULL) {
         GDALSetRasterScale(band, scene->gain[b]);
         GDALSetRasterOffset(band, scene->offset[b]);
@@ -102,6 +108,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
                            const HcWritePlan *plan, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
+    HcText label = {0};
     hc_gdal_catch(&errors);
     /* What a format cannot say is left out, but for nodata: without it masked pixels would pass for data. */
     describe_place(dataset, scene);
@@ -116,6 +123,10 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
     HC_TRY(hc_write_describe_numbers(dataset, scene, err));
     for (int32_t b = 0; b < scene->bands; b++) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, b + 1);
+        describe_name(band, scene, b, &label);
+        if (label.failed) {
+            HC_TRY(hc_fail_memory(err, 0, "the name of a band"));
+        }
         describe_band(band, scene, b);
         if (!plan->no_nodata && set_nodata(band, plan) != CE_None) {
             char number[40];
@@ -125,6 +136,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
         }
     }
 done:
+    hc_text_clear(&label);
     hc_gdal_release();
     return status;
 }

@@ -235,11 +235,48 @@ static void test_types(void **state) {
     assert_string_equal(hc_type_name(HC_TYPE_COUNT), "unknown");
 }
 
+static void check_label(const HcScene *scene, int32_t band, const char *expected) {
+    HcText label = {0};
+    hc_scene_add_band_label(scene, band, &label);
+    assert_string_equal(hc_text_shown(&label), expected);
+    /* And back. */
+    const char *name = scene->band_name != NULL ? scene->band_name[band] : NULL;
+    size_t length = hc_scene_name_in_label(scene, band, hc_text_shown(&label));
+    assert_int_equal(length, name != NULL ? strlen(name) : 0);
+    hc_text_clear(&label);
+}
+
+static void test_labels(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcScene scene = full_scene();
+    scene.wavelength[1] = 550.2049;
+    check_label(&scene, 1, "band 1 (550.2 nm)");
+    check_label(&scene, 2, "band 3 (600 nm)"); /* it has no name */
+    check_ok(hc_scene_name_band(&scene, 3, &err, "\xd8\xa3\xd8\xad\xd9\x85\xd8\xb1"), err);
+    check_label(&scene, 3, "\xd8\xa3\xd8\xad\xd9\x85\xd8\xb1 (700 nm)");
+    check_ok(hc_scene_name_band(&scene, 3, &err, "700 nm"), err);
+    check_label(&scene, 3, "700 nm");
+    scene.wavelength[4] = NAN;
+    check_label(&scene, 4, "band 4");
+    /* What others write stays. */
+    assert_int_equal(hc_scene_name_in_label(&scene, 1, "band 2 (551 nm)"), 15);
+    assert_int_equal(hc_scene_name_in_label(&scene, 1, "band 2 (550.2 nm)"), 0);
+    assert_int_equal(hc_scene_name_in_label(&scene, 1, "band 21 (550.2 nm)"), 7);
+    assert_int_equal(hc_scene_name_in_label(&scene, 1, " (550.2 nm)"), 11);
+    scene.meaning = HC_COMPONENT;
+    check_label(&scene, 1, "band 1");
+    check_label(&scene, 2, "");
+    hc_scene_clear(&scene);
+    HcScene bare = {.bands = 1};
+    check_label(&bare, 0, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copy),       cmocka_unit_test(test_select),      cmocka_unit_test(test_reband),
         cmocka_unit_test(test_band_at),    cmocka_unit_test(test_types),       cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_class_maps), cmocka_unit_test(test_usual_bands),
+        cmocka_unit_test(test_class_maps), cmocka_unit_test(test_usual_bands), cmocka_unit_test(test_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,12 @@ static void check_band_facts(GDALDatasetH dataset, const HcScene *scene, bool ow
             check_same(CPLAtof(GDALGetMetadataItem(band, "fwhm", NULL)), scene->fwhm[b]);
             assert_string_equal(GDALGetMetadataItem(band, "wavelength_units", NULL), "nm");
         }
+        if (own) {
+            char label[80];
+            snprintf(label, sizeof label, "%s (%g nm)", scene->band_name[b],
+                     round(scene->wavelength[b] * 10) / 10);
+            assert_string_equal(GDALGetDescription(band), label);
+        }
         if (gdal) {
             check_near(CPLAtof(GDALGetMetadataItem(band, "CENTRAL_WAVELENGTH_UM", "IMAGERY")),
                        scene->wavelength[b] / 1000, 1e-15);

@@ -19,6 +19,19 @@ run 0 bands "$scene" spectral.img --wavelength 400-700
 text=$(gdalinfo spectral.img)
 [[ $text == *"NoData Value=0"* ]] || fail "nodata of a spectral output: $text"
 grep -qi 'wavelength' spectral.hdr
+# Bands of spectra are described by name and wavelength; reading takes that apart again.
+bands() { python3 -c 'import json, sys; i = json.load(sys.stdin); print(i["wavelength_nm"], i["fwhm_nm"], i.get("band_names"))'; }
+for format in GTiff COG; do
+    run 0 bands "$scene" spectral.tif --wavelength 400-700 --format "$format" --overwrite
+    [[ $(gdalinfo spectral.tif) == *"Description = band 2 ("*" nm)"* ]] || fail "$format: names of bands"
+    run 0 info spectral.img --json
+    expected=$(bands <<<"$out")
+    run 0 info spectral.tif --json
+    [[ $(bands <<<"$out") == "$expected" && $expected == *433.33*None ]] || fail "$format: bands of info: $out"
+    run 0 write spectral.tif again.tif --overwrite
+    [[ $(gdalinfo again.tif | grep Description) == "$(gdalinfo spectral.tif | grep Description)" ]] ||
+        fail "$format: names of bands, written again"
+done
 for file in class.img class.tif class.cog.tif; do
     format=()
     [[ $file == *.cog.tif ]] && format=(--format COG)
