@@ -151,6 +151,9 @@ typedef struct HcStageClass {
     HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
     /* OPTIONAL. Gives the values of a scree plot; false until the stage is settled. */
     bool (*scree)(const HcStage *stage, HcScree *out);
+    /* OPTIONAL. What the values of an output band are in, "rad"; NULL where that is not known. A stage that
+     * has no such function and hands its input on has the units of its input. */
+    const char *(*unit)(const HcStage *stage, int32_t band);
     /* OPTIONAL. What the rules for the number of components find; NULL where none was asked. */
     const struct HcDimension *(*dimension)(const HcStage *stage);
     /* OPTIONAL. After the last block, before any finish: joins the counts, pictures and files that ranks have

@@ -3,6 +3,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/shown.h"
+#include "pipeline/picture/unit.h"
 #include "pipeline/report/plot_panel.h"
 #include "pipeline/stages/figure/parts.h"
 
@@ -336,6 +337,10 @@ static HcStatus add_map(const HcStage *stage, int32_t c, uint8_t *pixels, HcPane
     HC_TRY(scale_of(state, (size_t)c, &bar, err));
     paint_map(state, (size_t)c, &bar, pixels);
     add_name(stage, shown->band[c], &name);
+    const char *unit = hc_unit_of(stage, shown->band[c]);
+    if (unit != NULL) {
+        hc_text_add(&name, " [%s]", unit);
+    }
     hc_text_add(&alt, "Map of %s, ", hc_text_shown(&name));
     if (values) {
         hc_text_add(&alt, "colours from %s to %s", hc_panel_number(low, bar.low),

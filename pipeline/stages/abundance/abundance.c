@@ -434,6 +434,11 @@ static void close_abundance(HcStage *stage) {
     *state = (State){0};
 }
 
+/* What --residual and others add is in the unit of the scene. */
+static const char *unit(const HcStage *stage, int32_t band) {
+    return band < ((const HcMixture *)stage->state)->library.fit.count ? "fraction" : NULL;
+}
+
 const HcStageClass hc_stage_abundance = {
     .name = "abundance",
     .summary =
@@ -453,6 +458,7 @@ const HcStageClass hc_stage_abundance = {
     .process = process,
     .consume = consume,
     .gather = gather,
+    .unit = unit,
     .report = report,
     .close = close_abundance,
 };

@@ -346,6 +346,11 @@ static void close_detect(HcStage *stage) {
     *state = (HcDetectState){0};
 }
 
+static const char *unit(const HcStage *stage, int32_t band) {
+    (void)band;
+    return hc_detect_method(stage) == &hc_detect_sam ? "rad" : NULL;
+}
+
 const HcStageClass hc_stage_detect = {
     .name = "detect",
     .summary = "targets: how much each pixel is like given spectra (mf, cem, ace, amf, osp, sam, sid, mtmf)",
@@ -364,6 +369,7 @@ const HcStageClass hc_stage_detect = {
     .gather = gather,
     .finish = finish,
     .output = output,
+    .unit = unit,
     .report = report,
     .close = close_detect,
 };

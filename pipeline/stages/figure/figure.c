@@ -3,6 +3,7 @@
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/ortho_map.h"
+#include "pipeline/picture/unit.h"
 #include "pipeline/stages/figure/parts.h"
 #include "pipeline/stages/stages.h"
 
@@ -279,6 +280,10 @@ static bool add_panel(const HcStage *stage, Page *page, int32_t m) {
         panel->legend = &page->classes.legend;
     } else if (state->each || shown->band_count == 1) {
         hc_figure_add_band(stage, shown->band[m], &page->name[m]);
+        const char *unit = hc_unit_of(stage, shown->band[m]);
+        if (unit != NULL) {
+            hc_text_add(&page->name[m], " [%s]", unit);
+        }
         page->bar[m] = (HcFigureBar){.ramp = hc_figure_ramp(params, state, m),
                                      .low = state->limit[m][0],
                                      .high = state->limit[m][1],

@@ -302,6 +302,13 @@ static void close_unmix(HcStage *stage) {
     *state = (State){0};
 }
 
+/* With --top, numbers of spectra come first. */
+static const char *unit(const HcStage *stage, int32_t band) {
+    int32_t top = (int32_t)params_of(stage)->top;
+    int32_t count = top > 0 ? top : ((const State *)stage->state)->mixture.library.fit.count;
+    return band >= top && band < top + count ? "fraction" : NULL;
+}
+
 const HcStageClass hc_stage_unmix = {
     .name = "unmix",
     .summary = "abundances of the spectra of a library: sparse, not negative, to a proven gap",
@@ -317,6 +324,7 @@ const HcStageClass hc_stage_unmix = {
     .settle = settle,
     .process = process,
     .gather = gather,
+    .unit = unit,
     .report = report,
     .close = close_unmix,
 };

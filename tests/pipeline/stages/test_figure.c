@@ -320,6 +320,37 @@ static void components_have_eigenvalues(void **state) {
     free(svg);
 }
 
+static void colours_have_units(void **state) {
+    (void)state;
+    write_ramps("scene",
+                "data units = W/m2/sr/um\nwavelength units = nm\nwavelength = {450, 550, 650, 850}\n");
+    FILE *file = fopen("targets.csv", "w");
+    assert_non_null(file);
+    fputs("wavelength,one,two\n450,1,5\n550,2,1\n650,7,2\n850,1,9\n", file);
+    assert_int_equal(fclose(file), 0);
+    check_runs(NULL, "read scene.img ! bands --keep 2-4 ! figure a.svg --bands 1 ! "
+                     "detect --method sam --targets targets.csv --scale none ! figure b.svg --each all");
+    check_runs(NULL, "read scene.img ! figure c.svg --bands 3 ! "
+                     "unmix --scale none --library targets.csv --top 1 --add rmse ! figure d.svg --each all");
+    char *a = svg_of("a.svg"), *b = svg_of("b.svg"), *c = svg_of("c.svg"), *d = svg_of("d.svg");
+    check_has(a, ">band 1, 550 nm [W/m2/sr/um]</text>");
+    check_has(b, ">two [rad]</text>");
+    check_has(c, ">band 3, 650 nm [W/m2/sr/um]</text>");
+    check_has(d, ">spectrum 1</text>");
+    check_has(d, ">abundance 1 [fraction]</text>");
+    check_has(d, ">rmse</text>");
+    free(a);
+    free(b);
+    free(c);
+    free(d);
+    /* Stored numbers are not in the unit of the physical ones. */
+    write_ramps("scene", "data units = W/m2/sr/um\ndata gain values = {0.1, 0.1, 0.1, 0.1}\n");
+    check_runs(NULL, "read scene.img ! figure e.svg --bands 1");
+    char *e = svg_of("e.svg");
+    check_lacks(e, "W/m2");
+    free(e);
+}
+
 static void what_cannot_be_drawn_is_refused(void **state) {
     (void)state;
     write_ramps("scene", NULL);
@@ -352,6 +383,7 @@ int main(void) {
         cmocka_unit_test(classes_have_names_colours_and_areas),
         cmocka_unit_test(many_classes_end_in_one_entry),
         cmocka_unit_test(components_have_eigenvalues),
+        cmocka_unit_test(colours_have_units),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
