@@ -128,7 +128,10 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
     /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */
     if (result != CE_None || messages.failed) {
         const char *why = NULL;
-        HcStatus status = hc_gdal_why(&messages, HC_E_IO, &why);
+        /* Of other formats, the file may lead to a server. */
+        const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset));
+        bool local = hc_text_equal(driver, "GTiff") && strncmp(reader->path, "/vsi", 4) != 0;
+        HcStatus status = hc_gdal_why(&messages, local ? HC_E_INPUT : HC_E_IO, &why);
         return hc_fail(err, status, "%s: reading lines %" PRId64 " to %" PRId64 " failed: %s", reader->path,
                        line0, line0 + lines - 1, why);
     }

@@ -414,6 +414,13 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);
     }
     HC_OR_RETURN(check_hdf5(path, err));
+    if (hc_text_ends_with(path, "-METADATA.xml")) {
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: describes no product that is known (EnMAP has specific/bandCharacterisation/bandID, DESIS "
+            "its name)",
+            path);
+    }
     const char *name = CPLGetFilename(path);
     const char *dot = strrchr(name, '.');
     int stem = (int)(dot != NULL ? (size_t)(dot - name) : strlen(name));

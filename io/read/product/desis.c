@@ -3,6 +3,7 @@
 #include "io/read/product/parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,15 @@ static HcStatus add_bands(HcProduct *product, const HcEnviHeader *header, HcErro
         if (count[k] == 0 || count[k] != count[0]) {
             HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId32 " values, wavelength has %" PRId32,
                            header->path, keys[k], count[k], count[0]));
+        }
+    }
+    for (int32_t b = 0; b < count[0]; b++) {
+        for (int k = 0; k < 4; k++) {
+            bool good = isfinite(list[k][b]) && (k == 3 || (k == 2 && list[k][b] != 0) || list[k][b] > 0);
+            if (!good) {
+                HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s of band %" PRId32 " is %g", header->path, keys[k],
+                               b + 1, list[k][b]));
+            }
         }
     }
     HC_TRY(hc_product_add_bands(
@@ -83,9 +93,12 @@ HcStatus hc_product_desis(HcProduct *product, const HcProductText *text, bool *i
         return HC_OK;
     }
     HC_TRY(hc_product_swap_end(text->path, "-METADATA.xml", "-SPECTRAL_IMAGE.hdr", &path, err));
-    *is = path != NULL && hc_product_is_file(path);
+    *is = path != NULL;
     if (!*is) {
         goto done;
+    }
+    if (!hc_product_is_file(path)) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: there is no header %s", text->path, path));
     }
     HC_TRY(set_name(product, text, err));
     if (product->raster == NULL) {

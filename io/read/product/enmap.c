@@ -30,6 +30,10 @@ static HcStatus add_bands(HcProduct *product, const HcProductText *text, CPLXMLN
         HC_OR_RETURN(read_number(text, node, band, "FWHMOfBand", &width, err));
         HC_OR_RETURN(read_number(text, node, band, "GainOfBand", &gain, err));
         HC_OR_RETURN(read_number(text, node, band, "OffsetOfBand", &offset, err));
+        if (!(centre >= 0) || !isfinite(centre) || !(width >= 0) || !isfinite(width)) {
+            return hc_fail(err, HC_E_INPUT, "%s: band %" PRId32 " has the wavelength %g nm, width %g nm",
+                           text->path, band, centre, width);
+        }
         HC_OR_RETURN(hc_product_add_bands(
             product,
             &(HcProductBands){

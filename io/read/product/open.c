@@ -137,7 +137,12 @@ static HcStatus look_at_text(HcProduct *product, const char *path, bool *is, HcE
     if (text.xml != NULL) {
         CPLStripXMLNamespace(text.xml, NULL, TRUE);
     }
-    status = describe_raster(product, &text, is, err);
+    if (text.xml == NULL && hc_text_ends_with(path, "-METADATA.xml")) {
+        status = messages.failed ? hc_gdal_fail(err, HC_E_INPUT, path, &messages)
+                                 : hc_fail(err, HC_E_INPUT, "%s: holds no XML", path);
+    } else {
+        status = describe_raster(product, &text, is, err);
+    }
     CPLDestroyXMLNode(tree);
     hc_gdal_release();
     VSIFree(data);

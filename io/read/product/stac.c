@@ -3,6 +3,7 @@
 
 #include <cJSON.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,11 @@ static HcStatus add_bands(HcProduct *product, const HcProductText *text, const c
             return hc_fail(err, HC_E_INPUT, "%s: band %" PRId32 " has no center_wavelength", text->path,
                            number);
         }
+        if (!isfinite(centre) || !(width >= 0) || !isfinite(width)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: band %" PRId32 " has the center_wavelength %g um, width %g um", text->path,
+                           number, centre, width);
+        }
         HC_OR_RETURN(hc_product_add_bands(
             product, &(HcProductBands){.count = 1, .wavelength = &centre, .fwhm = &width, .unit = 1e3}, err));
         product->band[number - 1].band = number - 1;
@@ -105,7 +111,12 @@ static HcStatus describe(HcProduct *product, const HcProductText *text, const cJ
 
 HcStatus hc_product_stac(HcProduct *product, const HcProductText *text, bool *is, HcError *err) {
     HcStatus status = HC_OK;
-    cJSON *item = text->data[strspn(text->data, " \t\r\n")] == '{' ? cJSON_Parse(text->data) : NULL;
+    const char *begin = text->data + strspn(text->data, " \t\r\n"), *end = begin;
+    cJSON *item = *begin == '{' ? cJSON_ParseWithOpts(begin, &end, false) : NULL;
+    if (item == NULL && *begin == '{' && strstr(begin, "\"stac_version\"") != NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: a STAC item that is no JSON from byte %zu on", text->path,
+                       (size_t)(end - text->data));
+    }
     *is = item != NULL && strcmp(text_of(item, "type"), "Feature") == 0 &&
           text_of(item, "stac_version")[0] != '\0';
     if (*is) {

@@ -1,4 +1,5 @@
 /* AVIRIS-3 and AVIRIS-5: files laid out as their public importers say. */
+#include "io/ortho/ortho.h"
 #include "product_check.h"
 
 enum { BANDS = 6 };
@@ -15,6 +16,9 @@ typedef struct Kind {
     bool no_widths;
     const char *transform;
 } Kind;
+
+/* Where pixel 4 of the lookup table leads, from 1; 0 = nowhere. */
+static double table_sample, table_line;
 
 static const char *write_aviris(const Kind *kind) {
     const char *path = in_folder("flight.nc");
@@ -45,6 +49,7 @@ static const char *write_aviris(const Kind *kind) {
                         .size = {kind->table, PRODUCT_SAMPLES, 0},
                         .values = zeros};
     for (int t = 0; t < 2 && kind->table > 0; t++) {
+        zeros[4] = t == 0 ? table_sample : table_line;
         GDALMDArrayRelease(product_array(&file, &of));
         of.name = "line";
     }
@@ -91,6 +96,35 @@ static void flights_open(void **state) {
                  "AVIRIS L1B radiance (uW nm-1 cm-2 sr-1)", false);
 }
 
+/* The map is refused before anything is written; the scene itself opens. */
+static void check_table(double sample, double line, const char *part) {
+    HcReader *reader = NULL;
+    HcOrtho *ortho = NULL;
+    HcError err = {0};
+    table_sample = sample;
+    table_line = line;
+    const char *path = write_aviris(&(Kind){"radiance", PRODUCT_LINES + 2, BANDS, false, place});
+    table_sample = table_line = 0;
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    HcStatus got = hc_ortho_open(&ortho, hc_reader_scene(reader), path, NULL, 0, &err);
+    if (part == NULL) {
+        check_ok(got, err);
+    } else if (got != HC_E_INPUT || strstr(err.text, path) == NULL || strstr(err.text, part) == NULL) {
+        fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, part);
+    }
+    hc_ortho_close(ortho);
+    hc_reader_close(reader);
+}
+
+static void tables_lead_into_the_scene(void **state) {
+    (void)state;
+    check_table(PRODUCT_SAMPLES, PRODUCT_LINES, NULL); /* the last pixel */
+    check_table(1, PRODUCT_LINES + 1, "the lookup table leads to line 6, sample 1");
+    check_table(PRODUCT_SAMPLES + 1, 1, "the lookup table leads to line 1, sample 7");
+    check_table(2000000000, 1, "leads to line 1, sample 2000000000");
+    check_table(0, 0, "the lookup table leads to no pixel of the scene");
+}
+
 static void flaws_are_told(void **state) {
     (void)state;
     check_refused(write_aviris(&(Kind){"radiance", 0, BANDS - 1, false, place}), HC_E_INPUT,
@@ -101,7 +135,9 @@ static void flaws_are_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(flights_open), cmocka_unit_test(flaws_are_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(flights_open),
+                                       cmocka_unit_test(tables_lead_into_the_scene),
+                                       cmocka_unit_test(flaws_are_told)};
     if (!can_make_products()) {
         return 77;
     }

@@ -1,0 +1,135 @@
+# DESIS, EnMAP and STAC items whose texts or rasters are damaged: one line that names the file and what is wrong, exit
+# code 3, and nothing is written. Opened by the raster, a flaw of the text is a remark.
+run 0 run "read $scene ! bands 1-3 ! write X-SPECTRAL_IMAGE.tif --nodata -1" --quiet --record none
+mv X-SPECTRAL_IMAGE.tif whole.tif
+
+# says PART SCENE [OPTION]: refused with that part, and no output.
+says() {
+    local before
+    before=$(entries)
+    refuse 3 "$1" run "read $2 ${3-} ! write out.img"
+    [[ $err != *"GDAL failed"* && $err != *"not recognized"* ]] || fail "no reason: $err"
+    [[ $(entries) == "$before" ]] || fail "$2: something was written: $(entries)"
+}
+remark() {
+    run 0 info "$2"
+    [[ $out == *"its metadata are left out: "*"$1"* && $out != *"product "* ]] || fail "info $2 does not say '$1': $out"
+}
+
+# ---- DESIS
+xml='<?xml version="1.0"?><hsi_doc><base><mission>DESIS</mission><level>L2A</level></base></hsi_doc>'
+header() {
+    printf 'ENVI\nwavelength = {%s}\nfwhm = {%s}\ndata gain values = {%s}\ndata offset values = {%s}\n' "$@" \
+        >X-SPECTRAL_IMAGE.hdr
+}
+whole() {
+    cp whole.tif X-SPECTRAL_IMAGE.tif
+    echo "$xml" >X-METADATA.xml
+    header '400, 410, 420' '3, 3, 3' '1, 1, 1' '0, 0, 0'
+}
+whole
+run 0 info X-METADATA.xml
+[[ $out == *"DESIS L2A"* ]] || fail "the product is not known: $out"
+for cut in 0 40 90; do
+    head -c $cut <<<"$xml" >X-METADATA.xml
+    says "X-METADATA.xml: " X-METADATA.xml
+    says "X-METADATA.xml: " .
+    remark "X-METADATA.xml: " X-SPECTRAL_IMAGE.tif
+done
+echo '<hsi_doc><base><mission>OTHER</mission></base></hsi_doc>' >X-METADATA.xml
+says "X-METADATA.xml: describes no product that is known" X-METADATA.xml
+whole
+rm X-SPECTRAL_IMAGE.hdr
+says "X-METADATA.xml: there is no header X-SPECTRAL_IMAGE.hdr" X-METADATA.xml
+remark "there is no header" X-SPECTRAL_IMAGE.tif
+flaw() { # PART WAVELENGTHS WIDTHS GAINS OFFSETS
+    header "${@:2}"
+    says "$1" X-METADATA.xml
+    remark "$1" X-SPECTRAL_IMAGE.tif
+}
+flaw "X-SPECTRAL_IMAGE.hdr: fwhm has 2 values, wavelength has 3" '400, 410, 420' '3, 3' '1, 1, 1' '0, 0, 0'
+flaw "X-SPECTRAL_IMAGE.hdr: wavelength of band 2 is nan" '400, nan, 420' '3, 3, 3' '1, 1, 1' '0, 0, 0'
+flaw "X-SPECTRAL_IMAGE.hdr: wavelength of band 2 is -410" '400, -410, 420' '3, 3, 3' '1, 1, 1' '0, 0, 0'
+flaw "X-SPECTRAL_IMAGE.hdr: wavelength of band 3 is 0" '400, 410, 0' '3, 3, 3' '1, 1, 1' '0, 0, 0'
+flaw "X-SPECTRAL_IMAGE.hdr: fwhm of band 1 is 0" '400, 410, 420' '0, 3, 3' '1, 1, 1' '0, 0, 0'
+flaw "X-SPECTRAL_IMAGE.hdr: data gain values of band 2 is 0" '400, 410, 420' '3, 3, 3' '1, 0, 1' '0, 0, 0'
+flaw "X-SPECTRAL_IMAGE.hdr: data offset values of band 3 is inf" '400, 410, 420' '3, 3, 3' '1, 1, 1' '0, 0, inf'
+flaw "X-SPECTRAL_IMAGE.hdr: wavelength = x in line 2 is not a number" '400, x, 420' '3, 3, 3' '1, 1, 1' '0, 0, 0'
+flaw "neither rise nor fall throughout: 420 nm of band 2, 410 nm of band 3" '400, 420, 410' '3, 3, 3' '1, 1, 1' '0, 0, 0'
+printf 'ENVI\nwavelength = {400, 410, 420}\n' >X-SPECTRAL_IMAGE.hdr
+says "X-SPECTRAL_IMAGE.hdr: fwhm has 0 values, wavelength has 3" X-METADATA.xml
+printf 'ENVI\nwavelength = {400, 410' >X-SPECTRAL_IMAGE.hdr
+says "X-SPECTRAL_IMAGE.hdr: the brace of 'wavelength' in line 2 is never closed" X-METADATA.xml
+header '400, 410' '3, 3' '1, 1' '0, 0'
+says "X-SPECTRAL_IMAGE.tif: has 3 bands, its metadata describe 2" X-METADATA.xml
+whole
+for size in 4 2000 20000; do
+    head -c $size whole.tif >X-SPECTRAL_IMAGE.tif
+    for how in "" --no-direct; do
+        refuse 3 "X-SPECTRAL_IMAGE." run "read X-METADATA.xml $how ! write out.img"
+        [[ ! -e out.img ]] || fail "something was written"
+    done
+done
+rm X-*
+
+# ---- EnMAP
+: >E-METADATA.XML
+says "E-METADATA.XML: holds no XML" E-METADATA.XML
+echo '<level_X><specific><bandCharacterisation><bandID><wavelengthCenterOfBand>400' >E-METADATA.XML
+says "E-METADATA.XML: " E-METADATA.XML
+# enmap WAVELENGTH: metadata of two bands, the second at that wavelength.
+enmap() {
+    local band='<bandID><wavelengthCenterOfBand>%s</wavelengthCenterOfBand><FWHMOfBand>6</FWHMOfBand><GainOfBand>1</GainOfBand><OffsetOfBand>0</OffsetOfBand></bandID>'
+    # shellcheck disable=SC2059
+    printf "<level_X><specific><bandCharacterisation>$band$band</bandCharacterisation></specific></level_X>" 400 "$1" >E-METADATA.XML
+}
+cp whole.tif E-SPECTRAL_IMAGE.TIF
+enmap nan
+says "E-METADATA.XML: band 2 has the wavelength nan nm" E-METADATA.XML
+enmap -410
+says "E-METADATA.XML: band 2 has the wavelength -410 nm" E-METADATA.XML
+enmap violet
+says "E-METADATA.XML: wavelengthCenterOfBand of band 2 is violet" E-METADATA.XML
+echo '<level_X><specific></specific></level_X>' >E-METADATA.XML
+says "E-METADATA.XML: describes no product that is known" E-METADATA.XML
+rm E-*
+
+# ---- STAC
+item='{"type": "Feature", "stac_version": "1.0.0", "id": "x", "assets": {"cube": {"href": "x.tif", "eo:bands": [%s]}}}\n'
+band='{"center_wavelength": %s, "full_width_half_max": 0.01}'
+bands() {
+    local list
+    # shellcheck disable=SC2059
+    list=$(printf "$band, " "$@")
+    # shellcheck disable=SC2059
+    printf "$item" "${list%, }" >x.json
+}
+cp whole.tif x.tif
+bands 0.4 0.5 0.6
+run 0 info x.json
+[[ $out == *"STAC item x"* ]] || fail "the item is not known: $out"
+for cut in 60 150 250; do
+    bands 0.4 0.5 0.6
+    head -c $cut x.json >cut.json && mv cut.json x.json
+    says "x.json: a STAC item that is no JSON from byte " x.json
+    remark "x.json: a STAC item that is no JSON" x.tif
+done
+bands 0.4 0.5
+says "x.tif: has 3 bands, its metadata describe 2" x.json
+bands 0.4 0.5 -0.6
+says "x.json: band 3 has no center_wavelength" x.json
+bands 0.4 '"red"' 0.6
+says "x.json: band 2 has no center_wavelength" x.json
+bands 0.4 1e999 0.6
+says "x.json: band 2 has the center_wavelength inf um" x.json
+# shellcheck disable=SC2059
+printf "$item" "" >x.json
+says "x.json: a STAC item without an asset" x.json
+bands 0.4 0.5 0.6
+rm x.tif
+says "x.json: a STAC item without an asset" x.json
+for size in 4 2000 20000; do
+    head -c $size whole.tif >x.tif
+    refuse 3 "x.tif: " run "read x.json ! write out.img"
+    [[ ! -e out.img ]] || fail "something was written"
+done
