@@ -14,12 +14,24 @@ static HcStatus load(HcBackground *background, HcStage *stage, const char *path,
     return hc_statistics_take(statistics, &stage->in, path, err);
 }
 
+/* Rounds that pixels are left out in, at most. */
+enum { TRIMS_MAX = 10 };
+
+static bool is_robust(const HcBackgroundParams *params) {
+    return !isnan(params->robust);
+}
+
 static bool needs_powers(const HcBackgroundParams *params) {
     return params->shrink != NULL && hc_shrinkage_needs_powers(params->shrink);
 }
 
-HcStatus hc_background_plan(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                            HcError *err) {
+/* Passes over the scene, as far as they are known. */
+static int32_t rounds(const HcBackground *background, const HcBackgroundParams *params) {
+    int32_t trims = background->stable ? background->trims : TRIMS_MAX;
+    return 1 + (is_robust(params) ? trims : 0) + (needs_powers(params) ? 1 : 0);
+}
+
+static HcStatus check(const HcStage *stage, const HcBackgroundParams *params, HcError *err) {
     const char *who = stage->kind->name;
     if (params->file != NULL && params->mask != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: give one of --background and --background-mask", who);
@@ -30,12 +42,27 @@ HcStatus hc_background_plan(HcBackground *background, HcStage *stage, const HcBa
                        "give rao-blackwell or oas",
                        who, params->shrink, params->file);
     }
+    if (params->file != NULL && is_robust(params)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: --robust needs the pixels of the background, and --background %s has none", who,
+                       params->file);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_background_plan(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
+                            int32_t directions, HcError *err) {
+    HC_OR_RETURN(check(stage, params, err));
     if (params->file != NULL) {
         return load(background, stage, params->file, err);
     }
     hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+    background->directions = directions;
+    stage->needs.rounds = rounds(background, params);
+    if (is_robust(params)) {
+        hc_trim_plan(stage, hc_selected_lines(stage), directions);
+    }
     if (needs_powers(params)) {
-        stage->needs.rounds = 2;
         hc_powers_plan(stage, hc_selected_lines(stage));
     }
     if (params->mask != NULL) {
@@ -63,7 +90,8 @@ static HcStatus add(HcBackground *background, HcStage *stage, HcQueue *queue, co
 HcStatus hc_background_observe(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
                                HcError *err) {
     bool selects = background->selected.mask.data != NULL;
-    if (!selects && background->powers.sums == NULL) {
+    bool trims = background->trim.directions > 0;
+    if (!selects && !trims && background->powers.sums == NULL) {
         return add(background, stage, queue, in, err);
     }
     int64_t end = in->line0 + in->lines;
@@ -73,6 +101,10 @@ HcStatus hc_background_observe(HcBackground *background, HcStage *stage, HcQueue
         HcBlock part = hc_block_part(in, line, next, 0);
         if (selects) {
             HC_OR_RETURN(hc_selected_take(&background->selected, queue, in, line, next, &part, err));
+        }
+        if (trims) {
+            HcBlock all = part;
+            HC_OR_RETURN(hc_trim_take(&background->trim, queue, &all, &part, err));
         }
         HC_OR_RETURN(add(background, stage, queue, &part, err));
     }
@@ -89,25 +121,65 @@ static HcStatus settle_sums(HcBackground *background, HcStage *stage, const HcBa
                        "%s: --background-mask %s: the mask leaves %lld valid pixels of the scene",
                        stage->kind->name, params->mask, (long long)moments.count));
     }
+    hc_statistics_clear(&background->statistics);
     HC_TRY(hc_statistics_make(&background->statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
 done:
     hc_moments_clear(&moments);
     return status;
 }
 
+/* Counts the pixels that are left; whether others are to be left out. */
+static bool trims_again(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
+                        int64_t before) {
+    int64_t pixels = background->statistics.pixels;
+    bool first = background->trim.directions == 0;
+    background->candidates = first ? pixels : background->candidates;
+    background->trims += !first;
+    background->stable = !first && pixels == before;
+    if (!background->stable && background->trims < TRIMS_MAX) {
+        return true;
+    }
+    hc_stage_note(stage, "--robust %g: %lld of %lld pixels are left out of the background, in %d round%s%s",
+                  params->robust, (long long)(background->candidates - pixels),
+                  (long long)background->candidates, background->trims, background->trims == 1 ? "" : "s",
+                  background->stable ? "" : ", and the last one still changed them");
+    background->stable = true; /* as it is now */
+    return false;
+}
+
 HcStatus hc_background_settle(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                              HcQueue *queue, bool *done, HcError *err) {
-    *done = true;
+                              HcQueue *queue, HcBackgroundNext *next, HcError *err) {
+    *next = HC_BACKGROUND_DONE;
     if (background->powers.sums != NULL) {
         return hc_powers_settle(&background->powers, stage, queue, &background->fourth, err);
     }
+    int64_t before = background->statistics.pixels;
     HC_OR_RETURN(settle_sums(background, stage, params, queue, err));
+    if (is_robust(params) && trims_again(background, stage, params, before)) {
+        *next = HC_BACKGROUND_TRIM;
+        return hc_scene_sums_open(&background->sums, stage, HC_DIFFERENCE_NONE, NULL, err);
+    }
+    stage->needs.rounds = rounds(background, params);
     if (needs_powers(params)) {
-        *done = false;
+        *next = HC_BACKGROUND_AGAIN;
         return hc_powers_open(&background->powers, stage, &background->statistics, hc_selected_lines(stage),
                               err);
     }
     return HC_OK;
+}
+
+HcStatus hc_background_trim(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
+                            HcFar *far, HcError *err) {
+    far->limit = sqrt(hc_trim_limit(params->robust, far->squares ? far->directions : 1));
+    return hc_trim_set(&background->trim, stage, far, hc_selected_lines(stage), background->directions, err);
+}
+
+void hc_background_report(const HcBackground *background, const HcBackgroundParams *params, HcJson *to) {
+    hc_json_put_double(to, "shrinkage", background->shrinkage);
+    if (is_robust(params)) {
+        hc_json_put_number(to, "left_out", (double)(background->candidates - background->statistics.pixels));
+        hc_json_put_number(to, "robust_rounds", background->trims);
+    }
 }
 
 void hc_background_shrink(HcBackground *background, const HcBackgroundParams *params) {
@@ -119,6 +191,7 @@ void hc_background_shrink(HcBackground *background, const HcBackgroundParams *pa
 void hc_background_close(HcBackground *background, HcStage *stage) {
     hc_scene_sums_close(&background->sums);
     hc_selected_close(&background->selected, stage->compute);
+    hc_trim_close(&background->trim, stage->compute);
     hc_powers_close(&background->powers, stage->compute);
     hc_statistics_clear(&background->statistics);
 }

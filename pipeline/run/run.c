@@ -201,6 +201,7 @@ static HcStatus run_passes(HcFlow *flow, HcError *err) {
         HC_OR_RETURN(run_pass(flow, err));
         mark_settled(flow);
     }
+    flow->report->passes = flow->report->passes_done; /* a stage may need fewer rounds than planned */
     return HC_OK;
 }
 

@@ -391,6 +391,8 @@ static void denoise_and_inverse_agree(void **state) {
         {"mnf --components 8 ! rx", 1, 1e-5},
         {"rx --background-mask part.img:1=0", 1, 1e-5},
         {"rx --background-mask part.img:1=0 --shrink ledoit-wolf", 1, 1e-5},
+        {"rx --robust 1e-3", 1, 1e-5},
+        {"detect --method mf --target-pixel 40,25 --target-pixel 60,70 --robust 1e-3", 2, 1e-5},
         {"mnf --components 8 ! rx --window 11 --guard 3 ! filter mean3x3", 1, 1e-4},
         {"detect --method mf --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
         {"detect --method ace --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},

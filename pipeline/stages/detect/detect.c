@@ -11,6 +11,7 @@
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/shrinkage.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcDetectMethod *method = hc_detect_method(stage);
     const char *unused = params->background.file != NULL                     ? "background"
                          : params->background.mask != NULL                   ? "background-mask"
+                         : !isnan(params->background.robust)                 ? "robust"
                          : !hc_text_equal(params->background.shrink, "none") ? "shrink"
                                                                              : NULL;
     if (!method->background && unused != NULL) {
@@ -117,8 +119,8 @@ static HcStatus plan_needs(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     if (hc_detect_method(stage)->background) {
-        HC_OR_RETURN(
-            hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background, err));
+        HC_OR_RETURN(hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background,
+                                        state->targets, err));
     }
     if (hc_detect_looks(stage)) {
         stage->needs.observes = true;
@@ -194,10 +196,43 @@ static HcStatus shrink(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+static HcDetectInput input_of(const HcStage *stage, const double *spectrum) {
+    const HcDetectState *state = stage->state;
+    return (HcDetectInput){.compute = stage->compute,
+                           .bands = stage->in.bands,
+                           .targets = state->targets,
+                           .spectrum = spectrum,
+                           .name = state->name,
+                           .absorption = hc_detect_params(stage)->absorption,
+                           .pixels = state->background.statistics.pixels,
+                           .mean = state->background.statistics.mean,
+                           .covariance = state->background.statistics.covariance};
+}
+
+/* Pixels far from the background along a target, on either side, are no part of it: among many bands a weak
+ * target is not far by its whole distance. */
+static HcStatus trim(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    HcDetectState *state = stage->state;
+    double *spectrum = NULL;
+    HcScoring filter = {0};
+    HC_TRY(hc_detect_spectra(stage, &spectrum, err));
+    HcDetectInput in = input_of(stage, spectrum);
+    HC_TRY(hc_detect_filter(&in, in.covariance, in.mean, &filter, err));
+    for (size_t i = 0; i < (size_t)in.bands * (size_t)in.targets; i++) {
+        filter.projection[i] /= filter.deviation[i % (size_t)in.targets];
+    }
+    HcFar far = {.directions = in.targets, .projection = filter.projection, .offset = in.mean};
+    HC_TRY(hc_background_trim(&state->background, stage, &hc_detect_params(stage)->background, &far, err));
+done:
+    hc_scoring_clear(&filter);
+    free(spectrum);
+    return status;
+}
+
 /* Of targets and background, which are there. */
 static HcStatus make(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
-    HcDetectState *state = stage->state;
     const HcDetectMethod *method = hc_detect_method(stage);
     const HcStage *transform = hc_detect_transform(stage);
     double *spectrum = NULL;
@@ -206,15 +241,7 @@ static HcStatus make(HcStage *stage, HcError *err) {
         HC_TRY(shrink(stage, err));
     }
     HC_TRY(hc_detect_spectra(stage, &spectrum, err));
-    HcDetectInput in = {.compute = stage->compute,
-                        .bands = stage->in.bands,
-                        .targets = state->targets,
-                        .spectrum = spectrum,
-                        .name = state->name,
-                        .absorption = hc_detect_params(stage)->absorption,
-                        .pixels = state->background.statistics.pixels,
-                        .mean = state->background.statistics.mean,
-                        .covariance = state->background.statistics.covariance};
+    HcDetectInput in = input_of(stage, spectrum);
     if (transform != NULL) {
         in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
     }
@@ -256,15 +283,17 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcDetectState *state = stage->state;
-    bool done = true;
+    HcBackgroundNext next = HC_BACKGROUND_DONE;
     if (sums_scene(stage)) {
         HC_OR_RETURN(hc_background_settle(&state->background, stage, &hc_detect_params(stage)->background,
-                                          queue, &done, err));
+                                          queue, &next, err));
     }
     if (stage->round == 0) {
         HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
     }
-    return done ? make(stage, err) : HC_OK;
+    return next == HC_BACKGROUND_TRIM   ? trim(stage, err)
+           : next == HC_BACKGROUND_DONE ? make(stage, err)
+                                        : HC_OK;
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
@@ -325,7 +354,7 @@ static void report(const HcStage *stage, HcJson *to) {
     }
     if (method->background) {
         hc_json_put_number(to, "background_pixels", (double)state->background.statistics.pixels);
-        hc_json_put_double(to, "shrinkage", state->background.shrinkage);
+        hc_background_report(&state->background, &hc_detect_params(stage)->background, to);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/whitening.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef struct Params {
@@ -81,6 +82,9 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
                        params->background.shrink);
     }
     const HcBackgroundParams *other = &params->background;
+    if (!isnan(other->robust)) {
+        return hc_fail(err, HC_E_USAGE, "rx: --robust: a --window is its own background");
+    }
     if (other->file != NULL || other->mask != NULL) {
         return hc_fail(err, HC_E_USAGE, "rx: --%s %s: a --window is its own background",
                        other->file != NULL ? "background" : "background-mask",
@@ -121,7 +125,9 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     if (is_local(stage)) {
         plan_window(stage);
     }
-    return stage->settled ? HC_OK : hc_background_plan(&state->background, stage, &params->background, err);
+    return stage->settled
+               ? HC_OK
+               : hc_background_plan(&state->background, stage, &params->background, stage->in.bands, err);
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -229,12 +235,33 @@ static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError 
     return hc_scene_sums_part(&state->background.sums, stage, parts, count, err);
 }
 
+/* The next pass leaves out the pixels that are far from what is the background now. */
+static HcStatus trim(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    const HcStatistics *statistics = &state->background.statistics;
+    HcWhitening whitening = {0};
+    HcStatus status =
+        hc_whitening_make(&whitening, stage->compute, stage->in.bands, statistics->covariance, err);
+    if (status == HC_OK) {
+        HcFar far = {.directions = whitening.directions,
+                     .projection = whitening.matrix,
+                     .offset = statistics->mean,
+                     .squares = true};
+        status = hc_background_trim(&state->background, stage, &((const Params *)stage->params)->background,
+                                    &far, err);
+    }
+    hc_whitening_clear(&whitening);
+    return status;
+}
+
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
-    bool done = false;
-    HC_OR_RETURN(hc_background_settle(&state->background, stage, &params->background, queue, &done, err));
-    return done ? fit(stage, err) : HC_OK;
+    HcBackgroundNext next = HC_BACKGROUND_DONE;
+    HC_OR_RETURN(hc_background_settle(&state->background, stage, &params->background, queue, &next, err));
+    return next == HC_BACKGROUND_TRIM   ? trim(stage, err)
+           : next == HC_BACKGROUND_DONE ? fit(stage, err)
+                                        : HC_OK;
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
@@ -286,7 +313,7 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_number(to, "pixels", (double)state->background.statistics.pixels);
     hc_json_put_number(to, "degrees_of_freedom", state->components);
     if (!is_local(stage)) {
-        hc_json_put_double(to, "shrinkage", state->background.shrinkage);
+        hc_background_report(&state->background, &((const Params *)stage->params)->background, to);
     }
     hc_detections_report(&state->detections, to);
     if (is_local(stage)) {

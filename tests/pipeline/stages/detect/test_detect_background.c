@@ -4,6 +4,7 @@
 #include "tests/support/strict_runs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { LINES = 41, SAMPLES = 37, BANDS = 7 };
@@ -50,10 +51,9 @@ static void know(const Cube *cube, const Cube *mask, bool (*selected)(double), d
     free(valid);
 }
 
-/* The scores of rx, and those of the matched filter with the pixel (20, 20) as target. */
-static void check_scores(const Cube *cube, const double *mean, const double *covariance) {
-    Cube rx = cube_read_floats("rx", LINES, SAMPLES, 1);
-    Cube mf = cube_read_floats("mf", LINES, SAMPLES, 1);
+/* The scores of rx, or those of the matched filter with the pixel (20, 20) as target. */
+static void check_one(const Cube *cube, bool filtered, const double *mean, const double *covariance) {
+    Cube got = cube_read_floats(filtered ? "mf" : "rx", LINES, SAMPLES, 1);
     double target[BANDS], weight[BANDS], x[BANDS], y[BANDS];
     for (int b = 0; b < BANDS; b++) {
         target[b] = cube_pixel(cube, 20, 20)[b] - mean[b];
@@ -61,18 +61,22 @@ static void check_scores(const Cube *cube, const double *mean, const double *cov
     solve(covariance, target, weight);
     for (size_t p = 0; p < cube_pixels(cube); p++) {
         if (!cube->valid[p]) {
-            assert_true(isnan(rx.value[p]) && isnan(mf.value[p]));
+            assert_true(isnan(got.value[p]));
             continue;
         }
         for (int b = 0; b < BANDS; b++) {
             x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
         }
         solve(covariance, x, y);
-        check_near(rx.value[p], product(x, y), 3e-7 * (1 + product(x, y)));
-        check_near(mf.value[p], product(weight, x) / product(weight, target), 1e-6);
+        double expected = filtered ? product(weight, x) / product(weight, target) : product(x, y);
+        check_near(got.value[p], expected, filtered ? 1e-6 : 3e-7 * (1 + expected));
     }
-    cube_free(&rx);
-    cube_free(&mf);
+    cube_free(&got);
+}
+
+static void check_scores(const Cube *cube, const double *mean, const double *covariance) {
+    check_one(cube, false, mean, covariance);
+    check_one(cube, true, mean, covariance);
 }
 
 static void check_mask(const Cube *cube, const Cube *mask, const char *text, bool (*selected)(double)) {
@@ -186,6 +190,102 @@ static void shrinkage_is_that_of_the_background(void **state) {
     cube_free(&mask);
 }
 
+/* Quantiles of scipy.stats.chi2.isf(1e-3, 7) and norm.isf(5e-4). */
+static const double far_apart = 24.321886347856854, far_along = 3.2905267314919255;
+
+/* Leaves out what is far, by the scores of rx or along the target, until that is as many pixels as before.
+ * Returns how often. */
+static int trim(const Cube *cube, const uint8_t *selected, const double *target, Cube *some, double *mean,
+                double *covariance) {
+    int64_t before = 0;
+    memcpy(some->valid, selected, cube_pixels(cube));
+    for (int round = 0;; round++) {
+        double x[BANDS], y[BANDS], along[BANDS], weight[BANDS];
+        int64_t pixels = reference_covariance(some, mean, covariance);
+        if (pixels == before || round > 10) {
+            return round;
+        }
+        before = pixels;
+        for (int b = 0; b < BANDS; b++) {
+            along[b] = target[b] - mean[b];
+        }
+        solve(covariance, along, weight); /* 0 where the target is the mean */
+        for (size_t p = 0; p < cube_pixels(cube); p++) {
+            for (int b = 0; b < BANDS; b++) {
+                x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
+            }
+            solve(covariance, x, y);
+            double limit = far_along * sqrt(product(weight, along));
+            bool far = target == mean ? product(x, y) > far_apart : fabs(product(weight, x)) > limit;
+            some->valid[p] = selected[p] && !far;
+        }
+    }
+}
+
+/* A scene in which 60 pixels are partly the target. */
+static Cube make_targets(uint64_t seed) {
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, seed, true);
+    for (size_t p = 100; p < 700; p += 10) {
+        for (int b = 0; b < BANDS; b++) {
+            double *value = &cube.value[p * BANDS + (size_t)b];
+            *value = rint(*value + 0.02 * (double)(p % 7) * ((b * 977) % 1500));
+        }
+    }
+    return cube;
+}
+
+static void far_pixels_are_left_out(void **state) {
+    (void)state;
+    double mean[BANDS], covariance[BANDS * BANDS], plain[BANDS], target[BANDS];
+    Cube mask = make_mask(LINES, SAMPLES);
+    cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        bool masked = seed % 2 == 1;
+        const char *more = masked ? "--background-mask mask.img" : "";
+        Cube cube = make_targets(20 + seed);
+        Cube some = make_targets(20 + seed);
+        uint8_t *selected = malloc(cube_pixels(&cube));
+        assert_non_null(selected);
+        for (size_t p = 0; p < cube_pixels(&cube); p++) {
+            selected[p] = !masked || mask.value[p] != 0;
+        }
+        cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+        int64_t all = reference_covariance(&cube, plain, covariance);
+        memcpy(target, cube_pixel(&cube, 20, 20), sizeof target);
+        for (int along = 0; along < 2; along++) {
+            HcText notes = {0};
+            RunHow how = {.notes = &notes};
+            char expected[128];
+            int rounds = trim(&cube, selected, along ? target : mean, &some, mean, covariance);
+            int64_t left = reference_covariance(&some, mean, covariance);
+            int64_t candidates = 0;
+            for (size_t p = 0; p < cube_pixels(&cube); p++) {
+                candidates += selected[p];
+            }
+            assert_true(rounds < 10 && (masked || (rounds > 1 && left < candidates)) && candidates <= all);
+            snprintf(expected, sizeof expected, "%d of %d pixels are left out of the background, in %d round",
+                     (int)(candidates - left), (int)candidates, rounds);
+            if (along) {
+                check_runs(&how,
+                           "read scene.img ! detect --method mf --target-pixel 20,20 --robust 1e-3 %s ! "
+                           "write mf.img",
+                           more);
+            } else {
+                check_runs(&how, "read scene.img ! rx --robust 1e-3 %s ! write rx.img", more);
+            }
+            if (strstr(notes.data, expected) == NULL) {
+                fail_msg("%s: %s", expected, notes.data);
+            }
+            hc_text_clear(&notes);
+            check_one(&cube, along, mean, covariance);
+        }
+        free(selected);
+        cube_free(&cube);
+        cube_free(&some);
+    }
+    cube_free(&mask);
+}
+
 static void blocks_and_backends_agree(void **state) {
     (void)state;
     static const char *const chains[] = {
@@ -194,6 +294,9 @@ static void blocks_and_backends_agree(void **state) {
         "--shrink "
         "ledoit-wolf ! "
         "write out.img",
+        "read scene.img ! rx --background-mask mask.img --robust 1e-3 ! write out.img",
+        "read floats.img ! detect --target-pixel 20,20 --target-pixel 9,8 --robust 0.01 --shrink ledoit-wolf "
+        "! write out.img",
         "read floats.img ! detect --target-pixel 20,20 --method cem --background-mask mask.img ! write "
         "out.img",
     };
@@ -244,6 +347,14 @@ static void refusals(void **state) {
                         "read scene.img ! %s --background-mask five.img --background c.json ! write b.img",
                         stages[k]);
     }
+    check_runs(NULL, "read scene.img ! cov cov.json");
+    check_run_fails(NULL, HC_E_USAGE, "--robust needs the pixels of the background",
+                    "read scene.img ! rx --robust 1e-3 --background cov.json ! write b.img");
+    check_run_fails(NULL, HC_E_USAGE, "--robust: a --window is its own background",
+                    "read scene.img ! rx --robust 1e-3 --window 9 ! write b.img");
+    check_run_fails(NULL, HC_E_USAGE, "--robust: --method sam has no background",
+                    "read scene.img ! detect --method sam --target-pixel 3,3 --robust 1e-3 ! write b.img");
+    check_run_fails(NULL, HC_E_USAGE, "--robust 0.5", "read scene.img ! rx --robust 0.5 ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "a --window is its own background",
                     "read scene.img ! rx --window 9 --background-mask mask.img ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--background-mask: --method sam has no background",
@@ -259,11 +370,9 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(background_is_behind_a_mask),
-        IN_FOLDER(is_that_of_a_statistics_file),
-        IN_FOLDER(shrinkage_is_that_of_the_background),
-        IN_FOLDER(blocks_and_backends_agree),
-        IN_FOLDER(refusals),
+        IN_FOLDER(background_is_behind_a_mask),         IN_FOLDER(is_that_of_a_statistics_file),
+        IN_FOLDER(shrinkage_is_that_of_the_background), IN_FOLDER(far_pixels_are_left_out),
+        IN_FOLDER(blocks_and_backends_agree),           IN_FOLDER(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,7 +270,7 @@ static void contract(void **state) {
 static void contract_with_shrinkage(void **state) {
     (void)state;
     check_stage_contract("rx --shrink oas");
-    check_stage_contract("rx --shrink ledoit-wolf");
+    check_stage_contract("rx --shrink ledoit-wolf --robust 0.01");
 }
 
 static void contract_with_a_background(void **state) {

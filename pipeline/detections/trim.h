@@ -1,0 +1,43 @@
+/* Trim: leaves out pixels that are far from the background, so that its statistics can be taken again without
+ * them. */
+#ifndef HC_PIPELINE_DETECTIONS_TRIM_H
+#define HC_PIPELINE_DETECTIONS_TRIM_H
+
+#include "pipeline/stage.h"
+
+/* Which pixels x are far: with y = projection' (x - offset), those with y'y above limit^2 (squares), or with
+ * an |y[j]| above limit. Borrowed. */
+typedef struct HcFar {
+    int32_t directions;
+    const double *projection; /* [bands][directions] */
+    const double *offset;     /* [bands] */
+    bool squares;
+    double limit; /* > 0 */
+} HcFar;
+
+/* Zero-initialise; hc_trim_close() is always safe. */
+typedef struct HcTrim {
+    int32_t directions; /* 0 = all pixels stay */
+    bool squares;
+    HcBuffer projection, offset; /* [device] */
+    HcBuffer index;              /* [device] 0, 1, 2... */
+    HcBuffer part;               /* [device] what hc_trim_take() works in */
+} HcTrim;
+
+/* In plan: adds memory to stage->needs, for parts of at most `lines` lines and `directions`. */
+void hc_trim_plan(HcStage *stage, int32_t lines, int32_t directions);
+/* Between two passes: from now on these pixels are left out. lines, directions: as planned, at least those of
+ * `far`. */
+HcStatus hc_trim_set(HcTrim *trim, HcStage *stage, const HcFar *far, int32_t lines, int32_t directions,
+                     HcError *err) HC_MUST_CHECK;
+/* A block without halo, of at most that many lines: far pixels become masked. *out is a view of memory that
+ * the next call uses again, on the same queue. */
+HcStatus hc_trim_take(HcTrim *trim, HcQueue *queue, const HcBlock *in, HcBlock *out,
+                      HcError *err) HC_MUST_CHECK;
+void hc_trim_close(HcTrim *trim, HcCompute *compute);
+
+/* The limit of y'y that such a share of background pixels is beyond, for independent y of variance 1: the
+ * quantile of the chi-square distribution. 0 < rate < 1. */
+double hc_trim_limit(double rate, int32_t directions);
+
+#endif
