@@ -277,15 +277,72 @@ done:
     return status;
 }
 
+/* values[lines][samples][bands] as BIL: [lines][bands][samples]. */
+static void turn_lines(const float *values, int64_t lines, int32_t samples, int32_t bands, float *out) {
+    for (int64_t l = 0; l < lines; l++) {
+        const float *from = values + l * samples * bands;
+        float *to = out + l * samples * bands;
+        for (int64_t b = 0; b < bands; b++) {
+            for (int64_t s = 0; s < samples; s++) {
+                to[b * samples + s] = from[s * bands + b];
+            }
+        }
+    }
+}
+
+/* Both sums of the bytes of a float file; `values` of so many lines are repeated. */
+static HcStatus gram_raw_float(HcRig *rig, const float *values, int64_t lines, const HcGrid *grid,
+                               HcError *err) {
+    HcStatus status = HC_OK;
+    const int32_t bands = rig->settings->bands;
+    const int32_t samples = rig->settings->samples;
+    const int64_t bytes = sizeof(float);
+    const double limbs = 4;
+    const HcBlock file = hc_rig_block(rig, &rig->block, rig->part, bands);
+    Call call = {.raw = {.data = file.data,
+                         .type = HC_FLOAT32,
+                         .lines = (int32_t)rig->part,
+                         .samples = samples,
+                         .bands = bands,
+                         .stride_line = bytes * samples * bands,
+                         .stride_sample = bytes,
+                         .stride_band = bytes * samples},
+                 .how = {.band_index = rig->in_order},
+                 .out = hc_rig_block(rig, &rig->out, rig->part, bands)};
+    float *turned = NULL;
+    double *zeros = NULL;
+    if (!hc_bench_wants(rig->bench, "gram_raw-float")) {
+        return HC_OK;
+    }
+    HC_TRY(hc_new(turned, (size_t)(lines * samples * bands), "pixels", err));
+    HC_TRY(hc_new(zeros, bands, "pixels", err));
+    turn_lines(values, lines, samples, bands, turned);
+    HC_TRY(hc_rig_repeat(rig, turned, lines, &file, err));
+    HcBenchRow *row = hc_bench_row(rig->bench, "gram_raw-float", rig->device->by, rig->part);
+    row->operations = 2 * part_pixels(rig) * bands * (bands + 1.0);
+    hc_rig_floor(rig, row, part_pixels(rig) * 4 * bands, row->operations * limbs * limbs, 0);
+    HC_TRY(hc_sums_open(rig->compute, bands, 0, grid, &call.sums, err));
+    HC_TRY(hc_sums_open(rig->compute, bands, 0, &(HcGrid){zeros, grid->exponent}, &call.noise, err));
+    HC_TRY(hc_rig_measure(rig, call_gram_raw, &call, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    hc_sums_close(call.sums);
+    hc_sums_close(call.noise);
+    free(turned);
+    free(zeros);
+    return status;
+}
+
 static HcStatus grams_on_grid(HcRig *rig, HcError *err) {
     enum { LINES = 16 };
     HcStatus status = HC_OK;
-    const char *names[] = {"gram-float", "gram-float-mean3x3"};
+    const char *names[] = {"gram-float", "gram-float-mean3x3", "gram_raw-float"};
     int64_t lines = rig->part < LINES ? rig->part : LINES;
     int64_t pixels = lines * rig->settings->samples;
     size_t bands = (size_t)rig->settings->bands;
     HcBlock block = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands);
-    if (!hc_bench_wants(rig->bench, names[0]) && !hc_bench_wants(rig->bench, names[1])) {
+    if (!hc_bench_wants(rig->bench, names[0]) && !hc_bench_wants(rig->bench, names[1]) &&
+        !hc_bench_wants(rig->bench, names[2])) {
         return HC_OK;
     }
     float *values = NULL;
@@ -299,6 +356,7 @@ static HcStatus grams_on_grid(HcRig *rig, HcError *err) {
     HC_TRY(hc_rig_repeat(rig, values, lines, &block, err));
     HC_TRY(gram_on(rig, names[0], HC_DIFFERENCE_NONE, &(HcGrid){center, exponent}, err));
     HC_TRY(gram_on(rig, names[1], HC_DIFFERENCE_MEAN3X3, &(HcGrid){center, exponent}, err));
+    HC_TRY(gram_raw_float(rig, values, lines, &(HcGrid){center, exponent}, err));
     HC_TRY(hc_rig_decode(rig, rig->part, err)); /* for the rows that follow */
 done:
     free(values);

@@ -505,6 +505,9 @@ HcStatus hc_exact_reserve(HcQueue *queue, HcSums *sums, int64_t least, int64_t *
         HC_OR_RETURN(empty_panel(queue, exact, err));
     }
     *tiles = hc_min64(*tiles, exact->panel_tiles - exact->filled);
+    if (sums->on_grid) {
+        HC_OR_RETURN(carry_in_time(queue, sums, *tiles * HC_TILE_PIXELS, err));
+    }
     return exact->pixels + *tiles * HC_TILE_PIXELS > exact->most ? fold(queue, exact, err) : HC_OK;
 }
 
@@ -530,7 +533,6 @@ HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcErr
         HC_OR_RETURN(hc_exact_reserve(queue, sums, 1, &count, err));
         HcExact to = hc_exact_behind(sums);
         if (sums->on_grid) {
-            HC_OR_RETURN(carry_in_time(queue, sums, count * HC_TILE_PIXELS, err));
             HC_OR_RETURN(hc_grid_split(queue, job, &tiling, tile, count, &to, err));
         } else {
             HC_OR_RETURN(hc_integers_split(queue, job, tile * HC_TILE_PIXELS, count, &to, sums->limit, err));

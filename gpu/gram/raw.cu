@@ -1,12 +1,13 @@
 /* Raw bytes to sums.
  *
- * Integers of 8 and 16 bits whose samples lie side by side (BIL, BSQ) go to limbs without a block between:
- * panels are band-major too, so that nothing is turned. Masks are made first, then for each of the sums a bit
- * a pixel, whether it counts. Then one kernel reads each line once, keeps three of them in registers, and
- * writes limbs of two sums, those of the scene and of its noise. A tile is 64 samples of two lines; the order
- * of pixels does not matter to exact sums. All else is decoded first. */
+ * Integers of 8 and 16 bits and float32 whose samples lie side by side (BIL, BSQ) go to limbs without a block
+ * between: panels are band-major too, so that nothing is turned. Floats are in raw_grid.cu. Masks are made
+ * first, then for each of the sums a bit a pixel, whether it counts. Then one kernel reads each line once,
+ * keeps three of them in registers, and writes limbs of two sums, those of the scene and of its noise. A tile
+ * is 64 samples of two lines; the order of pixels does not matter to exact sums. All else is decoded first.
+ */
 #include "core/operation/gram_raw.h"
-#include "gpu/gram/gram.cuh"
+#include "gpu/gram/raw.cuh"
 #include "gpu/image/decode.cuh"
 
 HcDecodeFn hc_gpu_decode;
@@ -17,30 +18,7 @@ enum {
     RUN = 8,                            /* samples of a thread, of one band */
     RUN_THREADS = HC_STEP_PIXELS / RUN, /* that share a line of a strip and a band */
     AROUND = RUN + 2,                   /* samples with their neighbours */
-    UNIT_TILES = 8,                     /* below one another, at most, of a thread block */
-    PAIR = 2                            /* sums that a kernel adds to */
-};
-
-/* One of the sums, as the kernels take it. */
-struct RawPart {
-    HcExact to;
-    HcDifference kind;
-    int64_t limit;
-    const uint8_t *counts; /* [lines][strips][RUN_THREADS], a bit a sample */
-};
-
-struct RawJob {
-    const char *data;       /* of the first interior line, sample 0, stored band 0 */
-    const char *low, *high; /* all bytes lie in [low, high) */
-    int64_t stride_line, stride_band;
-    int64_t above, below; /* lines of the file there are beside the interior ones */
-    int64_t lines, strips;
-    const int32_t *index; /* [bands] */
-    int32_t bands, stored, samples;
-    int32_t unit_tiles; /* of a thread block */
-    bool swap;
-    HcFault *fault;
-    RawPart part[PAIR];
+    UNIT_TILES = 8                      /* below one another, at most, of a thread block */
 };
 
 /* ---- which pixels count ---- */
@@ -73,7 +51,7 @@ template <typename T> struct Words {
 };
 
 /* Bytes outside of the file are 0. */
-__device__ static inline uint32_t careful_word(const RawJob &job, const char *at) {
+__device__ static inline uint32_t careful_word(const HcRawJob &job, const char *at) {
     uint32_t word = 0;
 #pragma unroll 1
     for (int32_t i = 0; i < 4; i++) {
@@ -85,7 +63,7 @@ __device__ static inline uint32_t careful_word(const RawJob &job, const char *at
 }
 
 /* What lies from `at` on, whatever its alignment. */
-template <typename T> __device__ static inline Words<T> load_words(const RawJob &job, const char *at) {
+template <typename T> __device__ static inline Words<T> load_words(const HcRawJob &job, const char *at) {
     enum { COUNT = Words<T>::COUNT };
     Words<T> words;
     const uint32_t shift = (uint32_t)((uintptr_t)at & 3);
@@ -111,7 +89,7 @@ template <typename T> __device__ static inline Words<T> load_words(const RawJob 
 
 /* A line of a thread's band, from one sample in front of its run to one behind; 0 where there is none. */
 template <typename T>
-__device__ static inline Words<T> load_line(const RawJob &job, const char *band, int64_t line) {
+__device__ static inline Words<T> load_line(const HcRawJob &job, const char *band, int64_t line) {
     if (band == NULL || line < -job.above || line >= job.lines + job.below) {
         return {};
     }
@@ -134,34 +112,7 @@ __device__ static inline void values_of(const Words<T> &words, bool swap, int32_
     }
 }
 
-/* ---- differences and limbs ---- */
-
-/* Three lines of a band. */
-struct Lines {
-    int32_t above[AROUND], here[AROUND], below[AROUND];
-};
-
-__device__ static inline void differences(const Lines &lines, HcDifference kind, int32_t value[RUN]) {
-    if (kind == HC_DIFFERENCE_MEAN3X3) {
-        int32_t column[AROUND];
-#pragma unroll
-        for (int32_t s = 0; s < AROUND; s++) {
-            column[s] = lines.above[s] + lines.here[s] + lines.below[s];
-        }
-#pragma unroll
-        for (int32_t s = 0; s < RUN; s++) {
-            value[s] = 9 * lines.here[s + 1] - (column[s] + column[s + 1] + column[s + 2]);
-        }
-        return;
-    }
-#pragma unroll
-    for (int32_t s = 0; s < RUN; s++) {
-        const int32_t taken = kind == HC_DIFFERENCE_SHIFT            ? lines.here[s + 2]
-                              : kind == HC_DIFFERENCE_SHIFT_DIAGONAL ? lines.below[s + 2]
-                                                                     : 0;
-        value[s] = lines.here[s + 1] - taken;
-    }
-}
+/* ---- limbs ---- */
 
 /* What a thread keeps of one of the sums. */
 struct Kept {
@@ -179,7 +130,7 @@ __device__ static inline int8_t *place_of(const HcExact &to, int64_t tile, int32
 }
 
 /* The values of a run to limbs; counts: a bit a sample. */
-__device__ static inline void take_apart(const RawJob &job, const RawPart &part, const int32_t value[RUN],
+__device__ static inline void take_apart(const HcRawJob &job, const HcRawPart &part, const int32_t value[RUN],
                                          uint32_t counts, Kept *kept, uint32_t word[2][HC_LIMBS_INTEGERS]) {
     const int32_t limit = (int32_t)part.limit;
     const int32_t offset = (int32_t)part.to.offset;
@@ -202,15 +153,16 @@ __device__ static inline void take_apart(const RawJob &job, const RawPart &part,
 }
 
 /* One line of a tile. */
-__device__ static inline void add_line(const RawJob &job, const RawPart &part, const Lines &lines, bool there,
-                                       int64_t line, int64_t strip, int64_t tile, int32_t step, Kept *kept) {
+__device__ static inline void add_line(const HcRawJob &job, const HcRawPart &part,
+                                       const HcRawLines<int32_t, RUN> &lines, bool there, int64_t line,
+                                       int64_t strip, int64_t tile, int32_t step, Kept *kept) {
     int32_t value[RUN];
     uint32_t word[2][HC_LIMBS_INTEGERS];
     uint32_t counts = 0;
     if (there && line < job.lines) {
         counts = part.counts[(line * job.strips + strip) * RUN_THREADS + threadIdx.x % RUN_THREADS];
     }
-    differences(lines, part.kind, value);
+    hc_raw_differences<int32_t, RUN>(lines, part.kind, value);
     take_apart(job, part, value, counts, kept, word);
     int8_t *to = place_of(part.to, tile, step);
     *(uint2 *)to = make_uint2(word[0][0], word[1][0]);
@@ -220,7 +172,7 @@ __device__ static inline void add_line(const RawJob &job, const RawPart &part, c
 }
 
 /* How many limbs the tile needs; writes the third where it does. For all threads. */
-__device__ static inline void end_tile(const RawPart &part, int64_t tile, Kept *kept) {
+__device__ static inline void end_tile(const HcRawPart &part, int64_t tile, Kept *kept) {
     const bool third = __syncthreads_or((kept->seen & 0xFF0000U) != 0) != 0;
     if (threadIdx.x == 0) {
         part.to.needs[tile * gridDim.y + blockIdx.y] = third ? HC_LIMBS_INTEGERS : HC_LIMBS_LEAST;
@@ -233,34 +185,17 @@ __device__ static inline void end_tile(const RawPart &part, int64_t tile, Kept *
     kept->seen = 0;
 }
 
-/* Adds up the threads of a band. */
-__device__ static inline void end_unit(const RawPart &part, int32_t band, int32_t sum) {
-#pragma unroll
-    for (int32_t d = RUN_THREADS / 2; d > 0; d /= 2) {
-        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);
-    }
-    if (threadIdx.x % RUN_THREADS == 0 && sum != 0) {
-        atomicAdd((unsigned long long *)&part.to.sum[band], (unsigned long long)(int64_t)sum);
-    }
-}
-
-/* Where a band begins at a sample; NULL where there is none. That the file has it was looked at before. */
-__device__ static inline const char *band_at(const RawJob &job, int32_t band, int64_t sample, int64_t bytes) {
-    const int32_t index = band < job.bands ? __ldg(job.index + band) : -1;
-    return index >= 0 && index < job.stored ? job.data + index * job.stride_band + sample * bytes : NULL;
-}
-
 /* Thread block (unit, 32 bands): a strip of 64 samples over some lines. PARTS: sums that are added to. */
 template <typename T, int PARTS>
-__global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ RawJob job, int64_t unit0) {
+__global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ HcRawJob job, int64_t unit0) {
     const int64_t unit = unit0 + blockIdx.x;
     const int64_t strip = unit % job.strips;
     const int64_t line0 = unit / job.strips * job.unit_tiles * HC_TILE_STEPS;
     const int32_t band = (int32_t)blockIdx.y * HC_TILE_BANDS + (int32_t)threadIdx.x / RUN_THREADS;
     const int64_t sample = strip * HC_STEP_PIXELS + threadIdx.x % RUN_THREADS * RUN;
-    const char *from = sample < job.samples ? band_at(job, band, sample, sizeof(T)) : NULL;
+    const char *from = sample < job.samples ? hc_raw_band_at(job, band, sample, sizeof(T)) : NULL;
     Kept kept[PARTS] = {};
-    Lines lines;
+    HcRawLines<int32_t, RUN> lines;
     values_of<T>(load_line<T>(job, from, line0 - 1), job.swap, lines.above);
     values_of<T>(load_line<T>(job, from, line0), job.swap, lines.here);
     Words<T> next = load_line<T>(job, from, line0 + 1);
@@ -288,7 +223,7 @@ __global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ 
     }
 #pragma unroll
     for (int32_t p = 0; p < PARTS; p++) {
-        end_unit(job.part[p], band, kept[p].sum);
+        hc_raw_end_unit<RUN_THREADS>(job.part[p], band, kept[p].sum);
     }
 }
 
@@ -304,19 +239,26 @@ static int32_t unit_tiles_of(const HcBlock *block) {
     return (int32_t)hc_div_up(tiles, hc_div_up(tiles, UNIT_TILES));
 }
 
+/* Whether each float32 lies at a multiple of its bytes. */
+static bool is_aligned(const HcRaw *raw) {
+    const int64_t all = (int64_t)(uintptr_t)raw->data | raw->stride_line | raw->stride_band;
+    return all % (int64_t)sizeof(float) == 0;
+}
+
 /* Whether bytes become limbs at once. Narrow scenes would leave most of a strip empty, and the memory of the
  * block has room for the bits of each pixel where a line fills a strip. */
 static bool takes_bytes(const HcRaw *raw, const HcDecode *how, const HcBlock *block, const HcGramPart *part) {
     const HcSums *sums = part->sums;
     const bool small =
         raw->type == HC_UINT8 || raw->type == HC_INT8 || raw->type == HC_UINT16 || raw->type == HC_INT16;
-    return small && !sums->on_grid && !how->keep_missing && part->kind != HC_DIFFERENCE_MEDIAN3X3 &&
+    const bool fits = sums->on_grid ? raw->type == HC_FLOAT32 && is_aligned(raw) : small;
+    return fits && !how->keep_missing && part->kind != HC_DIFFERENCE_MEDIAN3X3 &&
            raw->stride_sample == (int64_t)hc_type_bytes(raw->type) && block->samples >= HC_STEP_PIXELS &&
            sums->exact.panel_tiles >= UNIT_TILES && (uintptr_t)block->data % sizeof(uint32_t) == 0;
 }
 
-static RawJob make_job(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block) {
-    RawJob job = {};
+static HcRawJob make_job(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block) {
+    HcRawJob job = {};
     const int64_t row = block->line0 - raw->line0;
     const int64_t line = (raw->lines - 1) * raw->stride_line;
     const int64_t band = (raw->bands - 1) * raw->stride_band;
@@ -341,7 +283,7 @@ static RawJob make_job(HcQueue *queue, const HcRaw *raw, const HcDecode *how, co
 }
 
 template <typename T>
-static void launch_type(HcQueue *queue, const RawJob *job, int32_t count, int64_t unit0, int64_t units) {
+static void launch_type(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units) {
     const dim3 grid((unsigned)units, (unsigned)(job->part[0].to.padded / HC_TILE_BANDS));
     if (count == 1) {
         split_raw<T, 1><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
@@ -350,9 +292,11 @@ static void launch_type(HcQueue *queue, const RawJob *job, int32_t count, int64_
     }
 }
 
-static HcStatus launch_split(HcQueue *queue, HcType type, const RawJob *job, int32_t count, int64_t unit0,
+static HcStatus launch_split(HcQueue *queue, HcType type, const HcRawJob *job, int32_t count, int64_t unit0,
                              int64_t units, HcError *err) {
     switch (type) {
+    case HC_FLOAT32:
+        return hc_raw_grid_split(queue, job, count, unit0, units, err);
     case HC_UINT8:
         launch_type<uint8_t>(queue, job, count, unit0, units);
         break;
@@ -370,7 +314,7 @@ static HcStatus launch_split(HcQueue *queue, HcType type, const RawJob *job, int
 }
 
 /* All units of the block to one or two sums. */
-static HcStatus add_pair(HcQueue *queue, HcType type, RawJob *job, const HcGramPart *parts, int32_t count,
+static HcStatus add_pair(HcQueue *queue, HcType type, HcRawJob *job, const HcGramPart *parts, int32_t count,
                          HcError *err) {
     const int64_t units = job->strips * hc_div_up(job->lines, job->unit_tiles * HC_TILE_STEPS);
     for (int64_t unit = 0; unit < units;) {
@@ -400,21 +344,40 @@ static HcStatus mark_part(HcQueue *queue, const HcBlock *block, const HcGramPart
     return hc_gpu_launched("marking pixels", err);
 }
 
+/* The first parts that one kernel adds to; returns how many. Of floats these are values and differences, in
+ * this order: each has a grid of its own. */
+static int32_t choose_pair(bool floats, const HcGramPart *parts, int32_t count,
+                           HcGramPart pair[HC_RAW_PAIR]) {
+    pair[0] = parts[0];
+    if (count < HC_RAW_PAIR) {
+        return 1;
+    }
+    pair[1] = parts[1];
+    const bool values[HC_RAW_PAIR] = {pair[0].kind == HC_DIFFERENCE_NONE, pair[1].kind == HC_DIFFERENCE_NONE};
+    if (floats && values[1] && !values[0]) {
+        pair[0] = parts[1];
+        pair[1] = parts[0];
+    }
+    return floats && values[0] == values[1] ? 1 : HC_RAW_PAIR;
+}
+
 static HcStatus by_bytes(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block,
                          const HcGramPart *parts, int32_t count, HcError *err) {
-    RawJob job = make_job(queue, raw, how, block);
+    HcRawJob job = make_job(queue, raw, how, block);
     const int64_t words = job.lines * job.strips * HC_STEP_PIXELS / 32;
     HC_OR_RETURN(hc_gpu_decode_masks(queue, raw, how, block, err));
-    for (int32_t p = 0; p < count; p += PAIR) {
-        const int32_t now = count - p < PAIR ? count - p : PAIR;
+    int32_t now = 0;
+    for (int32_t p = 0; p < count; p += now) {
+        HcGramPart pair[HC_RAW_PAIR];
+        now = choose_pair(raw->type == HC_FLOAT32, parts + p, count - p, pair);
         for (int32_t k = 0; k < now; k++) {
             uint32_t *counts = (uint32_t *)block->data + k * words;
-            HC_OR_RETURN(mark_part(queue, block, &parts[p + k], counts, err));
-            job.part[k].kind = parts[p + k].kind;
-            job.part[k].limit = parts[p + k].sums->limit;
+            HC_OR_RETURN(mark_part(queue, block, &pair[k], counts, err));
+            job.part[k].kind = pair[k].kind;
+            job.part[k].limit = pair[k].sums->limit;
             job.part[k].counts = (const uint8_t *)counts;
         }
-        HC_OR_RETURN(add_pair(queue, raw->type, &job, parts + p, now, err));
+        HC_OR_RETURN(add_pair(queue, raw->type, &job, pair, now, err));
     }
     return HC_OK;
 }

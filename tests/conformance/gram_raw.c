@@ -277,6 +277,24 @@ CASE(test_gram_raw) {
     }
 }
 
+/* Values and differences of floats at whole addresses, in any order, in more lines than a unit has. */
+CASE(test_gram_raw_floats) {
+    (void)state;
+    static const int32_t shapes[][3] = {{5, 64, 18}, {19, 131, 3}, {3, 193, 33}, {37, 70, 40}};
+    static const HcDifference kinds[][PARTS] = {
+        {HC_DIFFERENCE_NONE, HC_DIFFERENCE_MEAN3X3, HC_DIFFERENCE_SHIFT},
+        {HC_DIFFERENCE_MEAN3X3, HC_DIFFERENCE_NONE, HC_DIFFERENCE_SHIFT_DIAGONAL},
+        {HC_DIFFERENCE_SHIFT, HC_DIFFERENCE_MEAN3X3, HC_DIFFERENCE_NONE},
+        {HC_DIFFERENCE_NONE, HC_DIFFERENCE_NONE, HC_DIFFERENCE_MEAN3X3}};
+    uint64_t seed = 45;
+    for (int round = 3; round <= 24; round += 3) { /* no gaps */
+        Scene scene = scene_new(HC_FLOAT32, round % 2 == 0 ? BIL : BSQ, shapes[round / 3 % 4], round, &seed);
+        memcpy(scene.kind, kinds[round / 6 % 4], sizeof scene.kind);
+        check_scene(&scene);
+        scene_free(&scene);
+    }
+}
+
 /* More pixels than 32-bit sums hold, at the largest values. */
 CASE(test_gram_raw_full) {
     (void)state;

@@ -1,0 +1,89 @@
+/* Raw bytes to sums: what raw.cu, raw_grid.cu and far.cu share. */
+#ifndef HC_GPU_GRAM_RAW_CUH
+#define HC_GPU_GRAM_RAW_CUH
+
+#include "gpu/gram/gram.cuh"
+
+enum { HC_RAW_PAIR = 2 /* sums that a kernel adds to */ };
+
+/* One of the sums, as the kernels take it. */
+struct HcRawPart {
+    HcExact to;
+    HcDifference kind;
+    int64_t limit;
+    const uint8_t *counts; /* [lines][strips][HC_STEP_PIXELS / 8], a bit a sample */
+};
+
+struct HcRawJob {
+    const char *data;       /* of the first interior line, sample 0, stored band 0 */
+    const char *low, *high; /* all bytes lie in [low, high) */
+    int64_t stride_line, stride_band;
+    int64_t above, below; /* lines of the file there are beside the interior ones */
+    int64_t lines, strips;
+    const int32_t *index; /* [bands] */
+    int32_t bands, stored, samples;
+    int32_t unit_tiles; /* of a thread block */
+    bool swap;
+    HcFault *fault;
+    HcRawPart part[HC_RAW_PAIR];
+};
+
+/* `units` units of float32 from `unit0` on to limbs of the grids of `count` parts: raw_grid.cu. Values lie at
+ * multiples of four bytes. */
+HcStatus hc_raw_grid_split(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
+                           HcError *err);
+/* Then adds what is far of one part, as hc_far_add (far.cu). */
+HcStatus hc_far_add_raw(HcQueue *queue, const HcRawJob *job, const HcRawPart *part, int64_t unit0,
+                        int64_t units, HcError *err);
+
+#ifdef __CUDACC__
+
+/* Where a band begins at a sample; NULL where there is none. That the file has it was looked at before. */
+__device__ static inline const char *hc_raw_band_at(const HcRawJob &job, int32_t band, int64_t sample,
+                                                    int64_t bytes) {
+    const int32_t index = band < job.bands ? __ldg(job.index + band) : -1;
+    return index >= 0 && index < job.stored ? job.data + index * job.stride_band + sample * bytes : NULL;
+}
+
+/* Three lines of a run of samples of a band, with a neighbour on each side. */
+template <typename T, int RUN> struct HcRawLines { T above[RUN + 2], here[RUN + 2], below[RUN + 2]; };
+
+/* In the order of core/operation/gram.h, which float64 is rounded by. */
+template <typename T, int RUN>
+__device__ static inline void hc_raw_differences(const HcRawLines<T, RUN> &lines, HcDifference kind,
+                                                 T value[RUN]) {
+    if (kind == HC_DIFFERENCE_MEAN3X3) {
+        T column[RUN + 2];
+#pragma unroll
+        for (int32_t s = 0; s < RUN + 2; s++) {
+            column[s] = lines.above[s] + lines.here[s] + lines.below[s];
+        }
+#pragma unroll
+        for (int32_t s = 0; s < RUN; s++) {
+            value[s] = 9 * lines.here[s + 1] - (column[s] + column[s + 1] + column[s + 2]);
+        }
+        return;
+    }
+#pragma unroll
+    for (int32_t s = 0; s < RUN; s++) {
+        const T taken = kind == HC_DIFFERENCE_SHIFT            ? lines.here[s + 2]
+                        : kind == HC_DIFFERENCE_SHIFT_DIAGONAL ? lines.below[s + 2]
+                                                               : 0;
+        value[s] = lines.here[s + 1] - taken;
+    }
+}
+
+/* Adds up the neighbouring threads that share a band. */
+template <int SHARE, typename T>
+__device__ static inline void hc_raw_end_unit(const HcRawPart &part, int32_t band, T sum) {
+#pragma unroll
+    for (int32_t d = SHARE / 2; d > 0; d /= 2) {
+        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);
+    }
+    if (threadIdx.x % SHARE == 0 && sum != 0) {
+        atomicAdd((unsigned long long *)&part.to.sum[band], (unsigned long long)(int64_t)sum);
+    }
+}
+
+#endif
+#endif
