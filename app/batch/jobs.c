@@ -519,8 +519,9 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
             HC_TRY(jobs.turns->count == 0
                        ? HC_OK
                        : hc_fail(err, HC_E_SCENES,
-                                 "batch: %d scenes failed, as many as --max-failures allows; %d are left",
-                                 totals->failed, jobs.turns->count));
+                                 "batch: %d scene%s failed, as many as --max-failures allows; %d %s left",
+                                 totals->failed, totals->failed == 1 ? "" : "s", jobs.turns->count,
+                                 jobs.turns->count == 1 ? "is" : "are"));
         }
         /* Where a round brings nothing, the next one would not. */
         if (jobs.finished == before && ahead == jobs.ahead) {

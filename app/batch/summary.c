@@ -412,7 +412,9 @@ static HcStatus check(const HcBatch *batch, const char *option, const char *path
         return HC_OK;
     }
     if (!hc_text_ends_with(path, ending)) {
-        return hc_fail(err, HC_E_USAGE, "batch: --%s %s: must end in %s", option, path, ending);
+        bool page = strcmp(ending, ".csv") == 0 && hc_text_ends_with(path, ".html");
+        return hc_fail(err, HC_E_USAGE, "batch: --%s %s: must end in %s%s", option, path, ending,
+                       page ? " (--report writes a page)" : "");
     }
     HC_OR_RETURN(hc_batch_check_written(batch, option, path, path, err));
     HC_OR_RETURN(hc_batch_make_folders(path, err));

@@ -28,6 +28,8 @@ static const char bash_script[] =
     "    if ((${#patterns[@]})); then\n"
     "        compopt -o filenames 2>/dev/null\n"
     "        while IFS= read -r word; do\n"
+    "            # Hidden files only where a dot was typed.\n"
+    "            [[ ${word##*/} != .* || ${cut##*/} == .* ]] || continue\n"
     "            if [[ -d ${word/#\\~\\//$HOME/} ]]; then\n"
     "                candidates+=(\"$word\")\n"
     "                continue\n"

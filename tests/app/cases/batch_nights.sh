@@ -76,7 +76,9 @@ refuse_batch() {
     err=$(tail -n 1 <<<"$err")
 }
 refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
-[[ $err == "hcube: batch: 2 scenes failed, as many as --max-failures allows; "*" are left" ]] || fail "says $err"
+[[ $err == "hcube: batch: 2 scenes failed, as many as --max-failures allows; "*" "@(is|are)" left" ]] || fail "says $err"
+refuse 2 "batch: --summary night.html: must end in .csv (--report writes a page)" \
+    batch mnf --scenes in --output 'html/{stem}.tif' --summary night.html
 [[ ! -e few/b2.tif ]] || fail "the batch went on"
 refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
 [[ $err == "hcube: batch: 3 of 5 scenes failed" ]] || fail "says $err" # old failures do not count

@@ -126,6 +126,10 @@ completes "hcube mnf --overwrite=" = any
 completes "hcube mnf --device gpu" = gpu
 completes "hcube mnf a\\ b" =
 completes "hcube info sce" = scene.hdr scene.img
+touch .hidden.json
+completes "hcube rerun " = folder model.json
+completes "hcube rerun ./.h" = ./.hidden.json
+rm .hidden.json
 cd ..
 for shell in zsh fish; do
     command -v $shell >/dev/null || continue
