@@ -603,16 +603,24 @@ static void broken_compression(void **state) {
     assert_int_equal(fseek(file, offset, SEEK_SET), 0);
     assert_int_equal(fwrite("garbage!", 1, 8, file), 8);
     assert_int_equal(fclose(file), 0);
-    HcReaderOptions options = {.never_direct = true};
-    HcReader *reader = open_scene(in_folder("broken.tif"), &options);
-    HcError err = {0};
-    assert_null(read_all(reader, 2, all, BANDS, &err));
-    assert_int_equal(err.status, HC_E_INPUT);
-    if (strstr(err.text, "broken.tif: reading lines 0 to 1 failed: ") == NULL ||
-        strstr(err.text, "ecod") == NULL) {
-        fail_msg("'%s' does not say what is wrong", err.text);
+    /* What a VRT leads to may be a server's: a failure that may pass. */
+    dataset = GDALOpen(in_folder("broken.tif"), GA_ReadOnly);
+    GDALClose(GDALCreateCopy(GDALGetDriverByName("VRT"), in_folder("broken.vrt"), dataset, FALSE, NULL, NULL,
+                             NULL));
+    GDALClose(dataset);
+    static const char *const names[] = {"broken.tif", "broken.vrt"};
+    for (int n = 0; n < 2; n++) {
+        HcReaderOptions options = {.never_direct = true};
+        HcReader *reader = open_scene(in_folder(names[n]), &options);
+        HcError err = {0};
+        assert_null(read_all(reader, 2, all, BANDS, &err));
+        assert_int_equal(err.status, n == 0 ? HC_E_INPUT : HC_E_IO);
+        if (strstr(err.text, names[n]) == NULL ||
+            strstr(err.text, ": reading lines 0 to 1 failed: ") == NULL || strstr(err.text, "ecod") == NULL) {
+            fail_msg("'%s' does not say what is wrong", err.text);
+        }
+        hc_reader_close(reader);
     }
-    hc_reader_close(reader);
 }
 
 static void other_files(void **state) {

@@ -64,11 +64,13 @@ static void add_scales(ProductFile *file, const char *level, Flaw flaw) {
     }
 }
 
-/* A table [column][channel]: columns lie 1.5, 0 and -0.9 nm from the list in its first band, and 0.3, 0 and
- * -0.3 in the others. The table has a channel of zeros more at either end. */
+/* A table [column][channel]: columns lie 1.5, 0 and -0.9 nm from the list in its first band (of SWIR on the
+ * other side), and 0.3, 0 and -0.3 in the others; the last column is dead. The table has a channel of zeros
+ * more at either end. */
 static void add_table(ProductFile *file, const char *name, const char *axis, const double *list, int count) {
-    enum { COLUMNS = 3, ROOM = 16 };
+    enum { COLUMNS = 4, ROOM = 16 };
     static const double first[COLUMNS] = {1.5, 0, -0.9}, others[COLUMNS] = {0.3, 0, -0.3};
+    double side = strstr(name, "Swir") != NULL ? -1 : 1;
     double values[COLUMNS * ROOM] = {0};
     int channels = count + 2, begin = 0;
     while (list[begin] == 0) {
@@ -78,7 +80,8 @@ static void add_table(ProductFile *file, const char *name, const char *axis, con
         for (int b = 0; b < count; b++) {
             double from = list[columns == COLUMNS_TURNED && b > 0 ? count - b : b];
             from = columns == COLUMNS_FEWER && b == 2 ? 0 : from;
-            values[c * channels + b + 1] = from > 0 ? from + (b == begin ? first : others)[c] : 0;
+            values[c * channels + b + 1] =
+                from > 0 && c < COLUMNS - 1 ? from + side * (b == begin ? first : others)[c] : 0;
         }
     }
     values[channels + 3] = columns == COLUMNS_NAN     ? NAN
@@ -273,8 +276,8 @@ static void corners_are_centres_of_pixels(void **state) {
 static void columns_give_their_mean(void **state) {
     (void)state;
     /* the first band of each list, 970 and 1010 nm, lies 0.2 nm from it */
-    static const double means[] = {900, 940, 950, 960, 970.2, 990, 1010.2};
-    static const double mean_widths[] = {11, 10, 11, 10, 11.2, 10, 10.2};
+    static const double means[] = {900, 940, 950, 960, 970.2, 990, 1009.8};
+    static const double mean_widths[] = {11, 10, 11, 10, 11.2, 10, 9.8};
     HcReader *reader = NULL;
     HcError err = {0};
     columns = COLUMNS_GOOD;
@@ -284,10 +287,10 @@ static void columns_give_their_mean(void **state) {
     check_list(hc_reader_scene(reader)->fwhm, mean_widths, 7);
     const char *note = hc_reader_note(reader);
     assert_non_null(strstr(note,
-                           "wavelengths are means over the 3 columns of /KDP_AUX/Cw_Vnir_Matrix: a column "
+                           "wavelengths are means over the 4 columns of /KDP_AUX/Cw_Vnir_Matrix: a column "
                            "lies up to 1.3 nm from its mean (at 970.2 nm), List_Cw_Vnir up to 0.2 nm"));
     assert_non_null(
-        strstr(note, "/KDP_AUX/Cw_Swir_Matrix: a column lies up to 1.3 nm from its mean (at 1010.2"));
+        strstr(note, "/KDP_AUX/Cw_Swir_Matrix: a column lies up to 1.3 nm from its mean (at 1009.8"));
     hc_reader_close(reader);
     check_cubes(path, stored);
     columns = COLUMNS_NONE;
