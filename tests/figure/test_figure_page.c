@@ -107,7 +107,7 @@ static void svg_keeps_texts(void **state) {
                                      {{9, 9, 9}, "bad \xff byte\n&", NAN}};
     HcFigureLegend legend = {.entry = entries, .count = 3};
     HcFigurePanel panel = {
-        .title = "panel \"one\"", .map = {WIDTH, HEIGHT, pixels[0], 100, 1, 0}, .legend = &legend};
+        .title = "panel \"one\"", .map = {WIDTH, HEIGHT, pixels[0], 100, 1, 0, NULL}, .legend = &legend};
     HcFigure figure = figure_of(&panel);
     char *svg = draw_svg(&figure);
     assert_non_null(strstr(svg, "<title>Lake &amp; &lt;shore&gt;</title>"));
@@ -148,7 +148,7 @@ static void pixels_of_degrees_keep_their_shape(void **state) {
     (void)state;
     static uint8_t pixels[HEIGHT * WIDTH][4];
     fill(pixels);
-    HcFigurePanel panel = {.map = {WIDTH, HEIGHT, pixels[0], 50, 2, NAN}};
+    HcFigurePanel panel = {.map = {WIDTH, HEIGHT, pixels[0], 50, 2, NAN, NULL}};
     HcFigure figure = figure_of(&panel);
     HcFigureFile file = draw(&figure, HC_FIGURE_PDF);
     check_near(panel.box.height / panel.box.width, 2.0 * HEIGHT / WIDTH, 1e-9);
@@ -166,7 +166,7 @@ static void the_same_page_has_the_same_bytes(void **state) {
     (void)state;
     static uint8_t pixels[HEIGHT * WIDTH][4];
     fill(pixels);
-    HcFigurePanel panel = {.map = {WIDTH, HEIGHT, pixels[0], 100, 1, 30}};
+    HcFigurePanel panel = {.map = {WIDTH, HEIGHT, pixels[0], 100, 1, 30, NULL}};
     HcFigure figure = figure_of(&panel);
     for (int f = HC_FIGURE_PNG; f <= HC_FIGURE_PDF; f++) {
         HcFigureFile a = draw(&figure, (HcFigureFormat)f), b = draw(&figure, (HcFigureFormat)f);

@@ -164,8 +164,8 @@ static Drawing *drawing_of(int32_t count, double width) {
         drawing->entry[e].percent = 100.0 / count;
     }
     drawing->legend = (HcFigureLegend){.entry = drawing->entry, .count = count};
-    drawing->panel =
-        (HcFigurePanel){.map = {WIDTH, HEIGHT, drawing->pixels[0], 30, 1, 10}, .legend = &drawing->legend};
+    drawing->panel = (HcFigurePanel){.map = {WIDTH, HEIGHT, drawing->pixels[0], 30, 1, 10, NULL},
+                                     .legend = &drawing->legend};
     drawing->figure = (HcFigure){.title = "خريطة الغطاء الأرضي (2024)",
                                  .caption = "Percent of 200 pixels. מפה של כיסוי הקרקע, בעמודה אחת או שתיים. "
                                             "土地被覆図。",

@@ -12,7 +12,7 @@ small() {
 mkdir in out
 small in/s
 small in/t
-batch=(batch pca --components 2 --scenes in --output 'out/{stem}.tif' --device cpu)
+batch=(batch pca --components 2 --output 'out/{stem}.tif' --device cpu)
 
 # Pipes with the names of what a command reads.
 pipe="is a pipe or a device, and not a file"
@@ -55,11 +55,11 @@ for thing in pipe link folder; do
         link) ln -s /dev/zero $file ;;
         folder) mkdir $file ;;
         esac
-        run 9 "${batch[@]}"
+        run 9 "${batch[@]}" --scenes in
         [[ $err == *"failed: in/s.hdr: $file: "* && -e out/t.tif && ! -e out/s.tif ]] || fail "a $thing as $file: $err"
         [[ -p $file || -L $file || -d $file ]] || fail "the $thing $file was replaced"
         rm -r $file
-        run 0 "${batch[@]}"
+        run 0 "${batch[@]}" --scenes in
         rm -r out/*
     done
 done
@@ -70,7 +70,7 @@ cat >in/v.vrt <<'VRT'
 <SourceFilename relativeToVRT="0">/etc/passwd</SourceFilename></SimpleSource></VRTRasterBand></VRTDataset>
 VRT
 cp in/v.vrt in/w.tif
-run 0 "${batch[@]}"
+run 0 "${batch[@]}" --scenes in
 [[ $err == "note: 2 files that take pixels from elsewhere"* && -s out/s.tif && ! -e out/v.tif && ! -e out/w.tif ]] || fail "$err"
 run 0 "${batch[@]}" --scenes 'in/*'
 [[ $err == *"2 complete before"* ]] || fail "$err"
