@@ -270,7 +270,7 @@ static void print_table(const HcBench *bench, const char *reason) {
     for (int i = 0; hc_bench_operations[i] != NULL; i++) {
         bool first = true;
         for (int32_t r = 0; r < bench->row_count; r++) {
-            if (strcmp(bench->rows[r].operation, hc_bench_operations[i]) == 0) {
+            if (strcmp(bench->rows[r].operation, hc_bench_operations[i]) == 0 && !bench->rows[r].detail) {
                 print_row(bench, &bench->rows[r], first);
                 first = false;
             }
@@ -317,6 +317,7 @@ static void put_row(const HcBench *bench, const HcBenchRow *row, HcJson *to) {
     hc_json_put_text(to, "operation", row->operation);
     hc_json_put_text(to, "by", row->by);
     hc_json_put_text(to, "how", row->how);
+    hc_json_put_bool(to, "detail", row->detail);
     put_positive(to, "lines_measured", row->batch > 0 ? 0 : (double)row->lines);
     put_positive(to, "matrices", (double)row->batch);
     put_positive(to, "matrices_measured", (double)row->matrices);

@@ -44,6 +44,7 @@ typedef struct HcBenchRow {
     const char *operation;       /* "gram-none": one of hc_bench_operations */
     char by[24];                 /* "serial", "cpu", "gpu", "cpu vendor", "gpu vendor" */
     char how[64];                /* what else to know, or empty */
+    bool detail;                 /* one of many of which another row is the sum; not in the table */
     int64_t lines;               /* measured in one call; all where the row is not of the scene */
     int64_t matrices;            /* measured in one call; 0 = the row is not of a batch */
     int64_t batch;               /* all of them */
@@ -67,7 +68,7 @@ typedef struct HcBenchDevice {
     char vendor[160]; /* the vendor's libraries, or why there are none */
 } HcBenchDevice;
 
-enum { HC_BENCH_ROWS_MAX = 192, HC_BENCH_DEVICES_MAX = 4, HC_BENCH_MATRICES_MAX = 1000000 };
+enum { HC_BENCH_ROWS_MAX = 1024, HC_BENCH_DEVICES_MAX = 4, HC_BENCH_MATRICES_MAX = 1000000 };
 
 typedef struct HcBenchWitness HcBenchWitness;
 

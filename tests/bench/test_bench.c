@@ -71,6 +71,33 @@ static void check_row(const HcBenchRow *row) {
     }
 }
 
+/* A grid of products: the sum of its shapes, each of which was checked, and how the worst compares. */
+static void check_grid(const HcBench *bench, const char *name, const char *by) {
+    const HcBenchRow *sum = find(bench, name, by);
+    double operations = 0;
+    double seconds = 0;
+    int shapes = 0;
+    for (int32_t r = 0; r < bench->row_count; r++) {
+        const HcBenchRow *row = &bench->rows[r];
+        if (row->detail && strcmp(row->operation, name) == 0 && strcmp(row->by, by) == 0) {
+            assert_int_equal(row->check, HC_BENCH_NEAR);
+            operations += row->operations;
+            seconds += row->seconds;
+            shapes++;
+        }
+    }
+    assert_true(sum != NULL && !sum->detail);
+    assert_int_equal(shapes, 100);
+    check_near(operations, sum->operations, 1);
+    check_near(seconds, sum->seconds, 1e-6 * seconds);
+    assert_non_null(strstr(sum->how, "100 shapes"));
+    char vendor[32];
+    snprintf(vendor, sizeof vendor, "%s vendor", by);
+    const HcBenchRow *other = find(bench, name, vendor);
+    assert_true((other != NULL) == (strstr(sum->how, "worst ") != NULL));
+    assert_true(other == NULL || (strstr(sum->how, "median ") != NULL && other->operations > 0));
+}
+
 /* Products with a matrix and l1 problems: checked, and brought from what was measured to the whole matrix. */
 static void check_dense_rows(const HcBench *bench, const char *by) {
     int rows = 0;
@@ -82,6 +109,10 @@ static void check_dense_rows(const HcBench *bench, const char *by) {
         }
         const HcBenchRow *row = find(bench, name, by);
         assert_int_equal(row->check, HC_BENCH_NEAR);
+        if (strstr(name, "-grid") != NULL) {
+            check_grid(bench, name, by);
+            continue;
+        }
         assert_true((hc_bench_times_serial(bench, row) > 0) == problem);
         assert_non_null(strstr(row->how, "from "));
         rows++;
@@ -187,8 +218,9 @@ static void test_failing_device(void **state) {
     settings.repetitions = 1;
     settings.only =
         "upload,download,decode,gather,filter,difference,gram,project,knn,vote,eigh,svd-32,patches,"
-        "gemv-1023x65537,fista-1024x65536,simplex_batched-12,fit,chain,scene"; /* all of svd would take long,
-                                                                                  by the same code */
+        "gemv-1023x65537,fista-1024x65536,simplex_batched-12,fit,chain,scene"; /* all of svd would
+                                                                                  take long, by the same code
+                                                                                */
     hc_strict_fail_at(0);
     check_ok(run(bench, &settings, hc_strict_ops(), NULL, &err), err);
     int64_t operations = hc_strict_operations();

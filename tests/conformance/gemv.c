@@ -120,6 +120,74 @@ static void check_products(bool turned) {
     rig_close(&rig);
 }
 
+/* Many rows of 128 to 4,096 columns, which a GPU brings in stages of whole rows: one column less and one more
+ * than its warps, threads and strips have; rows that its blocks share evenly and not; matrices that begin at
+ * each place of 16 bytes, and end at each. */
+static void check_many_rows(bool turned) {
+    static const int64_t many[][2] = {{4224, 128},  {9001, 129},  {8999, 201}, {4229, 255},  {4224, 256},
+                                      {30001, 257}, {4226, 260},  {4999, 420}, {4321, 511},  {4227, 512},
+                                      {4225, 513},  {4230, 767},  {4226, 768}, {4231, 1023}, {4225, 1025},
+                                      {4227, 1500}, {4229, 2047}, {4225, 2049}};
+    Rig rig;
+    uint64_t seed = 14;
+    rig_open(&rig, 2);
+    for (size_t s = 0; s < sizeof many / sizeof many[0]; s++) {
+        Product p = product_new(many[s], turned, s % 3 != 0, &seed);
+        int64_t places = many[s][1] <= 513 ? 4 : 1;
+        for (int64_t shift = 0; shift < places; shift++) {
+            multiply(&rig, &p, places > 1 ? shift : (int64_t)s % 4);
+            compare(&p, s % 3 != 0 ? 0 : tolerance);
+        }
+        product_free(&p);
+    }
+    rig_close(&rig);
+}
+
+CASE(test_gemv_many_rows) {
+    (void)state;
+    check_many_rows(false);
+}
+
+CASE(test_gemv_t_many_rows) {
+    (void)state;
+    check_many_rows(true);
+}
+
+/* Rows of up to 4,096 columns: the longest of those. */
+CASE(test_gemv_long_rows) {
+    (void)state;
+    static const int64_t some[][2] = {{4225, 4093}, {4224, 4096}};
+    Rig rig;
+    uint64_t seed = 15;
+    rig_open(&rig, 2);
+    for (int s = 0; s < 2; s++) {
+        Product p = product_new(some[s], false, true, &seed);
+        multiply(&rig, &p, 1);
+        compare(&p, 0);
+        product_free(&p);
+    }
+    rig_close(&rig);
+}
+
+/* Strips of gemv_t, as many as there are and all about as wide: each of their edges. */
+CASE(test_gemv_t_strips) {
+    (void)state;
+    Rig rig;
+    uint64_t seed = 16;
+    rig_open(&rig, 2);
+    for (int64_t columns = 250; columns <= 770; columns += columns % 256 < 4     ? 1
+                                                           : columns % 256 > 248 ? 1
+                                                                                 : 61) {
+        Product p = product_new((const int64_t[2]){19 + columns % 7, columns}, true, true, &seed);
+        multiply(&rig, &p, columns % 4);
+        compare(&p, 0);
+        multiply(&rig, &p, 0);
+        compare(&p, 0);
+        product_free(&p);
+    }
+    rig_close(&rig);
+}
+
 CASE(test_gemv) {
     (void)state;
     check_products(false);
@@ -133,8 +201,9 @@ CASE(test_gemv_t) {
 /* The same bits again, and by any number of threads. */
 CASE(test_gemv_bits) {
     (void)state;
-    static const int64_t some[][2] = {{1, 100003}, {100003, 1}, {1023, 1027}, {20000, 15}, {11, 50001}};
-    for (int k = 0; k < 10; k++) {
+    static const int64_t some[][2] = {{1, 100003}, {100003, 1}, {1023, 1027}, {20000, 15},
+                                      {11, 50001}, {9001, 257}, {4300, 1025}};
+    for (int k = 0; k < 14; k++) {
         uint64_t seed = 12;
         float *first = NULL;
         for (int32_t threads = 1; threads <= 7; threads += 2) {
@@ -165,8 +234,9 @@ CASE(test_gemv_not_finite) {
     Rig rig;
     uint64_t seed = 13;
     rig_open(&rig, 2);
-    for (int turned = 0; turned < 2; turned++) {
-        Product p = product_new((const int64_t[2]){45, 139}, turned != 0, true, &seed);
+    for (int k = 0; k < 4; k++) { /* few rows, and many */
+        int turned = k % 2;
+        Product p = product_new((const int64_t[2]){k < 2 ? 45 : 5000, 139}, turned != 0, true, &seed);
         p.a[17 * 139 + 100] = NAN;
         p.a[18 * 139 + 101] = INFINITY;
         p.x[turned != 0 ? 18 : 101] = 2;
