@@ -251,7 +251,7 @@ if [[ $out != *"MPI none"* ]] && command -v mpirun >/dev/null; then
 fi
 
 # All processes of a batch end by exit(), so that libraries and sanitizers do what they do at the end.
-rm in/d.*
+rm -f in/d.*
 : >ends.txt
 ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-} HCUBE_ENDS=$PWD/ends.txt LD_PRELOAD=$MODULES/tell_end.so \
     run 0 batch mnf --components 3 --device cpu --scenes in --output 'ends/{stem}.tif' --pool ends/model.json --jobs 2
