@@ -11,10 +11,10 @@
 #include <cpl_string.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MIB          1048576.0
-#define TILES_HELD   5          /* by a thread: 4, and its share of the tile that is being filled */
-#define ZSTD_BYTES   (24 * MIB) /* tables of the standard level, measured */
+#define TILES_HELD   5 /* by a thread: 4, and its share of the tile that is being filled */
 #define OTHERS_BYTES (1 * MIB)
 
 static bool is_compressed(const HcWritePlan *plan) {
@@ -69,11 +69,34 @@ int hc_write_threads_fixed(const HcWritePlan *plan) {
     return text != NULL ? hc_io_thread_count(text) : 0;
 }
 
+/* Tables of zstd, and the window in front of them: ZSTD_estimateCStreamSize of version 1.5.4, and a third. */
+static double zstd_bytes(const HcWritePlan *plan) {
+    static const struct {
+        int level; /* the last one that needs */
+        double mib;
+    } table[] = {{3, 5}, {6, 8}, {9, 24}, {11, 40}, {14, 72}, {18, 96}, {19, 120}, {20, 260}, {21, 520}};
+    const char *option = hc_write_is_cog(plan) ? "LEVEL" : "ZSTD_LEVEL";
+    int level = atoi(CSLFetchNameValueDef(plan->options, option, "9"));
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+        if (level <= table[k].level) {
+            return table[k].mib * MIB;
+        }
+    }
+    return 1040 * MIB;
+}
+
+/* ZSTD, and LERC_ZSTD. */
+static bool by_zstd(const HcWritePlan *plan) {
+    const char *name = CSLFetchNameValueDef(plan->options, "COMPRESS", "");
+    size_t length = strlen(name);
+    return length >= 4 && hc_text_equal(name + length - 4, "ZSTD");
+}
+
 double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, int threads) {
-    bool zstd = hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "ZSTD");
+    double tables = by_zstd(plan) ? zstd_bytes(plan) : OTHERS_BYTES;
     double used = fmin(threads, tiles_of(plan, scene));
     if (threads <= 1 || !is_compressed(plan)) {
-        return zstd ? ZSTD_BYTES : 0;
+        return by_zstd(plan) ? tables : 0;
     }
-    return used * (TILES_HELD * tile_bytes(plan, scene) + (zstd ? ZSTD_BYTES : OTHERS_BYTES));
+    return used * (TILES_HELD * tile_bytes(plan, scene) + tables);
 }

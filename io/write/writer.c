@@ -31,7 +31,7 @@ struct HcWriter {
     char *partial; /* of the data */
     char *source;  /* the temporary GeoTIFF that is copied, or NULL */
     int file;      /* ENVI, -1 when closed */
-    HcTeam *team;  /* ENVI, from the first lines on */
+    HcTeam *team;  /* from the first lines on */
     GDALDatasetH dataset;
     HcWriteArray *array; /* netCDF */
     bool flush_rows;     /* stored lines are whole tiles: GDAL need not keep them */
@@ -369,7 +369,7 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
             writer->plan.path, block->lines, (long long)block->line0, block->samples, block->bands,
             (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
     }
-    if (writer->plan.way == HC_WRITE_ENVI && writer->team == NULL) {
+    if (writer->team == NULL) {
         writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
     }
     for (int32_t line = 0; line < block->lines;) {

@@ -565,6 +565,57 @@ static void threads_that_compress(void **state) {
     CPLSetConfigOption("GDAL_NUM_THREADS", NULL);
 }
 
+static size_t thread_memory(const char *format, const char *compress, const char *const *creation) {
+    HcScene scene = plain_scene(700, 600, 5);
+    HcWriterOptions options = {.format = format, .compress = compress, .creation_options = creation};
+    HcWriterNeeds needs;
+    HcError err = {0};
+    check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &needs, &err), err);
+    hc_scene_clear(&scene);
+    return needs.thread_memory;
+}
+
+/* zstd has its own standard level unless the user names one, and the plan knows what high levels take. */
+static void levels_of_zstd(void **state) {
+    (void)state;
+    static const char *const formats[] = {"GTiff", "COG"};
+    CPLSetConfigOption("GDAL_NUM_THREADS", "16");
+    for (int cog = 0; cog < 2; cog++) {
+        const char *three = cog ? "LEVEL=3" : "ZSTD_LEVEL=3", *nine = cog ? "LEVEL=9" : "ZSTD_LEVEL=9";
+        const char *const *const given[] = {NULL, (const char *const[]){three, NULL},
+                                            (const char *const[]){nine, NULL}};
+        char *bytes[3];
+        size_t counts[3];
+        HcScene scene = plain_scene(300, 300, 5);
+        HcError err = {0};
+        for (int i = 0; i < 3; i++) {
+            HcWriterOptions options = {
+                .format = formats[cog], .compress = "zstd", .creation_options = given[i], .overwrite = true};
+            check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
+            check_values(in_folder("a.tif"), &scene, HC_FLOAT32);
+            bytes[i] = bytes_of(in_folder("a.tif"), &counts[i]);
+        }
+        assert_int_equal(counts[0], counts[1]);
+        assert_memory_equal(bytes[0], bytes[1], counts[0]);
+        assert_true(counts[2] != counts[0] || memcmp(bytes[2], bytes[0], counts[0]) != 0);
+        for (int i = 0; i < 3; i++) {
+            free(bytes[i]);
+        }
+        unlink(in_folder("a.tif"));
+        size_t plain = thread_memory(formats[cog], "zstd", NULL);
+        const char *const highest[] = {cog ? "LEVEL=22" : "ZSTD_LEVEL=22", NULL};
+        assert_true(thread_memory(formats[cog], "zstd", given[2]) > plain + ((size_t)10 << 20));
+        assert_true(thread_memory(formats[cog], "zstd", highest) > (size_t)777 << 20);
+        hc_scene_clear(&scene);
+    }
+    static const char *const lerc[] = {"COMPRESS=LERC_ZSTD", NULL}; /* of GDAL's level */
+    GDALDriverH driver = GDALGetDriverByName("GTiff");
+    if (strstr(GDALGetMetadataItem(driver, GDAL_DMD_CREATIONOPTIONLIST, NULL), "LERC_ZSTD") != NULL) {
+        assert_true(thread_memory("GTiff", NULL, lerc) > thread_memory("GTiff", "zstd", NULL));
+    }
+    CPLSetConfigOption("GDAL_NUM_THREADS", NULL);
+}
+
 /* Overviews of classes hold classes, and what the user asks of overviews is done. */
 static void cog_overviews(void **state) {
     (void)state;
@@ -662,6 +713,7 @@ int main(void) {
         in_own_folder(scale_and_offset),
         in_own_folder(scale_of_a_scene_with_gains),
         in_own_folder(threads_that_compress),
+        in_own_folder(levels_of_zstd),
         in_own_folder(cog_overviews),
         in_own_folder(lines_of_other_writers),
         in_own_folder(interleave_by_ending),

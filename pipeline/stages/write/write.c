@@ -65,7 +65,7 @@ static const HcOption options[] = {
      .otherwise = "for ENVI by the extension .bil or .bip, else bsq; for others that of the driver",
      .help = "order of the values in the file"},
     {HC_CHOICE(Params, compress), .choices = compress_words, .otherwise = "that of the driver",
-     .help = "compression of GeoTIFF and COG, with a predictor"},
+     .help = "compression of GeoTIFF and COG, with a predictor; zstd of level 3"},
     {HC_LIST(Params, creation, "co"), .value = "NAME=VALUE", .help = "creation option of the driver"},
     {HC_TEXT(Params, nodata), .unit = "stored units", .value = "VALUE",
      .otherwise = "the scene's nodata value where the bands are still its bands; else NaN, or for integers "
@@ -79,7 +79,7 @@ static const HcOption options[] = {
      .help = "replace an existing file; any: also a scene with more bands than the result"},
     {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
      .otherwise = "one for each processor, at most 16", .value = "COUNT",
-     .help = "threads that write ENVI files"},
+     .help = "threads that convert values for the file, and write ENVI files"},
     {0}};
 
 static HcWriterOptions writer_options(const HcStage *stage) {
