@@ -125,8 +125,10 @@ static void plain_covariance(const Cube *cube, long double *mean, long double *c
     free(row);
 }
 
-/* Mean and covariances of scaled.json against those of the cube. */
-static void check_digits(const Cube *cube, double bound) {
+/* Covariances of a file against those of the cube over `variance`, and its means unless the cube has
+ * differences. */
+static void check_digits(const char *path, const Cube *cube, bool differences, double variance,
+                         double bound) {
     size_t n = (size_t)cube->bands;
     long double *mean = malloc(n * sizeof *mean);
     long double *covariance = malloc(n * n * sizeof *covariance);
@@ -134,18 +136,52 @@ static void check_digits(const Cube *cube, double bound) {
     HcError err = {0};
     assert_true(mean != NULL && covariance != NULL);
     plain_covariance(cube, mean, covariance);
-    check_ok(hc_statistics_load(&found, "scaled.json", &err), err);
+    check_ok(hc_statistics_load(&found, path, &err), err);
     for (size_t b = 0; b < n; b++) {
         double spread = (double)sqrtl(covariance[b * n + b]);
-        check_near(found.mean[b], (double)mean[b], bound * (fabs((double)mean[b]) + spread));
+        if (!differences) {
+            check_near(found.mean[b], (double)mean[b], bound * (fabs((double)mean[b]) + spread));
+        }
         for (size_t c = b; c < n; c++) {
             double size = spread * (double)sqrtl(covariance[c * n + c]);
-            check_near(found.covariance[b * n + c], (double)covariance[b * n + c], bound * size);
+            check_near(found.covariance[b * n + c] * variance, (double)covariance[b * n + c], bound * size);
         }
     }
     hc_statistics_clear(&found);
     free(mean);
     free(covariance);
+}
+
+/* 9 x less the sum of the neighbourhood, where there is one: what the noise covariance is 72 times of. */
+static Cube mean3x3_differences(const Cube *cube) {
+    size_t n = (size_t)cube->bands;
+    Cube out = cube_new(cube->lines - 2, cube->samples - 2, cube->bands);
+    for (int32_t line = 0; line < out.lines; line++) {
+        for (int32_t sample = 0; sample < out.samples; sample++) {
+            for (size_t b = 0; b < n; b++) {
+                long double sum = 0;
+                for (int32_t k = 0; k < 9; k++) {
+                    sum += (long double)cube_pixel(cube, line + k / 3, sample + k % 3)[b];
+                }
+                long double x = (long double)cube_pixel(cube, line + 1, sample + 1)[b];
+                cube_pixel(&out, line, sample)[b] = (double)(9 * x - sum);
+            }
+        }
+    }
+    return out;
+}
+
+static void sum_scene(const char *path) {
+    check_runs(NULL, "read %s ! cov scaled.json --overwrite ! cov noise.json --noise mean3x3 --overwrite",
+               path);
+}
+
+/* What sum_scene() made: covariances of the values, and of their noise. */
+static void check_sums(const Cube *cube, double bound, double noise_bound) {
+    Cube differences = mean3x3_differences(cube);
+    check_digits("scaled.json", cube, false, 1, bound);
+    check_digits("noise.json", &differences, true, 72, noise_bound);
+    cube_free(&differences);
 }
 
 typedef enum Hard { OUTLIER, DENORMALS, DECADES, ONE_OTHER, FILL, HARD_SCENES } Hard;
@@ -180,18 +216,21 @@ static void hard_scenes_keep_the_bound(void **state) {
             cube.value[i] = (double)hard_value((Hard)kind, i / BANDS, i % BANDS, random);
         }
         cube_write(&cube, "scaled", HC_FLOAT32, "bsq", NULL);
-        check_runs(NULL, "read scaled.img ! cov scaled.json --overwrite");
-        check_digits(&cube, 0x1p-28);
+        sum_scene("scaled.img");
+        check_sums(&cube, 0x1p-28, 0x1p-27);
         RunHow how = {.ops = hc_strict_ops(), .threads = 3, .settings = {.block_lines = 4}};
-        check_runs(&how, "read scaled.img ! cov again.json --overwrite");
+        check_runs(&how,
+                   "read scaled.img ! cov again.json --overwrite ! cov noise_again.json --noise mean3x3 "
+                   "--overwrite");
         check_same_files("scaled.json", "again.json");
+        check_same_files("noise.json", "noise_again.json");
         cube_free(&cube);
     }
 }
 
 /* Every covariance of a real scene, stored as floats, errs by at most 2^-38 of what its bands' variances
- * allow. After a calibration, which makes floats of all digits of them, it is 2^-31: small values lie between
- * the units. */
+ * allow, and so does every covariance of its noise. After a calibration, which makes floats of all digits of
+ * them, it is 2^-31 and 2^-30: small values lie between the units. */
 static void real_scenes_keep_their_digits(void **state) {
     (void)state;
     static const float factors[] = {1e-4F, 0.1F, 0.0123456F}; /* Jasper Ridge is worst with the first */
@@ -206,14 +245,14 @@ static void real_scenes_keep_their_digits(void **state) {
         free(file_bytes("plain.img", &bytes));
         size_t n = bytes / ((size_t)real->lines * (size_t)real->samples * sizeof(float));
         Cube cube = cube_read_floats("plain", real->lines, real->samples, (int32_t)n);
-        check_runs(NULL, "read plain.img ! cov scaled.json --overwrite");
-        check_digits(&cube, 0x1p-38);
+        sum_scene("plain.img");
+        check_sums(&cube, 0x1p-38, 0x1p-38);
         for (size_t i = 0; i < cube_pixels(&cube) * n; i++) {
             cube.value[i] = (double)((float)cube.value[i] * factors[k % 3]);
         }
         cube_write(&cube, "scaled", HC_FLOAT32, "bil", NULL);
-        check_runs(NULL, "read scaled.img ! cov scaled.json --overwrite");
-        check_digits(&cube, 0x1p-31);
+        sum_scene("scaled.img");
+        check_sums(&cube, 0x1p-31, 0x1p-30);
         cube_free(&cube);
     }
 }
