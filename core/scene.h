@@ -81,6 +81,7 @@ typedef struct HcLookup {
     char *file;          /* as GDAL opens it */
     char *sample, *line; /* full names of arrays; or NULL */
     char *x, *y;         /* the same; or NULL */
+    bool turned;         /* x and y are [samples][lines], and samples are counted from the right */
     HcPlace place;       /* of the table; of coordinates their system */
 } HcLookup;
 

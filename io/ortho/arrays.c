@@ -188,13 +188,39 @@ static HcStatus take_places(void *to, const int64_t from[2], const int64_t count
     return hc_ortho_places_put(to, 1, from[0], from[1], count[0], count[1], y, err);
 }
 
+/* The same of arrays [samples][lines] whose first sample is the last one of the scene. */
+static HcStatus take_turned(void *to, const int64_t from[2], const int64_t count[2], const double *x,
+                            const double *y, HcError *err) {
+    HcStatus status = HC_OK;
+    HcOrthoPlaces *places = to;
+    const double *all[] = {x, y};
+    int64_t samples = count[0], lines = count[1], sample0 = places->samples - from[0] - samples;
+    double *values = NULL;
+    HC_OR_RETURN(hc_new(values, samples * lines, "coordinates", err));
+    for (int which = 0; which < 2 && status == HC_OK; which++) {
+        for (int64_t s = 0; s < samples; s++) {
+            const double *column = all[which] + (samples - 1 - s) * lines;
+            for (int64_t l = 0; l < lines; l++) {
+                values[l * samples + s] = column[l];
+            }
+        }
+        status = hc_ortho_places_put(places, which, from[1], sample0, lines, samples, values, err);
+    }
+    free(values);
+    return status;
+}
+
 HcStatus hc_ortho_places_arrays(HcOrthoPlaces *places, const HcLookup *lookup, uint64_t memory,
                                 HcError *err) {
     HcStatus status = HC_OK;
     Pair pair;
     HC_TRY(open_pair(&pair, lookup, lookup->x, lookup->y, memory, err));
-    HC_TRY(hc_ortho_places_open(places, pair.lines, pair.samples, err));
-    HC_TRY(each_piece(&pair, take_places, places, err));
+    if (lookup->turned) {
+        HC_TRY(hc_ortho_places_open(places, pair.samples, pair.lines, err));
+    } else {
+        HC_TRY(hc_ortho_places_open(places, pair.lines, pair.samples, err));
+    }
+    HC_TRY(each_piece(&pair, lookup->turned ? take_turned : take_places, places, err));
 done:
     close_pair(&pair);
     return status;

@@ -125,6 +125,18 @@ static HcStatus add_layers(HcProduct *product, const HcProductFile *file, const 
     return has ? hc_product_add_layer(product, &errors, file->path, dataset, other, err) : HC_OK;
 }
 
+/* Coordinates of the pixels, in the order of the cubes. Those of level 1 stand for each detector; both cubes
+ * have the pixels of the first one. */
+static HcStatus take_coordinates(HcProduct *product, const HcProductFile *file, const char *swath, bool is_l1,
+                                 HcError *err) {
+    char longitude[120], latitude[120];
+    const char *of = is_l1 ? "_VNIR" : "";
+    snprintf(longitude, sizeof longitude, "/HDFEOS/SWATHS/%s/Geolocation Fields/Longitude%s", swath, of);
+    snprintf(latitude, sizeof latitude, "/HDFEOS/SWATHS/%s/Geolocation Fields/Latitude%s", swath, of);
+    product->scene.lookup.turned = true;
+    return hc_product_coordinates(product, file, longitude, latitude, err);
+}
+
 /* The corners are centres of pixels. */
 static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcError *err) {
     static const char *const keys[] = {"Product_ULcorner_easting", "Product_ULcorner_northing",
@@ -165,9 +177,6 @@ HcStatus hc_product_prisma(HcProduct *product, const HcProductFile *file, bool *
     HC_OR_RETURN(take_cube(product, file, levels[l].swath, "SWIR_Cube", levels[l].is_map, err));
     HC_OR_RETURN(add_detector(product, file, "Swir", levels[l].is_l1, err));
     HC_OR_RETURN(add_layers(product, file, levels[l].swath, levels[l].is_map, levels[l].is_l1, err));
-    if (levels[l].is_map) {
-        return take_place(product, file, err);
-    }
-    hc_product_note(product, "pixels are in sensor geometry; latitudes and longitudes are not applied");
-    return HC_OK;
+    return levels[l].is_map ? take_place(product, file, err)
+                            : take_coordinates(product, file, levels[l].swath, levels[l].is_l1, err);
 }

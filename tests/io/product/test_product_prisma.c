@@ -1,6 +1,7 @@
 /* PRISMA: files laid out as its specification says. Both cubes become one, value for value, whatever the
  * level stores first. */
 #include "io/chunk/index.h"
+#include "io/ortho/ortho.h"
 #include "product_check.h"
 
 enum { VNIR = 4, SWIR = 5, FIRST_SWIR = 10 };
@@ -13,7 +14,7 @@ static const double vnir_flags[VNIR] = {0, 1, 1, 1}, swir_flags[SWIR] = {1, 1, 1
 static const double joined[] = {900, 940, 950, 960, 970, 990, 1010};
 static const int stored[] = {3, FIRST_SWIR + 3, 2, FIRST_SWIR + 2, 1, FIRST_SWIR + 1, FIRST_SWIR};
 
-typedef enum Flaw { FLAW_NONE, FLAW_NO_SWIR, FLAW_COUNT, FLAW_NO_SCALE, FLAW_CORNER } Flaw;
+typedef enum Flaw { FLAW_NONE, FLAW_NO_SWIR, FLAW_COUNT, FLAW_NO_SCALE, FLAW_CORNER, FLAW_NO_PLACES } Flaw;
 
 /* What is wrong with the tables of wavelengths per column. */
 typedef enum Columns {
@@ -98,9 +99,61 @@ static void add_table(ProductFile *file, const char *name, const char *axis, con
     GDALMDArrayRelease(product_array(file, &of));
 }
 
+/* Longitudes and latitudes of a grid of 0.001 degrees, as the cubes of `lines` x `samples` are stored. */
+static void add_coordinates(ProductFile *file, const char *group, const char *suffix, int lines, int samples,
+                            const char *chunks) {
+    double *values = malloc(sizeof *values * (size_t)(lines * samples));
+    for (int of_latitude = 0; of_latitude < 2; of_latitude++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", of_latitude ? "Latitude" : "Longitude", suffix);
+        for (int i = 0; i < lines * samples; i++) {
+            int line = i % lines, sample = samples - 1 - i / lines;
+            values[i] = of_latitude ? 50 - 0.001 * line : 10 + 0.001 * sample;
+        }
+        const ProductArray of = {.group = group,
+                                 .name = name,
+                                 .type = GDT_Float64,
+                                 .axes = 2,
+                                 .axis = {"across", "along"},
+                                 .size = {(size_t)samples, (size_t)lines},
+                                 .values = values,
+                                 .chunks = chunks};
+        GDALMDArrayRelease(product_array(file, &of));
+    }
+    free(values);
+}
+
+/* The map by those coordinates is the scene itself, pixel for pixel. */
+static void check_map_is_scene(const HcScene *scene) {
+    HcOrtho *ortho = NULL;
+    HcError err = {0};
+    check_ok(hc_ortho_open(&ortho, scene, "a scene", NULL, 0, &err), err);
+    HcOrthoFacts facts = hc_ortho_facts(ortho);
+    assert_true(facts.nearest);
+    check_near(facts.spacing, 0.001, 1e-9);
+    assert_int_equal(facts.lines, scene->lines);
+    assert_int_equal(facts.samples, scene->samples);
+    HcOrthoPixel *pixel = malloc(sizeof *pixel * (size_t)scene->samples);
+    for (int64_t line = 0; line < facts.lines; line++) {
+        check_ok(hc_ortho_lines(ortho, line, 1, pixel, &err), err);
+        for (int64_t sample = 0; sample < facts.samples; sample++) {
+            assert_int_equal(pixel[sample].line, line);
+            assert_int_equal(pixel[sample].sample, sample);
+        }
+    }
+    HcScene map = {0};
+    check_ok(hc_ortho_scene(ortho, scene, &map, &err), err);
+    check_transform(&map, (double[6]){9.9995, 0.001, 0, 50.0005, 0, -0.001}, "WGS 84");
+    hc_scene_clear(&map);
+    free(pixel);
+    hc_ortho_close(ortho);
+}
+
 static const char *write_prisma(const char *level, Flaw flaw) {
+    char fields[64];
     const char *path = in_folder("product.he5");
     ProductFile file = product_begin(path);
+    bool is_l1 = strcmp(level, "L1") == 0;
     add_cube(&file, level, "VNIR_Cube", VNIR, 0);
     if (flaw != FLAW_NO_SWIR) {
         add_cube(&file, level, "SWIR_Cube", SWIR, FIRST_SWIR);
@@ -112,6 +165,11 @@ static const char *write_prisma(const char *level, Flaw flaw) {
     product_numbers(NULL, file.root, "List_Cw_Vnir_Flags", vnir_flags, VNIR);
     product_numbers(NULL, file.root, "List_Cw_Swir_Flags", swir_flags, SWIR);
     add_scales(&file, level, flaw);
+    snprintf(fields, sizeof fields, "/HDFEOS/SWATHS/PRS_%s_HCO/Geolocation Fields", level);
+    if (strcmp(level, "L2D") != 0 && flaw != FLAW_NO_PLACES) {
+        add_coordinates(&file, fields, is_l1 ? "_VNIR" : "", PRODUCT_LINES, PRODUCT_SAMPLES,
+                        chunked != NULL ? "4,2" : NULL);
+    }
     if (columns != COLUMNS_NONE) {
         add_table(&file, "Cw_Vnir_Matrix", "vnir_channels", vnir, VNIR);
         add_table(&file, "Cw_Swir_Matrix", "swir_channels", swir, SWIR);
@@ -272,6 +330,40 @@ static void corners_are_centres_of_pixels(void **state) {
     hc_reader_close(reader);
 }
 
+/* Up to L2C the pixels have coordinates, which are turned as the cubes are. */
+static void coordinates_place_the_sensor_grid(void **state) {
+    (void)state;
+    static const char *const levels[] = {"L1", "L2B", "L2C"};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    for (int l = 0; l < 6; l++) {
+        chunked = l < 3 ? NULL : "2,2,3";
+        check_ok(hc_reader_open(&reader, write_prisma(levels[l % 3], FLAW_NONE), NULL, &err), err);
+        check_map_is_scene(hc_reader_scene(reader));
+        hc_reader_close(reader);
+    }
+    chunked = NULL;
+    check_ok(hc_reader_open(&reader, write_prisma("L2C", FLAW_NO_PLACES), NULL, &err), err);
+    assert_null(hc_reader_scene(reader)->lookup.file);
+    assert_non_null(strstr(hc_reader_note(reader), "without coordinates"));
+    hc_reader_close(reader);
+}
+
+/* Arrays that are read in several pieces. */
+static void large_coordinates_are_turned(void **state) {
+    (void)state;
+    enum { LONG = 1030, WIDE = 1100 };
+    char *path = strdup(in_folder("large.nc"));
+    ProductFile file = product_begin(path);
+    add_coordinates(&file, "/fields", "", LONG, WIDE, NULL);
+    product_end(&file);
+    HcScene scene = {.lines = LONG, .samples = WIDE, .bands = 1, .type = HC_FLOAT32};
+    scene.lookup =
+        (HcLookup){.file = path, .x = "/fields/Longitude", .y = "/fields/Latitude", .turned = true};
+    check_map_is_scene(&scene);
+    free(path);
+}
+
 /* The mean over the columns stands for a band, and not the list of the main attributes. */
 static void columns_give_their_mean(void **state) {
     (void)state;
@@ -344,6 +436,8 @@ int main(void) {
         cmocka_unit_test(bands_of_one_detector_are_read),
         cmocka_unit_test(every_way_gives_the_same),
         cmocka_unit_test(corners_are_centres_of_pixels),
+        cmocka_unit_test(coordinates_place_the_sensor_grid),
+        cmocka_unit_test(large_coordinates_are_turned),
         cmocka_unit_test(columns_give_their_mean),
         cmocka_unit_test(columns_that_do_not_fit_are_told),
         cmocka_unit_test(flaws_are_told),
