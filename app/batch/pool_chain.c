@@ -86,7 +86,7 @@ static HcStatus make_sums_chain(HcBatchPool *pool, const HcBatch *batch, const H
     pool->sums_noise = how.noise != HC_DIFFERENCE_NONE;
     if (pool->sums_noise) {
         HC_OR_RETURN(add_words(words, noise, err));
-        HC_OR_RETURN(hc_paths_add(words, hc_noise_words[how.noise - 1], err));
+        HC_OR_RETURN(hc_paths_add(words, hc_noise_word_of(how.noise), err));
     }
     if (pool->sums_noise && how.window != NULL) {
         HC_OR_RETURN(hc_paths_add(words, "--window", err));

@@ -34,14 +34,14 @@ static const HcOption options[] = {
      .help = "table to write, a band a line"},
     {HC_TEXT(Params, picture), .file = HC_FILE_WRITTEN, .value = "SNR.png",
      .help = "plot of the signal-to-noise ratio over the bands to write: .png, .svg or .pdf"},
-    {HC_CHOICE(Params, compare), .choices = hc_noise_words, .standard = "mean3x3",
+    {HC_CHOICE(Params, compare), .choices = hc_neighbour_words, .standard = "mean3x3",
      .help = "difference of neighbours that the regression is compared with"},
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace existing files; any: also a scene with more bands than the result"},
     {0}};
 
 static HcDifference difference_of(const HcStage *stage) {
-    return (HcDifference)(((const Params *)stage->params)->compare + 1);
+    return hc_noise_of_word(hc_neighbour_words[((const Params *)stage->params)->compare]);
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -107,7 +107,7 @@ static HcStatus find_ratios(HcStage *stage, HcError *err) {
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    const char *word = hc_noise_words[((const Params *)stage->params)->compare];
+    const char *word = hc_neighbour_words[((const Params *)stage->params)->compare];
     HcMoments moments = {0};
     HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &moments, err));
     /* Refuses few pixels first, and says how many are needed. */

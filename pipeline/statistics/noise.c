@@ -14,8 +14,9 @@ const char hc_noise_auto[] = "auto";
 static const char regression_word[] = "regression";
 static const char spatial_spectral_word[] = "spatial-spectral";
 const char *const hc_noise_models[] = {
-    "mean3x3",       "median3x3",           "shift",       "shift-diagonal",
-    regression_word, spatial_spectral_word, hc_noise_auto, NULL};
+    "mean3x3",     "median3x3",  "shift", "shift-diagonal", "shift-lower",   "shift-lowerleft",
+    "shift-mean",  "hv-average", "quad",  "trimmed",        regression_word, spatial_spectral_word,
+    hc_noise_auto, NULL};
 const char *const hc_noise_matrices[] = {"full", "diagonal", NULL};
 
 bool hc_noise_is_regression(const char *word) {

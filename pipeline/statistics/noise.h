@@ -4,7 +4,7 @@
 
 #include "pipeline/statistics/statistics.h"
 
-/* The words for all noise models, NULL-terminated: those of hc_noise_words, then "regression",
+/* The words for all noise models, NULL-terminated: those of hc_neighbour_words, then "regression",
  * "spatial-spectral" and "auto". */
 extern const char *const hc_noise_models[];
 extern const char hc_noise_auto[]; /* "auto" */

@@ -194,8 +194,8 @@ void hc_noise_choice_note(HcStage *stage, const HcNoiseChoice *choice) {
     hc_stage_note(stage, "--noise auto takes %s: %s", choice->taken, choice->why);
     if (!choice->fits) {
         hc_stage_note(stage,
-                      "no noise model fits this scene well: give a dark image, a calm window or a noise "
-                      "file of the sensor");
+                      "no noise model fits this scene well: give a dark image, a calm window, a noise file "
+                      "of the sensor, or --noise trimmed");
     }
 }
 

@@ -9,17 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const hc_noise_words[] = {"mean3x3", "median3x3", "shift", "shift-diagonal", NULL};
-
-HcDifference hc_noise_of_word(const char *word) {
-    for (int i = 0; hc_noise_words[i] != NULL; i++) {
-        if (hc_text_equal(hc_noise_words[i], word)) {
-            return (HcDifference)(i + 1);
-        }
-    }
-    return HC_DIFFERENCE_NONE;
-}
-
 void hc_statistics_clear(HcStatistics *statistics) {
     hc_scene_clear(&statistics->scene);
     free(statistics->mean);
@@ -40,13 +29,11 @@ HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMom
     HC_OR_RETURN(allocate(out, err));
     snprintf(out->noise, sizeof out->noise, "%s", noise);
     out->pixels = moments->count;
-    HC_OR_RETURN(hc_moments_covariance(moments, hc_difference_variance(difference),
+    HC_OR_RETURN(hc_moments_covariance(moments, hc_stencil_variance(difference),
                                        *noise != '\0' ? "the noise" : "the scene", out->mean, out->covariance,
                                        err));
-    if (difference == HC_DIFFERENCE_MEAN3X3) {
-        for (int32_t b = 0; b < scene->bands; b++) {
-            out->mean[b] /= 9; /* sums are of 9x minus the neighbourhood */
-        }
+    for (int32_t b = 0; b < scene->bands; b++) {
+        out->mean[b] /= hc_stencil_scale(difference); /* sums are of 9x minus the neighbourhood */
     }
     return HC_OK;
 }
@@ -214,7 +201,7 @@ done:
 }
 
 int64_t hc_sums_limit(const HcScene *scene, HcDifference difference) {
-    int64_t limit = hc_difference_limit(difference, scene->integer_limit);
+    int64_t limit = hc_stencil_limit(difference, scene->integer_limit);
     return limit <= HC_SUMS_LIMIT ? limit : 0;
 }
 

@@ -2,8 +2,8 @@
 #ifndef HC_PIPELINE_STATISTICS_STATISTICS_H
 #define HC_PIPELINE_STATISTICS_STATISTICS_H
 
-#include "core/operation/gram.h"
 #include "core/compute.h"
+#include "pipeline/neighbours/stencil.h"
 
 /* Zero-initialise; hc_statistics_clear() is always safe. */
 typedef struct HcStatistics {
@@ -40,12 +40,6 @@ HcStatus hc_statistics_match(const HcScene *made, const HcScene *scene, const ch
 /* Reduces statistics to the bands of `scene`, in its order; matched as above. */
 HcStatus hc_statistics_take(HcStatistics *statistics, const HcScene *scene, const char *path,
                             HcError *err) HC_MUST_CHECK;
-
-/* The words for noise differences ("mean3x3", ...), NULL-terminated; entry i is HcDifference i + 1. */
-extern const char *const hc_noise_words[];
-
-/* HC_DIFFERENCE_NONE when the word is none of them. */
-HcDifference hc_noise_of_word(const char *word);
 
 /* Largest magnitude of the values (or differences) of an integer scene. 0: they are no integers, or too large
  * to be summed as such. */

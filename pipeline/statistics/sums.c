@@ -5,8 +5,15 @@
 
 void hc_scene_sums_plan(HcStage *stage, HcDifference difference) {
     size_t bands = (size_t)stage->in.bands;
-    int32_t halo = hc_difference_halo(difference);
+    int32_t halo = hc_stencil_halo(difference);
     stage->needs.observes = true;
+    if (hc_stencil_is(difference)) {
+        HcHostNeeds host = hc_host_sums_needs(&stage->in, difference);
+        halo = host.halo;
+        stage->needs.selects = true;
+        stage->needs.bytes_fixed += host.device;
+        stage->needs.host_bytes += host.host;
+    }
     stage->needs.halo = halo > stage->needs.halo ? halo : stage->needs.halo;
     bool floats = hc_sums_limit(&stage->in, difference) == 0;
     stage->needs.float_sums += floats;
@@ -40,6 +47,9 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
                           .window = window,
                           .limit = hc_sums_limit(&stage->in, difference),
                           .wanted = true};
+    if (hc_stencil_is(difference)) {
+        HC_OR_RETURN(hc_host_sums_open(&sums->host, stage->compute, &stage->in, difference, window, err));
+    }
     if (sums->limit == 0) {
         return HC_OK; /* once the sample is there */
     }
@@ -48,6 +58,7 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
 
 void hc_scene_sums_close(HcSceneSums *sums) {
     hc_sums_close(sums->sums);
+    hc_host_sums_close(sums->host);
     *sums = (HcSceneSums){0};
 }
 
@@ -55,6 +66,9 @@ HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, co
                            HcError *err) {
     if (sums->sums == NULL) {
         HC_OR_RETURN(open_on_grid(sums, stage, err));
+    }
+    if (sums->host != NULL) {
+        return hc_host_sums_add(sums->host, queue, in, sums->sums, err);
     }
     return hc_gram(queue, in, sums->difference, sums->window, sums->sums, err);
 }
@@ -94,6 +108,9 @@ HcStatus hc_scene_sums_take(HcSceneSums *sums, HcStage *stage, HcQueue *queue, H
     HcStatus status = HC_OK;
     if (sums->sums == NULL) { /* a rank without lines */
         HC_TRY(open_on_grid(sums, stage, err));
+    }
+    if (sums->host != NULL) {
+        HC_TRY(hc_host_sums_end(sums->host, hc_stage_ranks(stage), queue, sums->sums, err));
     }
     HC_TRY(hc_sums_fetch(queue, sums->sums, out, err));
     HC_TRY(hc_moments_sum_ranks(out, hc_stage_ranks(stage), sums->limit == 0, err));

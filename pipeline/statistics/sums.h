@@ -17,6 +17,7 @@
 #define HC_PIPELINE_STATISTICS_SUMS_H
 
 #include "core/operation/gram_raw.h"
+#include "pipeline/neighbours/host.h"
 #include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"
 
@@ -24,11 +25,12 @@
 
 /* Zero-initialise; hc_scene_sums_close() is always safe. */
 typedef struct HcSceneSums {
-    HcSums *sums; /* NULL before the first block of a float scene */
-    HcDifference difference;
-    const HcWindow *window; /* borrowed, NULL = the scene */
-    int64_t limit;          /* of the integers, 0 = floats */
-    bool wanted;            /* by the last plan, or open */
+    HcSums *sums;            /* NULL before the first block of a float scene */
+    HcHostSums *host;        /* of differences that the host forms (neighbours/stencil.h) */
+    HcDifference difference; /* one of the host, too */
+    const HcWindow *window;  /* borrowed, NULL = the scene */
+    int64_t limit;           /* of the integers, 0 = floats */
+    bool wanted;             /* by the last plan, or open */
 } HcSceneSums;
 
 /* Entries of an HcStageClass: the members of State that hold sums of the scene, and the hooks that add to

@@ -13,10 +13,6 @@ void hc_saved_sums_clear(HcSavedSums *sums) {
     *sums = (HcSavedSums){0};
 }
 
-static const char *word_of(HcDifference difference) {
-    return difference == HC_DIFFERENCE_NONE ? "" : hc_noise_words[difference - 1];
-}
-
 /* ---- whole numbers ----
  *
  * JSON numbers would be rounded to doubles, so the integers stand in a text. */
@@ -146,7 +142,7 @@ HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifferenc
     HcJson json;
     hc_json_begin(&json);
     hc_json_put_number(&json, "hcube_sums", moments->center != NULL ? 2 : 1);
-    hc_json_put_text(&json, "noise", word_of(difference));
+    hc_json_put_text(&json, "noise", hc_noise_word_of(difference));
     hc_json_put_number(&json, "pixels", (double)moments->count);
     hc_json_put_bands(&json, scene);
     if (moments->center != NULL) {
@@ -237,7 +233,7 @@ static HcStatus check_form(const HcSavedSums *to, const HcSavedSums *from, const
     HC_OR_RETURN(hc_saved_sums_check(&to->scene, &from->scene, path, err));
     if (from->difference != to->difference) {
         return hc_fail(err, HC_E_INPUT, "%s: noise \"%s\" does not go with \"%s\"", path,
-                       word_of(from->difference), word_of(to->difference));
+                       hc_noise_word_of(from->difference), hc_noise_word_of(to->difference));
     }
     return HC_OK;
 }
