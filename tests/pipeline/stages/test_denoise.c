@@ -342,6 +342,133 @@ static void contract(void **state) {
     check_stage_contract("denoise --components 2");
     check_stage_contract("denoise --components 2 --method patches");
     check_stage_contract("denoise --components 2 --method subspace");
+    check_stage_contract("denoise --components 2 --sigma-map");
+}
+
+/* ---- the map of errors ---- */
+
+/* The map of a step, [LINES][SAMPLES]. */
+static Cube map_of(const char *step) {
+    check_runs(NULL, "read scene.img ! %s --sigma-map ! write map.img --overwrite", step);
+    return cube_read_floats("map", LINES, SAMPLES, 1);
+}
+
+/* Root mean square over the samples first .. end - 1, away from the sides: of the map, and of the errors of
+ * out.img. */
+static void compare_errors(const Scene *scene, const Cube *map, int32_t first, int32_t end, double *said,
+                           double *true_error) {
+    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
+    double count = 0;
+    *said = *true_error = 0;
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = first; sample < end; sample++) {
+            double said_here = cube_pixel(map, line, sample)[0];
+            assert_true(said_here >= 0 && isfinite(said_here));
+            *said += said_here * said_here;
+            for (int32_t b = 0; b < BANDS; b++) {
+                double error = cube_pixel(&out, line, sample)[b] - cube_pixel(&scene->truth, line, sample)[b];
+                *true_error += error * error / BANDS;
+            }
+            count++;
+        }
+    }
+    *said = sqrt(*said / count);
+    *true_error = sqrt(*true_error / count);
+    cube_free(&out);
+}
+
+/* Left, abundances change from pixel to pixel, which patches and groups cannot smooth: more noise stays
+ * there. The map says how much, on both sides. */
+static void the_map_says_what_stays(void **state) {
+    (void)state;
+    static const char *const steps[] = {"denoise", "denoise --method patches", "denoise --method subspace"};
+    enum { HALF = SAMPLES / 2 };
+    Scene scene = make_scene(2, 2, 1, 11);
+    uint64_t seed = 12;
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = 0; sample < HALF; sample++) {
+            double one = 12 * random_normal(&seed);
+            double two = 12 * random_normal(&seed);
+            for (int32_t b = 0; b < BANDS; b++) {
+                double rough = one * cos(0.3 * b) + two * sin(0.2 * b);
+                cube_pixel(&scene.truth, line, sample)[b] += rough;
+                cube_pixel(&scene.cube, line, sample)[b] += rough;
+            }
+        }
+    }
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+        double said[2];
+        double errors[2];
+        (void)denoise(&scene, steps[k], NULL);
+        Cube map = map_of(steps[k]);
+        compare_errors(&scene, &map, 0, HALF - 4, &said[0], &errors[0]);
+        compare_errors(&scene, &map, HALF + 4, SAMPLES, &said[1], &errors[1]);
+        printf("%-50s rough %.4f and %.4f, smooth %.4f and %.4f\n", steps[k], said[0], errors[0], said[1],
+               errors[1]);
+        check_near(said[0], errors[0], 0.12 * errors[0]);
+        check_near(said[1], errors[1], 0.12 * errors[1]);
+        assert_true(k == 2 || errors[0] > 1.2 * errors[1]); /* the test would show nothing else */
+        cube_free(&map);
+    }
+    free_scene(&scene);
+}
+
+/* Signal that few pixels have lies in components that are dropped. The map shows where it is lost. */
+static void the_map_shows_what_is_lost(void **state) {
+    (void)state;
+    Scene scene = make_scene(2, 2, 1, 13);
+    for (int32_t line = 60; line < 72; line++) {
+        for (int32_t sample = 8; sample < 20; sample++) {
+            for (int32_t b = 0; b < BANDS; b++) {
+                double rare = b % 2 == 0 ? 4 : -4;
+                cube_pixel(&scene.truth, line, sample)[b] += rare;
+                cube_pixel(&scene.cube, line, sample)[b] += rare;
+            }
+        }
+    }
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    (void)denoise(&scene, "denoise --components 3", NULL);
+    Cube map = map_of("denoise --components 3");
+    double lost = cube_pixel(&map, 66, 14)[0];
+    assert_true(lost > 3.5 && lost < 5);
+    assert_true(cube_pixel(&map, 20, 14)[0] < 1);
+    cube_free(&map);
+    free_scene(&scene);
+}
+
+static void the_map_has_the_noise_of_what_is_handed_on(void **state) {
+    (void)state;
+    Scene scene = make_scene(1, 3, 0, 4);
+    double sum = 0;
+    for (int32_t b = 0; b < BANDS; b++) {
+        sum += scene.noise[b] * scene.noise[b] / BANDS;
+    }
+    cube_border(&scene.cube, 7777);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bil", "data ignore value = 7777\n");
+    Cube map = map_of("denoise");
+    for (size_t p = 0; p < cube_pixels(&map); p++) {
+        if (scene.cube.valid[p] != 0) {
+            check_near(map.value[p], sqrt(sum), 0.05 * sqrt(sum));
+        } else {
+            assert_true(isnan(map.value[p]));
+        }
+    }
+    cube_free(&map);
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --sigma-map: --fit-only denoises nothing",
+                    "read scene.img ! denoise --sigma-map --fit-only --save-model m.json");
+    free_scene(&scene);
+}
+
+static void maps_do_not_depend_on_blocks(void **state) {
+    (void)state;
+    Scene scene = make_scene(2, 2, 1, 9);
+    cube_border(&scene.cube, 0);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bil", "data ignore value = 0\n");
+    const char *const chains[] = {"read scene.img ! denoise --sigma-map ! write out.img",
+                                  "read scene.img ! denoise --method subspace --sigma-map ! write out.img"};
+    check_runs_agree(chains, 2, 13);
+    free_scene(&scene);
 }
 
 static double denoise_sample(const Truth *truth, const char *step) {
@@ -385,6 +512,10 @@ int main(void) {
         IN_FOLDER(strips_and_blocks_leave_no_trace),
         IN_FOLDER(contract),
         IN_FOLDER(the_sample_scene_is_cleaned),
+        IN_FOLDER(the_map_says_what_stays),
+        IN_FOLDER(the_map_shows_what_is_lost),
+        IN_FOLDER(the_map_has_the_noise_of_what_is_handed_on),
+        IN_FOLDER(maps_do_not_depend_on_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "core/operation/svd.h"
 #include "core/patch.h"
 #include "pipeline/memory.h"
+#include "pipeline/stages/denoise/sigma_map.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise_choice.h"
@@ -26,6 +27,7 @@ typedef struct Params {
     int32_t method;
     const char *noise; /* a word of noise_words, or a file */
     int64_t window, step;
+    bool sigma_map;
 } Params;
 
 typedef struct State {
@@ -39,6 +41,7 @@ typedef struct State {
     /* [device] a strip with halo, with the halo of groups, and without: values, then their mask. */
     HcBuffer components, pilot, clean;
     HcBuffer work; /* [device] of groups */
+    HcSigmaMap map;
 } State;
 
 enum { METHOD_GROUPS, METHOD_PATCHES, METHOD_SUBSPACE };
@@ -88,6 +91,9 @@ static const HcOption options[] = {
     {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX},
      .otherwise = "half the window; patches: a quarter of it", .unit = "pixels", .value = "STEP",
      .help = "lines and samples from one patch to the next, at most the window"},
+    {HC_FLAG(Params, sigma_map, "sigma-map"),
+     .help = "write the error that is expected of each denoised pixel (root mean square over the bands), "
+             "instead of the bands"},
     {HC_FLAG(HcLinearParams, fit_only, "fit-only"),
      .help = "fit and save the model (--save-model), and pass the scene on unchanged"},
     {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",
@@ -114,6 +120,11 @@ static int32_t noise_kind(const HcStage *stage) {
 static bool has_transform(const HcStage *stage) {
     const State *state = stage->state;
     return state->linear.transform.method[0] != '\0';
+}
+
+/* Whether the map of errors is asked for. */
+static bool maps(const HcStage *stage) {
+    return params_of(stage)->sigma_map;
 }
 
 static bool by_groups(const HcStage *stage) {
@@ -245,13 +256,18 @@ static int32_t group_halo(const HcStage *stage) {
     return by_groups(stage) ? hc_group_halo(&rule) : 0;
 }
 
+/* Lines around a strip of which the map of errors takes a mean. */
+static int32_t margin_of(const HcStage *stage) {
+    return maps(stage) ? HC_SIGMA_MARGIN : 0;
+}
+
 /* Of the components. */
 static int32_t strip_halo(const HcStage *stage) {
     return by_patches(stage) ? (int32_t)window_of(stage) - 1 + group_halo(stage) : 0;
 }
 
 static int32_t strip_lines(const HcStage *stage) {
-    return by_groups(stage) && !stage->tight ? GROUP_STRIP : STRIP;
+    return by_groups(stage) && !stage->tight && !maps(stage) ? GROUP_STRIP : STRIP;
 }
 
 static HcPatchRule rule_of(const HcStage *stage) {
@@ -271,14 +287,14 @@ static HcPatchRule rule_of(const HcStage *stage) {
 
 static size_t strip_bytes(const HcStage *stage, int32_t halo) {
     const State *state = stage->state;
-    size_t pixels = (size_t)(strip_lines(stage) + 2 * halo) * (size_t)stage->in.samples;
+    size_t pixels = (size_t)(strip_lines(stage) + 2 * (halo + margin_of(stage))) * (size_t)stage->in.samples;
     return pixels * ((size_t)state->linear.used * sizeof(float) + 1);
 }
 
 static size_t work_bytes(const HcStage *stage) {
     const State *state = stage->state;
     HcGroupRule rule = group_rule(stage);
-    size_t pixels = (size_t)strip_lines(stage) * (size_t)stage->in.samples;
+    size_t pixels = (size_t)(strip_lines(stage) + 2 * margin_of(stage)) * (size_t)stage->in.samples;
     return hc_groups_bytes(&rule, pixels, state->linear.used);
 }
 
@@ -304,6 +320,9 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->linear.model != NULL && noise_kind(stage) != NOISE_AUTO) {
         return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here", params->noise);
     }
+    if (maps(stage) && params->linear.fit_only) {
+        return hc_fail(err, HC_E_USAGE, "denoise: --sigma-map: --fit-only denoises nothing");
+    }
     if (by_patches(stage) && stage->in.bands > HC_SVD_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED,
                        "denoise: the scene has %d bands, at most %d (--method subspace)", stage->in.bands,
@@ -316,7 +335,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
 static void plan_patches(HcStage *stage) {
     HcPatchRule rule = rule_of(stage);
     size_t before = stage->needs.bytes_fixed;
-    stage->needs.halo = strip_halo(stage);
+    stage->needs.halo = strip_halo(stage) + margin_of(stage);
     stage->needs.bytes_per_pixel = 0;
     rule.tight = false;
     stage->needs.bytes_fixed =
@@ -324,6 +343,24 @@ static void plan_patches(HcStage *stage) {
     rule.tight = true;
     stage->needs.bytes_tight =
         before + strips_bytes(stage, true) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+}
+
+/* One band in place of those of the scene. */
+static HcStatus plan_map(HcStage *stage, HcError *err) {
+    const State *state = stage->state;
+    int32_t context = strip_halo(stage);
+    HC_OR_RETURN(hc_scene_reband(&stage->out, 1, HC_OTHER, err));
+    HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "expected error"));
+    stage->out.has_nodata = false; /* that of the scene may be an error, too */
+    if (!by_patches(stage)) {
+        size_t strips = 2 * strip_bytes(stage, 0);
+        stage->needs.halo = margin_of(stage);
+        stage->needs.bytes_per_pixel = 0;
+        stage->needs.bytes_fixed += strips;
+    }
+    stage->needs.host_bytes +=
+        hc_sigma_map_bytes(stage->in.samples, stage->in.bands, state->linear.used, context);
+    return HC_OK;
 }
 
 static HcStatus plan_noise(HcStage *stage, HcError *err) {
@@ -352,10 +389,13 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_linear_plan(stage, "denoise", &fits, err));
     if (has_transform(stage)) {
         choose(stage);
-        stage->needs.passes_through = stage->needs.passes_through || state->handed_on;
+        stage->needs.passes_through = stage->needs.passes_through || (state->handed_on && !maps(stage));
     }
     if (!stage->needs.passes_through && by_patches(stage)) {
         plan_patches(stage);
+    }
+    if (maps(stage)) {
+        HC_OR_RETURN(plan_map(stage, err));
     }
     return fits ? plan_noise(stage, err) : HC_OK;
 }
@@ -366,8 +406,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 static HcStatus prepare(HcStage *stage, HcError *err) {
     State *state = stage->state;
     note_choices(stage);
-    if (params_of(stage)->linear.fit_only || state->handed_on || !by_patches(stage)) {
+    if (params_of(stage)->linear.fit_only || (!maps(stage) && (state->handed_on || !by_patches(stage)))) {
         return HC_OK;
+    }
+    if (maps(stage)) {
+        const HcTransform *transform = &state->linear.transform;
+        HC_OR_RETURN(hc_sigma_map_open(&state->map, stage->compute, transform, stage->in.samples,
+                                       state->handed_on ? 0 : state->linear.used,
+                                       level_of(transform, state->linear.used), strip_halo(stage), err));
     }
     HcPatchRule rule = rule_of(stage);
     HC_OR_RETURN(
@@ -378,7 +424,7 @@ static HcStatus prepare(HcStage *stage, HcError *err) {
             hc_memory_zeros(stage->compute, strip_bytes(stage, group_halo(stage)), &state->pilot, err));
         HC_OR_RETURN(hc_memory_zeros(stage->compute, work_bytes(stage), &state->work, err));
     }
-    return hc_patches_open(stage->compute, &rule, &state->patches, err);
+    return by_patches(stage) ? hc_patches_open(stage->compute, &rule, &state->patches, err) : HC_OK;
 }
 
 static HcStatus open_denoise(HcStage *stage, HcError *err) {
@@ -496,6 +542,42 @@ static HcStatus filter_groups(HcStage *stage, HcQueue *queue, const HcBlock *com
     return hc_groups(queue, &noisy, &pilot, &rule, state->work.data, clean, err);
 }
 
+static HcStatus filter_strip(HcStage *stage, HcQueue *queue, const HcBlock *components, const HcBlock *clean,
+                             HcError *err) {
+    const State *state = stage->state;
+    return by_groups(stage) ? filter_groups(stage, queue, components, clean, err)
+                            : hc_patches(queue, components, state->patches, clean, err);
+}
+
+/* The map of errors. Components are filtered twice: as they are, and with a probe. A scene that is handed on
+ * keeps its noise. */
+static HcStatus map_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                          int64_t first, int64_t end, HcError *err) {
+    State *state = stage->state;
+    const HcLinear *linear = &state->linear;
+    HcSigmaMap *map = &state->map;
+    int64_t top = hc_max64(0, first - HC_SIGMA_MARGIN);
+    int64_t bottom = hc_min64(stage->in.lines, end + HC_SIGMA_MARGIN);
+    HcBlock components = strip_of(state, &state->components, in, top, bottom, strip_halo(stage));
+    HcBlock clean = strip_of(state, &state->clean, in, top, bottom, 0);
+    HcBlock part = hc_block_part(out, first, end, 0);
+    bool filters = by_patches(stage);
+    if (state->handed_on) {
+        return hc_sigma_map_write(map, queue, in, &clean, false, &part, err);
+    }
+    HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
+    HcBlock noisy = hc_block_part(&components, top, bottom, 0);
+    HC_OR_RETURN(hc_sigma_map_fetch(queue, &noisy, &map->noisy, err));
+    if (filters) {
+        HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
+        HC_OR_RETURN(hc_sigma_map_fetch(queue, &clean, &map->clean, err));
+        HC_OR_RETURN(hc_sigma_map_disturb(map, queue, &components, err));
+        HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
+        HC_OR_RETURN(hc_sigma_map_fetch(queue, &clean, &map->probe, err));
+    }
+    return hc_sigma_map_write(map, queue, in, &clean, filters, &part, err);
+}
+
 static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                               int64_t first, int64_t end, HcError *err) {
     const State *state = stage->state;
@@ -504,24 +586,22 @@ static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in,
     HcBlock clean = strip_of(state, &state->clean, in, first, end, 0);
     HcBlock part = hc_block_part(out, first, end, 0);
     HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
-    if (by_groups(stage)) {
-        HC_OR_RETURN(filter_groups(stage, queue, &components, &clean, err));
-    } else {
-        HC_OR_RETURN(hc_patches(queue, &components, state->patches, &clean, err));
-    }
+    HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
     return hc_project(queue, &clean, linear->inverse.data, NULL, linear->mean.data, &part, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
-    if (!by_patches(stage)) {
+    if (!by_patches(stage) && !maps(stage)) {
         return hc_linear_process(stage, queue, in, out, scratch, err);
     }
     int64_t first = hc_block_first_line(out);
     int64_t end = first + hc_block_rows(out);
     int64_t lines = strip_lines(stage);
     for (; first < end; first += lines) {
-        HC_OR_RETURN(process_strip(stage, queue, in, out, first, hc_min64(end, first + lines), err));
+        int64_t next = hc_min64(end, first + lines);
+        HC_OR_RETURN(maps(stage) ? map_strip(stage, queue, in, out, first, next, err)
+                                 : process_strip(stage, queue, in, out, first, next, err));
     }
     return HC_OK;
 }
@@ -557,6 +637,7 @@ static void close_denoise(HcStage *stage) {
     hc_memory_release(stage->compute, &state->pilot);
     hc_memory_release(stage->compute, &state->clean);
     hc_memory_release(stage->compute, &state->work);
+    hc_sigma_map_close(&state->map);
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (State){0};
