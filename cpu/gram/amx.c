@@ -551,9 +551,10 @@ static void ask_for_amx(void) {
 }
 
 const HcPanelKind *hc_cpu_panels_amx(void) {
-    static const HcPanelKind by_pixels = {open_panels, close_panels, add, add_near, drain, NULL, bytes_of};
-    static const HcPanelKind by_strips = {open_panels, close_panels, add,     add_near,
-                                          drain,       hc_amx_strip, bytes_of};
+    static const HcPanelKind by_pixels = {open_panels, close_panels, add,   add_near,
+                                          drain,       NULL,         false, bytes_of};
+    static const HcPanelKind by_strips = {open_panels, close_panels, add,   add_near,
+                                          drain,       hc_amx_strip, false, bytes_of};
     pthread_once(&amx_once, ask_for_amx);
     return !amx_usable ? NULL : hc_amx_has_strips() ? &by_strips : &by_pixels;
 }

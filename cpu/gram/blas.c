@@ -184,6 +184,6 @@ static void drain(HcPanels *panels, HcMoments *moments) {
 }
 
 const HcPanelKind *hc_cpu_panels_float64(void) {
-    static const HcPanelKind kind = {open_panels, close_panels, add, add_near, drain, NULL, bytes_of};
+    static const HcPanelKind kind = {open_panels, close_panels, add, add_near, drain, NULL, false, bytes_of};
     return &kind;
 }

@@ -49,8 +49,9 @@ typedef struct HcPanelKind {
     void (*drain)(HcPanels *panels, HcMoments *moments);
     /* The same as `add` or `add_near` of what counts in the strip; NULL where there is no such way. false:
      * nothing was added, since some value is far or beyond the limit. Takes integers of 8 and 16 bits, and on
-     * a grid float32. */
+     * a grid float32, unless `strips_of_integers`. */
     bool (*strip)(HcPanels *panels, const HcStrip *strip, HcMoments *moments);
+    bool strips_of_integers; /* alone */
     /* Memory of one thread's panels, where every class of values occurs [bytes]. */
     size_t (*bytes)(int32_t bands, bool on_grid);
 } HcPanelKind;

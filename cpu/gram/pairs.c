@@ -35,7 +35,8 @@ static const double limb_weight2 = (double)(1 << 2 * LIMB_BITS);
 /* Pixels of the same number of limbs. */
 typedef struct Panel {
     bool used;        /* `product` holds sums */
-    int32_t filled;   /* pixels */
+    int32_t filled;   /* places of pixels */
+    int32_t pixels;   /* that count: the other places are 0 */
     int32_t *words;   /* [planes][blocks][STRIDE]: pairs of pixels, the first in the low half */
     int64_t *product; /* [planes][tiles][BLOCK][BLOCK], tiles of the upper triangle */
 } Panel;
@@ -48,6 +49,8 @@ struct HcPanels {
     Panel panel[LIMBS];   /* of 1, 2 and 3 limbs */
     int32_t *row[LIMBS];  /* [padded]: the limbs of one pixel */
     int32_t *zero;        /* [padded] */
+    int32_t *values;      /* [padded][HC_CPU_RUN] of a strip, of integers */
+    int32_t *limb;        /* [BLOCK][HC_CPU_RUN] of it */
     int32_t *level;       /* [blocks] */
     int64_t count;        /* pixels in the products */
     int64_t *sum;         /* [padded] of these, less the center */
@@ -80,6 +83,8 @@ static void close_panels(HcPanels *panels) {
         free(panels->row[c]);
     }
     free(panels->zero);
+    free(panels->values);
+    free(panels->limb);
     free(panels->level);
     free(panels->sum);
     free(panels->center);
@@ -97,6 +102,7 @@ static size_t bytes_of(int32_t bands, bool on_grid) {
     size_t plane =
         blocks * STRIDE * sizeof(int32_t) + blocks * (blocks + 1) / 2 * (size_t)TILE * sizeof(int64_t);
     size_t bytes = blocks * BLOCK * (3 * sizeof(int64_t) + (LIMBS + 2) * sizeof(int32_t));
+    bytes += on_grid ? 0 : (blocks + 1) * BLOCK * HC_CPU_RUN * sizeof(int32_t);
     for (int limbs = 1; limbs <= LIMBS; limbs++) {
         bytes += has_limbs(on_grid, limbs) ? (size_t)planes_of(limbs) * plane : 0;
     }
@@ -134,6 +140,11 @@ static HcStatus open_panels(const HcPairsUnit *unit, int32_t bands, int64_t limi
         panels->past = calloc(padded, sizeof *panels->past);
         fine = panels->zero != NULL && panels->level != NULL && panels->sum != NULL &&
                panels->center != NULL && panels->past != NULL;
+    }
+    if (fine && limit > 0) {
+        panels->values = aligned_alloc(64, padded * HC_CPU_RUN * sizeof *panels->values);
+        panels->limb = aligned_alloc(64, BLOCK * HC_CPU_RUN * sizeof *panels->limb);
+        fine = panels->values != NULL && panels->limb != NULL;
     }
     for (int c = 0; fine && c < LIMBS; c++) {
         panels->row[c] = calloc(padded, sizeof *panels->row[c]);
@@ -300,8 +311,8 @@ static void multiply_panel(HcPanels *panels, int limbs, HcMoments *moments) {
         measure_plane(panels, words, pairs, plane < limbs ? (int64_t)1 << LIMB_BITS * plane : 0);
         multiply_plane(panels, words, pairs, panel->product + (size_t)plane * products);
     }
-    panels->count += panel->filled;
-    panel->filled = 0;
+    panels->count += panel->pixels;
+    panel->filled = panel->pixels = 0;
 }
 
 static void empty_panels(HcPanels *panels, HcMoments *moments) {
@@ -363,6 +374,7 @@ static void take(HcPanels *panels, int limbs, HcMoments *moments) {
             put(panels->row[i], panels->row[j], panels->blocks, high, to);
         }
     }
+    panel->pixels++;
     if (++panel->filled == 2 * HC_PAIRS) {
         multiply_panel(panels, limbs, moments);
         follow_mean(panels, moments);
@@ -447,6 +459,75 @@ static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMo
     }
 }
 
+/* ---- strips -> panels ---- */
+
+static void choose_center_of_strip(HcPanels *panels, uint64_t ok) {
+    const int64_t count = __builtin_popcountll(ok);
+    for (int32_t b = 0; b < panels->bands; b++) {
+        const int32_t *value = panels->values + (size_t)b * HC_CPU_RUN;
+        int64_t sum = 0;
+        for (int s = 0; s < HC_CPU_RUN; s++) {
+            sum += (ok >> s & 1) != 0 ? value[s] : 0;
+        }
+        panels->center[b] = (int32_t)rint((double)sum / (double)count);
+    }
+    panels->has_center = true;
+}
+
+/* A limb of some bands of a strip, or with i < j the sum of two. */
+HC_CLONES static void limb_of(const int32_t *restrict values, int32_t bands, int i, int j,
+                              int32_t *restrict to) {
+    for (int64_t k = 0; k < (int64_t)bands * HC_CPU_RUN; k++) {
+        int32_t high = (values[k] + (1 << (LIMB_BITS - 1))) >> LIMB_BITS;
+        int32_t low = values[k] - high * (1 << LIMB_BITS);
+        to[k] = i < j ? low + high : i == 0 ? low : high;
+    }
+}
+
+/* The values of a strip, less the center, -> a panel of one or two limbs, which has room for it. */
+static void put_strip(HcPanels *panels, int limbs) {
+    Panel *panel = &panels->panel[limbs - 1];
+    for (int32_t k = 0; k < panels->blocks; k++) {
+        int32_t bands = panels->bands - k * BLOCK < BLOCK ? panels->bands - k * BLOCK : BLOCK;
+        const int32_t *values = panels->values + (size_t)k * BLOCK * HC_CPU_RUN;
+        int32_t *to = panel->words + (size_t)k * STRIDE + (size_t)panel->filled / 2 * BLOCK;
+        if (limbs == 1) {
+            hc_pairs_words(values, bands, to);
+            continue;
+        }
+        for (int plane = 0; plane < planes_of(limbs); plane++, to += plane_words(panels)) {
+            limb_of(values, bands, plane % limbs, plane == limbs ? 1 : plane, panels->limb);
+            hc_pairs_words(panels->limb, bands, to);
+        }
+    }
+}
+
+static bool take_strip(HcPanels *panels, const HcStrip *strip, HcMoments *moments) {
+    hc_pairs_values(strip, panels->bands, panels->values);
+    if (!panels->has_center) {
+        choose_center_of_strip(panels, strip->ok);
+    }
+    int32_t size = hc_pairs_less_center(panels->values, panels->bands, strip->ok, panels->center,
+                                        (int32_t)panels->limit);
+    if (size < 0) {
+        return false;
+    }
+    const int limbs = size > INT16_MAX ? 2 : 1;
+    Panel *panel = &panels->panel[limbs - 1];
+    panel->filled += panel->filled % 2; /* the other half of the pair is 0 */
+    if (panel->filled + HC_CPU_RUN > 2 * HC_PAIRS) {
+        multiply_panel(panels, limbs, moments);
+    }
+    put_strip(panels, limbs);
+    panel->filled += HC_CPU_RUN;
+    panel->pixels += __builtin_popcountll(strip->ok);
+    if (panel->filled + HC_CPU_RUN > 2 * HC_PAIRS) {
+        multiply_panel(panels, limbs, moments);
+        follow_mean(panels, moments);
+    }
+    return true;
+}
+
 static void drain(HcPanels *panels, HcMoments *moments) {
     empty_panels(panels, moments);
     flush(panels, moments);
@@ -457,7 +538,8 @@ static void drain(HcPanels *panels, HcMoments *moments) {
                                 HcError *err) {                                                              \
         return open_panels(hc_cpu_pairs_unit(WAY), bands, limit, lock, out, err);                            \
     }                                                                                                        \
-    static const HcPanelKind NAME = {open_##NAME, close_panels, add, add_near, drain, NULL, bytes_of};
+    static const HcPanelKind NAME = {open_##NAME, close_panels, add,  add_near,                              \
+                                     drain,       take_strip,   true, bytes_of};
 
 KIND(by_avx2, HC_CPU_GRAM_AVX2)
 KIND(by_avx_vnni, HC_CPU_GRAM_AVX_VNNI)

@@ -2,10 +2,7 @@
 #ifndef HC_CPU_GRAM_PAIRS_H
 #define HC_CPU_GRAM_PAIRS_H
 
-#include "cpu/cpu.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "cpu/gram/gram.h"
 
 enum {
     HC_PAIRS_BLOCK = 16, /* bands of a block */
@@ -24,5 +21,19 @@ typedef struct HcPairsUnit {
 
 /* NULL where this processor (or this build) has no such instructions. */
 const HcPairsUnit *hc_cpu_pairs_unit(HcCpuGram way);
+
+/* ---- strips of a file (pairs_strips.c), for processors that have a unit ---- */
+
+/* The integers of a strip, or their differences: values[bands][HC_CPU_RUN]. Those that do not count may be
+ * anything. */
+void hc_pairs_values(const HcStrip *strip, int32_t bands, int32_t *values);
+
+/* Subtracts the center of each band; what does not count becomes 0. Returns the largest magnitude of a
+ * result, -1 where a value that counts is beyond the limit. */
+int32_t hc_pairs_less_center(int32_t *values, int32_t bands, uint64_t ok, const int32_t *center,
+                             int32_t limit);
+
+/* Up to HC_PAIRS_BLOCK bands of values, at most 16 bits large -> words[HC_CPU_RUN / 2][HC_PAIRS_BLOCK]. */
+void hc_pairs_words(const int32_t *values, int32_t bands, int32_t *words);
 
 #endif

@@ -51,7 +51,7 @@ static bool takes_strips(const HcRaw *raw, const HcDecode *how, const HcGramPart
         raw->type == HC_UINT8 || raw->type == HC_INT8 || raw->type == HC_UINT16 || raw->type == HC_INT16;
     return sums->kind->strip != NULL && !how->keep_missing &&
            raw->stride_sample == (int64_t)hc_type_bytes(raw->type) && raw->samples >= ENOUGH &&
-           (sums->scale != NULL ? raw->type == HC_FLOAT32 : small);
+           (sums->scale != NULL ? raw->type == HC_FLOAT32 && !sums->kind->strips_of_integers : small);
 }
 
 static uint8_t *ok_line(const Job *job, int32_t part, int64_t line) {

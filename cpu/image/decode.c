@@ -30,7 +30,7 @@ struct Job {
     bool keeps;      /* missing values, and the file can hold some */
     int64_t strips;  /* in a line */
     bool masks_alone;
-    bool by_words; /* the processor turns 16 x 16 words in registers */
+    bool by_words, by_halves; /* the processor turns 16 x 16, or 8 x 8 words in registers */
     DecodeStrip *strip;
     atomic_llong counts[HC_MASK_REASONS];
 };
@@ -46,6 +46,12 @@ static void turn(const Job *job, float tile[TILE][STRIP], int32_t pixels, int32_
 #ifdef HC_HAS_TRANSPOSE16
     for (; job->by_words && count == TILE && s + TILE <= pixels; s += TILE) {
         hc_transpose16(tile[0] + s, STRIP * sizeof(float), to + s * bands, (size_t)bands * sizeof(float));
+    }
+    for (; job->by_halves && count == TILE && s + TILE / 2 <= pixels; s += TILE / 2) {
+        for (int32_t k = 0; k < TILE; k += TILE / 2) {
+            hc_transpose8(tile[k] + s, STRIP * sizeof(float), to + s * bands + k,
+                          (size_t)bands * sizeof(float));
+        }
     }
 #endif
     for (; s < pixels; s++) {
@@ -260,6 +266,7 @@ static Job job_of(const HcRaw *raw, const HcDecode *how, const HcBlock *out) {
     job.keeps = how->keep_missing && (job.has_nodata || is_floating(raw->type));
 #ifdef HC_HAS_TRANSPOSE16
     job.by_words = hc_can_transpose16();
+    job.by_halves = hc_can_transpose8();
 #endif
     job.strips = (out->samples + STRIP - 1) / STRIP;
     job.strip = consecutive(raw, how, out->bands) ? strips_of[raw->type].pixels : strips_of[raw->type].tiles;

@@ -313,6 +313,33 @@ CASE(test_gram_raw_full) {
     }
 }
 
+/* Values that move far away in the course of the scene, with holes, in strips of all lengths: what was summed
+ * until then stays. */
+CASE(test_gram_raw_moving) {
+    (void)state;
+    static const int32_t widths[] = {200, 64, 219, 129};
+    uint64_t seed = 46;
+    for (int round = 0; round < 4; round++) {
+        const int32_t shape[3] = {61, widths[round], 19};
+        HcType type = round % 2 == 0 ? HC_UINT16 : HC_INT16;
+        Scene scene = scene_new(type, round < 2 ? BIL : BSQ, shape, 1 + 3 * round, &seed);
+        scene.how.has_nodata = false;
+        for (int32_t l = 0; l < shape[0]; l++) {
+            for (int64_t i = 0; i < (int64_t)shape[1] * shape[2]; i++) {
+                int64_t level = l < 3 ? 0 : l < 20 ? 65000 : 20000;
+                level = type == HC_INT16 ? level / 2 : level;
+                write_value(&scene, l, i / shape[2], i % shape[2],
+                            (double)random_between(&seed, level, level + 200));
+            }
+        }
+        scene.kind[0] = HC_DIFFERENCE_NONE;
+        scene.kind[1] = HC_DIFFERENCE_MEAN3X3;
+        scene.kind[2] = (HcDifference)(2 + round % 3);
+        check_scene(&scene);
+        scene_free(&scene);
+    }
+}
+
 /* A value beyond the limit is noticed, not summed wrongly. */
 CASE(test_gram_raw_broken_promise) {
     (void)state;
