@@ -409,17 +409,6 @@ done:
     return status;
 }
 
-/* The level of zstd itself. That of GDAL, 9, takes three times the processor time for 1 to 6 % fewer bytes.
- */
-static HcStatus choose_level(HcWritePlan *plan, HcError *err) {
-    const char *option = hc_write_is_cog(plan) ? "LEVEL" : "ZSTD_LEVEL";
-    if (!hc_write_is_tiff(plan) || CSLFetchNameValue(plan->options, option) != NULL ||
-        !hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "ZSTD")) {
-        return HC_OK;
-    }
-    return hc_write_option(&plan->options, option, "3", err);
-}
-
 /* The driver is told a number in any case: else GDAL takes that of its environment. */
 static HcStatus choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
                                HcError *err) {
@@ -449,7 +438,7 @@ static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const Hc
     HC_OR_RETURN(choose_interleave(plan, options, err));
     HC_OR_RETURN(choose_compression(plan, options, err));
     HC_OR_RETURN(add_user_options(plan, options, err));
-    HC_OR_RETURN(choose_level(plan, err));
+    HC_OR_RETURN(hc_write_zstd_level(plan, err));
     return choose_threads(plan, scene, options, err);
 }
 

@@ -1,4 +1,4 @@
-/* Threads of GDAL that compress tiles: how many help, and the memory that they take.
+/* Threads of GDAL that compress tiles: how many help, the memory that they take, and the level of zstd.
  *
  * GDAL gives each thread a tile of its own, and one more for the tile that it fills meanwhile. A thread holds
  * the values of a tile, a copy of them for the predictor, the result, and the buffer in front of it. With
@@ -69,14 +69,25 @@ int hc_write_threads_fixed(const HcWritePlan *plan) {
     return text != NULL ? hc_io_thread_count(text) : 0;
 }
 
+static const char *zstd_option(const HcWritePlan *plan) {
+    return hc_write_is_cog(plan) ? "LEVEL" : "ZSTD_LEVEL";
+}
+
+HcStatus hc_write_zstd_level(HcWritePlan *plan, HcError *err) {
+    if (!hc_write_is_tiff(plan) || CSLFetchNameValue(plan->options, zstd_option(plan)) != NULL ||
+        !hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "ZSTD")) {
+        return HC_OK;
+    }
+    return hc_write_option(&plan->options, zstd_option(plan), "3", err);
+}
+
 /* Tables of zstd, and the window in front of them: ZSTD_estimateCStreamSize of version 1.5.4, and a third. */
 static double zstd_bytes(const HcWritePlan *plan) {
     static const struct {
         int level; /* the last one that needs */
         double mib;
     } table[] = {{3, 5}, {6, 8}, {9, 24}, {11, 40}, {14, 72}, {18, 96}, {19, 120}, {20, 260}, {21, 520}};
-    const char *option = hc_write_is_cog(plan) ? "LEVEL" : "ZSTD_LEVEL";
-    int level = atoi(CSLFetchNameValueDef(plan->options, option, "9"));
+    int level = atoi(CSLFetchNameValueDef(plan->options, zstd_option(plan), "9"));
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
         if (level <= table[k].level) {
             return table[k].mib * MIB;
