@@ -436,8 +436,7 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
 /* ---- several processes ---- */
 
 static HcStatus close_envi(HcWriter *writer, HcError *err) {
-    /* No fsync: it would make every run wait for the disk, and a power failure is no reason to trust a cube.
-     */
+    /* No fsync: every run would wait for the disk, and after a power failure no cube is to be trusted. */
     int file = writer->file;
     writer->file = -1;
     hc_write_map_close(&writer->map);
