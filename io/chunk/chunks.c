@@ -14,6 +14,11 @@
 #define UNSETTLED_BYTES ((double)(16 << 20))
 #define UNSETTLED_AGAIN 16
 
+/* Rows are brought together until threads work for that share of the time, and at most that many chunks each.
+ */
+#define BUSY            0.9
+#define CHUNKS_A_THREAD 8
+
 /* ---- plans ---- */
 
 /* Rows of chunks that the last `again` lines of a request lie in, and the one that it ends in. */
@@ -82,6 +87,34 @@ HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t a
     return plan;
 }
 
+/* The fewest rows whose chunks keep the threads busy: the last chunks of what is brought together leave some
+ * without work. */
+static int64_t rows_together(const HcChunkIndex *index, int32_t threads) {
+    int64_t all = hc_chunk_row_count(index), across = hc_chunk_count(index) / all, best = 1;
+    double busiest = 0;
+    for (int64_t rows = 1; rows <= all && busiest < BUSY; rows++) {
+        int64_t chunks = rows * across, turns = (chunks + threads - 1) / threads;
+        double busy = (double)chunks / (double)(turns * threads);
+        best = busy > busiest ? rows : best;
+        busiest = busy > busiest ? busy : busiest;
+        if (chunks >= CHUNKS_A_THREAD * (int64_t)threads) {
+            break;
+        }
+    }
+    return best;
+}
+
+void hc_chunks_plan_ahead(HcChunkPlan *plan, const HcChunkIndex *index, int64_t end, double bytes) {
+    double fit = (bytes - (double)plan->bytes) / row_bytes(index);
+    int64_t more = hc_min64(rows_together(index, plan->threads) - 1, hc_chunk_row_count(index) - plan->rows);
+    more = fit < (double)more ? (int64_t)fit : more;
+    if (plan->rows > 0 && end > 0 && more > 0) {
+        plan->rows += more;
+        plan->bytes += (size_t)(row_bytes(index) * (double)more);
+        plan->end = end;
+    }
+}
+
 HcChunkPlan hc_chunks_plan_again(const HcChunks *chunks, int32_t threads, int64_t again, double bytes) {
     const HcChunkIndex *index = chunks->index;
     HcChunkPlan plan = hc_chunks_plan(index, threads, again, bytes), kept = plan;
@@ -116,6 +149,7 @@ HcStatus hc_chunks_open(HcChunks **out, HcChunkIndex *index, HcError *err) {
     chunks->scratch = -1;
     chunks->pixels = pixels_together(index);
     chunks->samples = index->size[HC_AXIS_SAMPLE];
+    chunks->first = INT64_MAX;
     HcStatus status = hc_chunks_use(chunks, NULL, 0, err);
     if (status != HC_OK) {
         hc_chunks_close(chunks);
@@ -272,6 +306,7 @@ typedef struct Request {
     int64_t targets;
     int64_t *copied; /* [rows] places of rows in memory whose lines are to be copied */
     int64_t copies;
+    int64_t ahead; /* places behind those, of rows that later requests will want */
 } Request;
 
 static void copy_lines(const HcChunks *chunks, const Request *request, int64_t place) {
@@ -289,15 +324,15 @@ static HcStatus flush(HcChunks *chunks, Request *request, HcError *err) {
     for (int64_t c = 0; c < request->copies && status == HC_OK; c++) {
         copy_lines(chunks, request, request->copied[c]);
     }
-    for (int64_t c = 0; c < request->copies && status != HC_OK; c++) {
+    for (int64_t c = 0; c < request->copies + request->ahead && status != HC_OK; c++) {
         chunks->row_in[request->copied[c]] = -1; /* it may lack chunks */
     }
-    request->targets = request->copies = 0;
+    request->targets = request->copies = request->ahead = 0;
     return status;
 }
 
 static bool is_pending(const Request *request, int64_t place) {
-    for (int64_t c = 0; c < request->copies; c++) {
+    for (int64_t c = 0; c < request->copies + request->ahead; c++) {
         if (request->copied[c] == place) {
             return true;
         }
@@ -347,15 +382,63 @@ static HcStatus add_row(HcChunks *chunks, Request *request, int64_t row, HcError
     return HC_OK;
 }
 
+/* A place that holds none of the rows from `keep` on that the next requests want; -1 = none is free. */
+static int64_t free_place(const HcChunks *chunks, const Request *request, int64_t keep) {
+    for (int64_t r = 0; r < chunks->plan.rows; r++) {
+        bool wanted = chunks->row_in[r] >= keep && chunks->row_in[r] < keep + chunks->plan.rows;
+        if (!wanted && !is_pending(request, r)) {
+            return r;
+        }
+    }
+    return -1;
+}
+
+/* Whether requests come in the order of their lines: a pass begins, or this one goes on where the last ended.
+ */
+static bool goes_on(HcChunks *chunks, const Request *request) {
+    bool begins = request->line0 <= chunks->first;
+    bool follows = request->line0 <= chunks->next && request->end > chunks->next;
+    chunks->first = hc_min64(chunks->first, request->line0);
+    chunks->next = request->end;
+    return begins || follows;
+}
+
+/* The rows behind the request, as many as there are places. */
+static void add_ahead(HcChunks *chunks, Request *request) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t end = hc_min64(chunks->plan.end, index->size[HC_AXIS_LINE]);
+    int64_t keep = hc_max64(0, request->end - hc_max64(1, chunks->plan.again));
+    keep = hc_chunk_row_of_line(index, keep);
+    for (int64_t row = hc_chunk_row_of_line(index, request->end - 1) + 1;
+         row < keep + chunks->plan.rows && row < hc_chunk_row_count(index); row++) {
+        int64_t first = hc_chunk_row_begin(index, row), place = free_place(chunks, request, keep);
+        if (find_row(chunks, row) >= 0) {
+            continue;
+        }
+        if (first >= end || place < 0) {
+            break;
+        }
+        chunks->row_in[place] = row;
+        request->copied[request->copies + request->ahead++] = place;
+        request->target[request->targets++] = hc_chunk_target(
+            chunks, row, first, hc_chunk_row_end(index, row) - first, kept_row(chunks, place));
+    }
+}
+
 static HcStatus read_rows(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
     HcStatus status = HC_OK;
     int64_t row = hc_chunk_row_of_line(chunks->index, line0);
     int64_t end = hc_chunk_row_of_line(chunks->index, line0 + lines - 1) + 1;
     Request request = {.line0 = line0, .end = line0 + lines, .to = to};
-    HC_TRY(hc_new(request.target, (size_t)(end - row), "rows of chunks", err));
-    HC_TRY(hc_new(request.copied, (size_t)(end - row), "rows of chunks", err));
+    size_t most = (size_t)(end - row + chunks->plan.rows);
+    bool ordered = goes_on(chunks, &request);
+    HC_TRY(hc_new(request.target, most, "rows of chunks", err));
+    HC_TRY(hc_new(request.copied, most, "rows of chunks", err));
     for (; row < end; row++) {
         HC_TRY(add_row(chunks, &request, row, err));
+    }
+    if (ordered && request.targets > 0) {
+        add_ahead(chunks, &request);
     }
     HC_TRY(flush(chunks, &request, err));
 done:

@@ -23,6 +23,7 @@ typedef struct HcChunkPlan {
     int64_t part;  /* into the scratch file: chunks side by side that are brought together in memory; 0 = the
                       lines of a chunk go there at once */
     int64_t again; /* lines at the end of what was asked for that are asked for once more */
+    int64_t end;   /* rows are brought ahead, but for lines from here on; 0 = none are */
     size_t bytes;  /* memory that this takes */
 } HcChunkPlan;
 
@@ -36,6 +37,9 @@ const HcChunkIndex *hc_chunks_index(const HcChunks *chunks);
 /* The plan for at most `threads` threads in at most that many bytes, or the smallest one where it takes more.
  */
 HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes);
+/* Adds rows to a plan for lines that are asked for in their order, up to `end`: rows of few chunks are
+ * brought several at a time, so that all threads have work, where they fit into that many bytes. */
+void hc_chunks_plan_ahead(HcChunkPlan *plan, const HcChunkIndex *index, int64_t end, double bytes);
 /* The plan for lines that are read again in a later pass: they stay in the scratch file, which is read much
  * faster than chunks are decoded. The plan above where twice its size is not free in its folder, or that
  * lies in memory. */

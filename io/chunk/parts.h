@@ -29,6 +29,8 @@ struct HcChunks {
     int64_t *row_in;  /* [plan.rows] which row of chunks lies there, -1 = none */
     int scratch;      /* -1 = none */
     uint8_t *written; /* [rows of chunks] whether it is in the scratch file */
+    int64_t first;    /* the first line that was asked for */
+    int64_t next;     /* the line behind the last request */
     int64_t decoded;  /* atomic */
 };
 

@@ -55,6 +55,7 @@ struct HcReader {
 
     bool started;             /* a line was read: the bands are settled */
     int64_t sample0, samples; /* that are asked for; samples 0 = all */
+    int64_t line_end;         /* lines are asked for in their order up to here; 0 = in any order */
     int32_t *used;            /* bands of the file that are read, ascending; NULL = all */
     int32_t used_count;
     int32_t *stored; /* [bands] place of a band of the file among those read, -1 = not read; NULL = all */

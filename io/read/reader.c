@@ -285,6 +285,7 @@ bool hc_reader_through_gdal(const HcReader *reader) {
 /* Arrays whose lines are the fastest axis have all lines in a chunk. Where memory is too small for that, GDAL
  * reads them. */
 static size_t settle_product(HcReader *reader, int32_t halo, double bytes, bool repeats) {
+    reader->product->line_end = reader->line_end;
     size_t needed =
         hc_product_settle_chunks(reader->product, reader->threads, 2 * (int64_t)halo, bytes, repeats);
     char *method = (double)needed > bytes && !reader->started ? strdup("GDAL arrays") : NULL;
@@ -311,6 +312,7 @@ size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes, bool repea
     HcChunkPlan plan = repeats
                            ? hc_chunks_plan_again(reader->chunks, reader->threads, again, bytes)
                            : hc_chunks_plan(hc_chunks_index(reader->chunks), reader->threads, again, bytes);
+    hc_chunks_plan_ahead(&plan, hc_chunks_index(reader->chunks), reader->line_end, bytes);
     hc_chunks_settle(reader->chunks, &plan);
     return hc_chunks_settled(reader->chunks)->bytes;
 }
@@ -428,6 +430,10 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
         return hc_product_use(reader->product, used, count, err);
     }
     return reader->chunks != NULL ? hc_chunks_use(reader->chunks, used, count, err) : HC_OK;
+}
+
+void hc_reader_expect_lines(HcReader *reader, int64_t end) {
+    reader->line_end = end;
 }
 
 HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t samples, HcError *err) {

@@ -96,6 +96,10 @@ HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t cou
 HcStatus hc_reader_use_samples(HcReader *reader, int64_t sample0, int64_t samples,
                                HcError *err) HC_MUST_CHECK;
 
+/* Says that lines are asked for in their order, up to `end`: some may be read ahead. Before hc_reader_settle.
+ */
+void hc_reader_expect_lines(HcReader *reader, int64_t end);
+
 /* Where a band of the scene lies among the bands of the HcRaw that hc_reader_read gives. */
 int32_t hc_reader_stored_band(const HcReader *reader, int32_t band);
 

@@ -198,6 +198,7 @@ static HcStatus settle_window(HcView *view, const HcViewOptions *options, HcErro
         window->y1 = window->y0 + options->first_lines;
     }
     hc_view_cut(&view->scene, *window);
+    hc_reader_expect_lines(view->reader, window->y1);
     return hc_reader_use_samples(view->reader, window->x0, window->x1 - window->x0, err);
 }
 

@@ -395,6 +395,83 @@ static void chunks_are_decoded_once(void **state) {
     }
 }
 
+/* Two passes of lines [0, end) by a plan that brings rows ahead for `threads` threads, each block against a
+ * plan that does not. A chunk is decoded once a pass, and none behind the last line. */
+static void check_ahead(const char *path, int32_t step, int64_t halo, int64_t end, int32_t threads) {
+    HcError err = {0};
+    HcChunks *plain = open_chunks(path, &(HcChunkPlan){.rows = 1, .threads = 1});
+    HcChunks *chunks = open_chunks(path, &(HcChunkPlan){.rows = 1, .threads = 1});
+    const HcChunkIndex *index = hc_chunks_index(chunks);
+    HcChunkPlan plan = hc_chunks_plan(index, threads, 2 * halo, 1e9);
+    hc_chunks_plan_ahead(&plan, index, end, 1e9);
+    hc_chunks_settle(chunks, &plan);
+    size_t most = hc_chunks_bytes(chunks, step + 2 * halo);
+    char *wanted = malloc(most), *got = malloc(most);
+    int64_t rows = (end + index->shape[HC_AXIS_LINE] - 1) / index->shape[HC_AXIS_LINE];
+    int64_t count = hc_chunk_count(index) / index->count[HC_AXIS_LINE] * rows;
+    for (int pass = 1; pass <= 2; pass++) {
+        for (int64_t line = 0; line < end; line += step) {
+            HcRaw raw;
+            int64_t from = hc_max64(0, line - halo), to = hc_min64(end, line + step + halo);
+            check_ok(hc_chunks_read(plain, from, (int32_t)(to - from), wanted, &raw, &err), err);
+            check_ok(hc_chunks_read(chunks, from, (int32_t)(to - from), got, &raw, &err), err);
+            assert_memory_equal(got, wanted, hc_chunks_bytes(chunks, to - from));
+        }
+        assert_in_range(hc_chunks_decoded(chunks), count, pass * count);
+    }
+    free(wanted);
+    free(got);
+    hc_chunks_close(plain);
+    hc_chunks_close(chunks);
+}
+
+static void rows_are_brought_ahead(void **state) {
+    static const char *const sizes[] = {"BLOCKYSIZE=1", "BLOCKYSIZE=3", "BLOCKYSIZE=16"};
+    static const int32_t steps[] = {1, 2, 7, 16, 40};
+    (void)state;
+    for (size_t f = 0; f < 6; f++) {
+        char path[300];
+        snprintf(path, sizeof path, "%s", in_folder("ahead.tif"));
+        File file = {.type = GDT_Int16,
+                     .option = {"COMPRESS=DEFLATE", sizes[f / 2],
+                                f % 2 == 1 ? "INTERLEAVE=BAND" : "INTERLEAVE=PIXEL"}};
+        write_tiff(path, &file);
+        for (size_t s = 0; s < 5; s++) {
+            for (int64_t halo = 0; halo < 6; halo++) {
+                check_ahead(path, steps[s], halo, LINES, 1 + (int32_t)s * 3);
+                check_ahead(path, steps[s], halo, LINES / 2, 1 + (int32_t)s * 3);
+            }
+        }
+    }
+}
+
+/* Lines that are asked for here and there bring no others with them. */
+static void only_lines_in_order_bring_others(void **state) {
+    char path[300];
+    HcError err = {0};
+    HcRaw raw;
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("jumps.tif"));
+    File file = {.type = GDT_Int16, .option = {"COMPRESS=DEFLATE", "BLOCKYSIZE=1", "INTERLEAVE=PIXEL"}};
+    write_tiff(path, &file);
+    HcChunks *chunks = open_chunks(path, &(HcChunkPlan){.rows = 1, .threads = 1});
+    HcChunkPlan plan = hc_chunks_plan(hc_chunks_index(chunks), 4, 0, 1e9);
+    hc_chunks_plan_ahead(&plan, hc_chunks_index(chunks), LINES, 1e9);
+    assert_int_equal(plan.rows, 4);
+    hc_chunks_settle(chunks, &plan);
+    char *line = malloc(hc_chunks_bytes(chunks, 1));
+    static const struct {
+        int64_t line, decoded;
+    } reads[] = {{2, 4},  {3, 4},  {5, 4},  {20, 5}, {30, 6},
+                 {21, 7}, {0, 10}, {1, 10}, {4, 11}}; /* 3 is still there */
+    for (size_t r = 0; r < sizeof reads / sizeof *reads; r++) {
+        check_ok(hc_chunks_read(chunks, reads[r].line, 1, line, &raw, &err), err);
+        assert_int_equal(hc_chunks_decoded(chunks), reads[r].decoded);
+    }
+    free(line);
+    hc_chunks_close(chunks);
+}
+
 /* With more memory there is no less: threads grow, and the plan keeps to what it was given where it can. */
 static void plans_fit_their_memory(void **state) {
     char path[300];
@@ -413,12 +490,20 @@ static void plans_fit_their_memory(void **state) {
         for (double bytes = (double)least.bytes; bytes < 1e8; bytes *= 1.3) {
             HcChunkPlan plan = hc_chunks_plan(index, 8, 2, bytes);
             assert_true((double)plan.bytes <= bytes);
+            hc_chunks_plan_ahead(&plan, index, LINES, bytes);
+            assert_true((double)plan.bytes <= bytes);
             plan = hc_chunks_plan_again(chunks, 8, 2, bytes);
             assert_true((double)plan.bytes <= bytes);
         }
         HcChunkPlan most = hc_chunks_plan(index, 8, 2, 1e12);
         assert_int_equal(most.threads, 8);
         assert_int_equal(most.rows, 2);
+        hc_chunks_plan_ahead(&most, index, 0, 1e12);
+        assert_int_equal(most.rows, 2); /* in any order */
+        hc_chunks_plan_ahead(&most, index, LINES, 1e12);
+        /* Of 3 chunks, 2 rows keep six of eight threads busy, and 4 do no better; of 21, 3 rows all but one
+         * turn. */
+        assert_int_equal(most.rows, apart ? 4 : 3);
         hc_chunks_close(chunks);
     }
 }
@@ -568,6 +653,8 @@ int main(void) {
         cmocka_unit_test(sparse_tiles),
         cmocka_unit_test(others_are_left_to_gdal),
         cmocka_unit_test(chunks_are_decoded_once),
+        cmocka_unit_test(rows_are_brought_ahead),
+        cmocka_unit_test(only_lines_in_order_bring_others),
         cmocka_unit_test(plans_fit_their_memory),
         cmocka_unit_test(broken_chunks_are_refused),
         cmocka_unit_test(wrong_sizes_are_refused),

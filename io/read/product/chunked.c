@@ -127,6 +127,7 @@ size_t hc_product_settle_chunks(HcProduct *product, int32_t threads, int64_t aga
             double share = (bytes - (double)all) / (product->array_count - a);
             HcChunkPlan plan = repeats ? hc_chunks_plan_again(chunks, threads, again, share)
                                        : hc_chunks_plan(hc_chunks_index(chunks), threads, again, share);
+            hc_chunks_plan_ahead(&plan, hc_chunks_index(chunks), product->line_end, share);
             hc_chunks_settle(chunks, &plan);
             all += hc_chunks_settled(chunks)->bytes;
         }

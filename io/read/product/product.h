@@ -70,6 +70,7 @@ typedef struct HcProduct {
     HcProductArray array[HC_PRODUCT_ARRAYS];
     int32_t array_count;
     int64_t sample0, samples; /* that are read; samples 0 = all */
+    int64_t line_end;         /* lines are read in their order up to here; 0 = in any order */
     HcProductBand *band; /* [scene.bands], by ascending wavelength where the arrays hold the pixels; else as
                             in the raster */
     HcScene scene;       /* without what a raster says of itself */

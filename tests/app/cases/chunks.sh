@@ -25,7 +25,7 @@ for file in bip.tif bsq.tif; do
     run 0 info --json "$file"
     [[ $out == *'"chunks (deflate'* ]] || fail "$file is not read by chunks: $out"
     read_back 900M "$file"
-    [[ $out == *$'\n'"reading  chunks (deflate"*"each decoded once a pass"*"row of chunks in memory"* ]] || fail "$out"
+    [[ $out == *$'\n'"reading  chunks (deflate"*"each decoded once a pass"*"of chunks in memory"* ]] || fail "$out"
     # The least memory: what the refusal names.
     run 5 plan --device cpu --memory 82M read "$file" ! write back.img --type uint16 --overwrite
     [[ $err =~ at\ least\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no least memory in '$err'"
