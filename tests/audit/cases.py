@@ -71,6 +71,8 @@ def stages(common, suffix="", **more):
         "noise": ["noise", scene, "out/n.json", "--csv", "out/n.csv", "--picture", "out/n.png"],
         "dimension": ["dimension", scene, "out/d.json"],
         "denoise": ["denoise", scene, "out/a.img", "--save-model", "out/m.json"],
+        "denoise-map": ["denoise", scene, "out/a.img", "--sigma-map"],
+        "noise-trimmed": ["cov", scene, "out/a.json", "--noise", "trimmed"],
         "denoise-patches": ["denoise", scene, "out/a.img", "--method", "patches", "--window", "8"],
         "svd": ["svd", scene, "out/a.img", "--noise", "estimate", "--window", "8"],
         "knn": ["knn", scene, "out/a.img", "--training", "in/class.hdr", "--confidence", "--split", "0.5", "--report",

@@ -10,6 +10,7 @@
 #include "core/operation/svd.h"
 #include "core/patch.h"
 #include "pipeline/memory.h"
+#include "pipeline/stages/denoise/gain.h"
 #include "pipeline/stages/denoise/sigma_map.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
@@ -45,10 +46,14 @@ typedef struct State {
 } State;
 
 enum { METHOD_GROUPS, METHOD_PATCHES, METHOD_SUBSPACE };
-enum { NOISE_AUTO, NOISE_WHITE, NOISE_REGRESSION, NOISE_FILE };
+enum { NOISE_AUTO, NOISE_WHITE, NOISE_REGRESSION, NOISE_NEIGHBOURS, NOISE_FILE };
 
 static const char *const method_words[] = {"groups", "patches", "subspace", NULL};
-static const char *const noise_words[] = {"auto", "white", "regression", NULL};
+/* The first three in the order of the kinds above; all others are models of neighbours. */
+static const char *const noise_words[] = {"auto",       "white",          "regression",  "spatial-spectral",
+                                          "trimmed",    "mean3x3",        "median3x3",   "shift",
+                                          "shift-mean", "shift-diagonal", "shift-lower", "shift-lowerleft",
+                                          "hv-average", "quad",           NULL};
 
 /* Small patches have few materials; with many components they have too few pixels to tell signal from noise
  * (docs/stages/denoise.md has the figures). */
@@ -77,7 +82,8 @@ static const HcOption options[] = {
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .standard = "auto",
      .choices = noise_words,
      .help = "variance of the noise: regression (of each band on all others), white (the median of these "
-             "for all bands), auto (the one that fits), or the covariance in a file from cov --noise"},
+             "for all bands), auto (the one that fits), a model of neighbours (trimmed and others, as for "
+             "mnf), or the covariance in a file from cov --noise"},
     {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,
      .otherwise =
          "those with an eigenvalue (1 + SNR) above the largest one of noise alone; subspace: also above 2",
@@ -108,13 +114,22 @@ static const Params *params_of(const HcStage *stage) {
     return stage->params;
 }
 
-/* The place in noise_words, or NOISE_FILE. */
 static int32_t noise_kind(const HcStage *stage) {
-    int32_t kind = 0;
-    while (noise_words[kind] != NULL && !hc_text_equal(params_of(stage)->noise, noise_words[kind])) {
-        kind++;
+    const char *noise = params_of(stage)->noise;
+    for (int32_t kind = NOISE_AUTO; kind < NOISE_NEIGHBOURS; kind++) {
+        if (hc_text_equal(noise, noise_words[kind])) {
+            return kind;
+        }
     }
-    return kind;
+    return hc_noise_difference_of(noise) != HC_DIFFERENCE_NONE ? NOISE_NEIGHBOURS : NOISE_FILE;
+}
+
+/* The difference whose sums are wanted. */
+static HcDifference difference_of(const HcStage *stage) {
+    int32_t kind = noise_kind(stage);
+    return kind == NOISE_AUTO         ? HC_NOISE_AUTO_DIFFERENCE
+           : kind == NOISE_NEIGHBOURS ? hc_noise_difference_of(params_of(stage)->noise)
+                                      : HC_DIFFERENCE_NONE;
 }
 
 static bool has_transform(const HcStage *stage) {
@@ -138,19 +153,12 @@ static bool by_patches(const HcStage *stage) {
 
 /* ---- how many components, and what they gain ---- */
 
-/* The largest eigenvalue that white noise of variance 1 has in a covariance of n pixels and p bands, for
- * large n and p (Marchenko and Pastur 1967). */
-static double largest_of_noise(const HcTransform *transform) {
-    double ratio = (double)transform->components / (double)hc_max64(transform->pixels, 1);
-    return (1 + sqrt(ratio)) * (1 + sqrt(ratio));
-}
-
-/* Components above it; may be 0. A component that is kept as it is must hold more signal than noise; patches
- * make good use of less. */
+/* Components above what noise alone has; may be 0. A component that is kept as it is must hold more signal
+ * than noise; patches make good use of less. */
 static int32_t count_signal(const HcStage *stage) {
     const State *state = stage->state;
     const HcTransform *transform = &state->linear.transform;
-    double limit = largest_of_noise(transform);
+    double limit = hc_gain_edge(transform);
     int32_t count = 0;
     limit = by_patches(stage) ? limit : fmax(limit, 2);
     while (count < transform->components && transform->eigenvalues[count] > limit) {
@@ -159,50 +167,13 @@ static int32_t count_signal(const HcStage *stage) {
     return count;
 }
 
-/* Mean square of the noise that component k stands for, over all bands. */
-static double power_of(const HcTransform *transform, int32_t k) {
-    const double *row = transform->inverse + (size_t)k * (size_t)transform->bands;
-    double sum = 0;
-    for (int32_t b = 0; b < transform->bands; b++) {
-        sum += row[b] * row[b];
-    }
-    return sum;
-}
-
-/* Variance of the noise in the components that are dropped, from the median of their eigenvalues. It is 1
- * where the model is right; a regression makes it somewhat larger or smaller. */
-static double level_of(const HcTransform *transform, int32_t count) {
-    int32_t middle = (count + transform->components) / 2;
-    double ratio = (double)transform->components / (double)hc_max64(transform->pixels, transform->components);
-    double level =
-        middle < transform->components ? transform->eigenvalues[middle] / hc_patch_median(ratio) : 1;
-    return level < 1 ? level : 1;
-}
-
-/* Error of the scene over the error with `count` components [dB]: the noise that stays, and the signal that
- * goes.
- */
-static double gain_of(const HcTransform *transform, int32_t count) {
-    double level = level_of(transform, count);
-    double noise = 0;
-    double kept = 0;
-    double lost = 0;
-    for (int32_t k = 0; k < transform->components; k++) {
-        double power = power_of(transform, k);
-        noise += power * level;
-        kept += k < count ? power * level : 0;
-        lost += k < count ? 0 : power * (transform->eigenvalues[k] - level);
-    }
-    return noise > 0 ? 10 * log10(noise / (kept + fmax(lost, 0))) : 0;
-}
-
 /* With the transform: the components that are kept, and whether any gain is expected. */
 static void choose(const HcStage *stage) {
     State *state = stage->state;
     const HcTransform *transform = &state->linear.transform;
     bool asked = params_of(stage)->linear.components != NULL;
     int32_t count = asked ? state->linear.used : count_signal(stage);
-    state->gain = count > 0 ? gain_of(transform, count) : 0;
+    state->gain = count > 0 ? hc_gain_of(transform, count) : 0;
     bool misfits = state->choice.taken[0] != '\0' && !state->choice.fits;
     state->handed_on = !asked && (state->gain < least_gain || misfits);
     state->linear.used = count > 0 ? count : 1;
@@ -218,7 +189,8 @@ static void note_choices(HcStage *stage) {
     }
     bool misfits = state->choice.taken[0] != '\0' && !state->choice.fits;
     if (misfits) {
-        hc_stage_note(stage, "no noise model fits this scene: %s", state->choice.why);
+        hc_stage_note(stage, "no noise model fits this scene (--noise trimmed looks at its calm blocks): %s",
+                      state->choice.why);
     }
     if (state->handed_on) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected, the scene is handed on unchanged",
@@ -367,8 +339,8 @@ static HcStatus plan_noise(HcStage *stage, HcError *err) {
     State *state = stage->state;
     const char *noise = params_of(stage)->noise;
     hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
-    if (noise_kind(stage) == NOISE_AUTO) {
-        hc_scene_sums_want(&state->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL);
+    if (difference_of(stage) != HC_DIFFERENCE_NONE) {
+        hc_scene_sums_want(&state->differences, stage, difference_of(stage), NULL);
     }
     if (noise_kind(stage) == NOISE_FILE) {
         HC_OR_RETURN(hc_noise_file_read(&state->noise, stage, noise, noise_words, HC_NOISE_USUAL, err));
@@ -413,7 +385,7 @@ static HcStatus prepare(HcStage *stage, HcError *err) {
         const HcTransform *transform = &state->linear.transform;
         HC_OR_RETURN(hc_sigma_map_open(&state->map, stage->compute, transform, stage->in.samples,
                                        state->handed_on ? 0 : state->linear.used,
-                                       level_of(transform, state->linear.used), strip_halo(stage), err));
+                                       hc_gain_level(transform, state->linear.used), strip_halo(stage), err));
     }
     HcPatchRule rule = rule_of(stage);
     HC_OR_RETURN(
@@ -470,6 +442,17 @@ static HcStatus whiten(const HcStage *stage, HcStatistics *noise, HcError *err) 
     return HC_OK;
 }
 
+/* Makes state->noise of differences. */
+static HcStatus fit_neighbours(HcStage *stage, const HcMoments *differences, HcError *err) {
+    State *state = stage->state;
+    const char *word = params_of(stage)->noise;
+    if (hc_noise_is_spatial_spectral(word)) {
+        return hc_noise_spatial_spectral_of(&state->noise, &stage->in, differences, HC_NOISE_USUAL, err);
+    }
+    HC_OR_RETURN(hc_statistics_make(&state->noise, &stage->in, differences, difference_of(stage), word, err));
+    return hc_noise_file_check(&state->noise, stage, err);
+}
+
 /* Makes state->noise, unless it is that of a file. */
 static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMoments *differences,
                           HcError *err) {
@@ -477,6 +460,9 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMom
     HcStatistics *noise = &state->noise;
     if (noise_kind(stage) == NOISE_FILE) {
         return hc_noise_file_check(noise, stage, err);
+    }
+    if (noise_kind(stage) == NOISE_NEIGHBOURS) {
+        return fit_neighbours(stage, differences, err);
     }
     if (differences != NULL) {
         HC_OR_RETURN(
@@ -608,7 +594,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
 
 static bool fits_model(const HcStage *stage, HcFit *how) {
     bool does = hc_linear_fits(stage, how);
-    how->noise = noise_kind(stage) == NOISE_AUTO ? HC_NOISE_AUTO_DIFFERENCE : HC_DIFFERENCE_NONE;
+    how->noise = difference_of(stage);
     return does;
 }
 

@@ -148,6 +148,40 @@ static void noise_of_a_file_is_taken(void **state) {
     free_scene(&scene);
 }
 
+/* A difference of neighbours, summed beside the scene, is the same as its file. */
+static void noise_of_neighbours_is_taken(void **state) {
+    (void)state;
+    static const char *const words[] = {"trimmed", "spatial-spectral", "shift-mean", "quad"};
+    Scene scene = make_scene(2, 2, 1, 14);
+    uint64_t seed = 15;
+    double own =
+        2 * sqrt(0.5); /* half of the noise is that of the band before, which a regression explains */
+    for (size_t p = 0; p < cube_pixels(&scene.cube); p++) {
+        double before = random_normal(&seed);
+        for (size_t b = 0; b < BANDS; b++) {
+            double now = random_normal(&seed);
+            scene.cube.value[p * BANDS + b] =
+                (double)(float)(scene.truth.value[p * BANDS + b] + own * (now + before));
+            before = now;
+        }
+    }
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        char step[64];
+        snprintf(step, sizeof step, "denoise --noise %s", words[k]);
+        double error = denoise(&scene, step, NULL);
+        assert_true(k == 1 || error < 0.1);
+        check_runs(NULL, "read scene.img ! cov noise.json --noise %s --overwrite", words[k]);
+        check_runs(NULL, "read scene.img ! denoise --noise noise.json ! write again.img --overwrite");
+        check_same_files("out.img", "again.img");
+    }
+    assert_true(denoise(&scene, "denoise --noise regression", NULL) > 0.3);
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "denoise: 19 pixels show noise (shift-lower), more than the 24 bands are",
+                    "read scene.img --window 0,0,19,2 ! denoise --noise shift-lower ! write bad.img");
+    free_scene(&scene);
+}
+
 static void noise_around_masked_pixels_is_removed(void **state) {
     (void)state;
     Scene scene = make_scene(2, 2, 1, 3);
@@ -309,7 +343,7 @@ static void wrong_input_is_refused(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "denoise: --noise whit: unknown, did you mean white?",
                     "read scene.img ! denoise --noise whit ! write bad.img");
     check_run_fails(NULL, HC_E_INPUT,
-                    "denoise: --noise missing.json: neither auto, white or regression, nor a statistics file",
+                    "denoise: --noise missing.json: neither auto, white, regression, spatial-spectral",
                     "read scene.img ! denoise --noise missing.json ! write bad.img");
     check_runs(NULL, "read scene.img ! cov scene.json");
     check_run_fails(NULL, HC_E_INPUT, "scene.json: statistics of a scene, not of its noise (cov --noise)",
@@ -503,6 +537,7 @@ int main(void) {
         IN_FOLDER(white_noise_is_removed),
         IN_FOLDER(noise_of_each_band_is_seen),
         IN_FOLDER(noise_of_a_file_is_taken),
+        IN_FOLDER(noise_of_neighbours_is_taken),
         IN_FOLDER(noise_around_masked_pixels_is_removed),
         IN_FOLDER(scenes_without_a_gain_are_handed_on),
         IN_FOLDER(chains_say_the_same),

@@ -1,0 +1,61 @@
+#include "pipeline/stages/denoise/gain.h"
+#include "core/patch.h"
+#include "pipeline/statistics/noise.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Bands over the pixels that a covariance of the noise comes from; 0 where it is exact enough: it has no
+ * covariances between bands. Differences that share a pixel count for two thirds. */
+static double ratio_of_noise(const HcTransform *transform) {
+    bool full = hc_noise_is_difference(transform->noise) && strstr(transform->noise, ", diagonal") == NULL;
+    bool known = full && transform->noise_pixels > 0;
+    return known ? 1.5 * (double)transform->components / (double)transform->noise_pixels : 0;
+}
+
+/* The largest eigenvalue that white noise of variance 1 has in a covariance of n pixels and p bands, for
+ * large n and p (Marchenko and Pastur 1967); relative to a covariance of noise that is an estimate itself, by
+ * Wachter (1980). */
+double hc_gain_edge(const HcTransform *transform) {
+    double a = (double)transform->components / (double)hc_max64(transform->pixels, 1);
+    double b = fmin(ratio_of_noise(transform), 0.95); /* a singular estimate has no edge */
+    double edge = (1 + sqrt(a + b - a * b)) / (1 - b);
+    return edge * edge;
+}
+
+/* Mean square of the noise that component k stands for, over all bands. */
+static double power_of(const HcTransform *transform, int32_t k) {
+    const double *row = transform->inverse + (size_t)k * (size_t)transform->bands;
+    double sum = 0;
+    for (int32_t b = 0; b < transform->bands; b++) {
+        sum += row[b] * row[b];
+    }
+    return sum;
+}
+
+/* Variance of the noise in the components that are dropped, from the median of their eigenvalues. It is 1
+ * where the model is right; a regression makes it somewhat larger or smaller. */
+double hc_gain_level(const HcTransform *transform, int32_t count) {
+    int32_t middle = (count + transform->components) / 2;
+    double ratio = (double)transform->components / (double)hc_max64(transform->pixels, transform->components);
+    double level =
+        middle < transform->components ? transform->eigenvalues[middle] / hc_patch_median(ratio) : 1;
+    return level < 1 ? level : 1;
+}
+
+/* Error of the scene over the error with `count` components [dB]: the noise that stays, and the signal that
+ * goes.
+ */
+double hc_gain_of(const HcTransform *transform, int32_t count) {
+    double level = hc_gain_level(transform, count);
+    double noise = 0;
+    double kept = 0;
+    double lost = 0;
+    for (int32_t k = 0; k < transform->components; k++) {
+        double power = power_of(transform, k);
+        noise += power * level;
+        kept += k < count ? power * level : 0;
+        lost += k < count ? 0 : power * (transform->eigenvalues[k] - level);
+    }
+    return noise > 0 ? 10 * log10(noise / (kept + fmax(lost, 0))) : 0;
+}
