@@ -1,14 +1,19 @@
 #include "pipeline/statistics/dense.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* Compiled for the vector units of newer processors too, chosen when the program starts. No width changes a
  * bit: lanes are columns, sums run over rows, and nothing is contracted. (Sanitizers run before the choice
  * could.) */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define CLONES        __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define NARROW_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
+#define WIDE          __attribute__((target("avx512f")))
 #else
 #define CLONES
+#define NARROW_CLONES
 #endif
 
 /* A row of a tile; rows of matrices need no alignment. */
@@ -22,26 +27,60 @@ size_t hc_dense_stride(size_t n) {
     return hc_dense_padded(n) | HC_TILE;
 }
 
-CLONES void hc_dense_subtract(double *tile, const double *a, size_t row_step, size_t step, const double *b,
-                              size_t b_stride, size_t count) {
-    Row *rows = (Row *)tile;
-    Row t0 = rows[0], t1 = rows[1], t2 = rows[2], t3 = rows[3];
-    Row t4 = rows[4], t5 = rows[5], t6 = rows[6], t7 = rows[7];
-    for (size_t k = 0; k < count; k++) {
-        Row x = *(const Row *)b;
-        t0 -= a[0] * x;
-        t1 -= a[row_step] * x;
-        t2 -= a[2 * row_step] * x;
-        t3 -= a[3 * row_step] * x;
-        t4 -= a[4 * row_step] * x;
-        t5 -= a[5 * row_step] * x;
-        t6 -= a[6 * row_step] * x;
-        t7 -= a[7 * row_step] * x;
-        a += step;
-        b += b_stride;
+/* Half a row: where registers hold no whole one, compilers shuffle it about. */
+typedef double Half
+    __attribute__((vector_size(HC_TILE / 2 * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+#define SUBTRACT(Part, first)                                                                                \
+    do {                                                                                                     \
+        double *at = tile + (first);                                                                         \
+        const double *x_at = b + (first);                                                                    \
+        Part t0 = *(Part *)at, t1 = *(Part *)(at + HC_TILE), t2 = *(Part *)(at + 2 * HC_TILE);               \
+        Part t3 = *(Part *)(at + 3 * HC_TILE), t4 = *(Part *)(at + 4 * HC_TILE);                             \
+        Part t5 = *(Part *)(at + 5 * HC_TILE), t6 = *(Part *)(at + 6 * HC_TILE);                             \
+        Part t7 = *(Part *)(at + 7 * HC_TILE);                                                               \
+        const double *factor = a;                                                                            \
+        for (size_t k = 0; k < count; k++) {                                                                 \
+            Part x = *(const Part *)x_at;                                                                    \
+            t0 -= factor[0] * x;                                                                             \
+            t1 -= factor[row_step] * x;                                                                      \
+            t2 -= factor[2 * row_step] * x;                                                                  \
+            t3 -= factor[3 * row_step] * x;                                                                  \
+            t4 -= factor[4 * row_step] * x;                                                                  \
+            t5 -= factor[5 * row_step] * x;                                                                  \
+            t6 -= factor[6 * row_step] * x;                                                                  \
+            t7 -= factor[7 * row_step] * x;                                                                  \
+            factor += step;                                                                                  \
+            x_at += b_stride;                                                                                \
+        }                                                                                                    \
+        *(Part *)at = t0, *(Part *)(at + HC_TILE) = t1, *(Part *)(at + 2 * HC_TILE) = t2;                    \
+        *(Part *)(at + 3 * HC_TILE) = t3, *(Part *)(at + 4 * HC_TILE) = t4;                                  \
+        *(Part *)(at + 5 * HC_TILE) = t5, *(Part *)(at + 6 * HC_TILE) = t6;                                  \
+        *(Part *)(at + 7 * HC_TILE) = t7;                                                                    \
+    } while (0)
+
+NARROW_CLONES static void subtract_halves(double *tile, const double *a, size_t row_step, size_t step,
+                                          const double *b, size_t b_stride, size_t count) {
+    SUBTRACT(Half, 0);
+    SUBTRACT(Half, HC_TILE / 2);
+}
+
+#ifdef WIDE
+WIDE static void subtract_rows(double *tile, const double *a, size_t row_step, size_t step, const double *b,
+                               size_t b_stride, size_t count) {
+    SUBTRACT(Row, 0);
+}
+#endif
+
+void hc_dense_subtract(double *tile, const double *a, size_t row_step, size_t step, const double *b,
+                       size_t b_stride, size_t count) {
+#ifdef WIDE
+    if (__builtin_cpu_supports("avx512f")) {
+        subtract_rows(tile, a, row_step, step, b, b_stride, count);
+        return;
     }
-    rows[0] = t0, rows[1] = t1, rows[2] = t2, rows[3] = t3;
-    rows[4] = t4, rows[5] = t5, rows[6] = t6, rows[7] = t7;
+#endif
+    subtract_halves(tile, a, row_step, step, b, b_stride, count);
 }
 
 CLONES void hc_dense_forward(double *tile, const double *u, size_t u_stride, const double *reciprocal) {
@@ -91,5 +130,64 @@ void hc_dense_put_turned(const double *tile, double *to, size_t stride) {
         for (size_t c = 0; c < HC_TILE; c++) {
             to[c * stride + r] = tile[r * HC_TILE + c];
         }
+    }
+}
+
+/* Rows of U that are taken together: processors fetch whole lines ahead, not tiles below each other. */
+enum { RUN = 32 };
+
+/* Rows from `top` on of the scaled matrix, a tile high, less what the rows of U so far explain of them:
+ * columns from `top` on. */
+static void rest_of_rows(const HcDenseFactor *factor, const double *matrix, size_t top) {
+    size_t n = factor->bands;
+    for (size_t r = 0; r < HC_TILE && top + r < n; r++) {
+        size_t b = top + r;
+        double *row = factor->rest + r * factor->stride;
+        for (size_t c = top; c < n; c++) {
+            row[c] = matrix[b * n + c] * (factor->scale[b] * factor->scale[c]);
+        }
+        row[b] = 1;
+    }
+    for (size_t k = 0; k < factor->kept; k += RUN) {
+        size_t run = factor->kept - k < RUN ? factor->kept - k : RUN;
+        const double *from = factor->upper + k * factor->stride;
+        for (size_t c = top; c < hc_dense_padded(n); c += HC_TILE) {
+            double tile[HC_TILE * HC_TILE];
+            hc_dense_get(tile, factor->rest + c, factor->stride);
+            hc_dense_subtract(tile, from + top, 1, factor->stride, from + c, factor->stride, run);
+            hc_dense_put(tile, factor->rest + c, factor->stride);
+        }
+    }
+}
+
+void hc_dense_factorise(HcDenseFactor *factor, const double *matrix, uint8_t *used) {
+    size_t n = factor->bands;
+    /* Rounding leaves about n eps of an exact repetition; real noise leaves far more. */
+    double least = 16 * (double)n * DBL_EPSILON;
+    factor->kept = 0;
+    for (size_t b = 0; b < n; b++) {
+        size_t top = b / HC_TILE * HC_TILE;
+        if (b == top) {
+            rest_of_rows(factor, matrix, top);
+        }
+        double *row = factor->rest + (b - top) * factor->stride;
+        used[b] = used[b] != 0 && !(row[b] < least);
+        if (!used[b]) {
+            continue;
+        }
+        double pivot = sqrt(row[b]);
+        double *to = factor->upper + factor->kept * factor->stride;
+        for (size_t c = b; c < n; c++) {
+            to[c] = row[c] / pivot;
+        }
+        for (size_t below = b + 1; below < top + HC_TILE && below < n; below++) {
+            double *other = factor->rest + (below - top) * factor->stride;
+            double part = to[below];
+            for (size_t c = below; c < n; c++) {
+                other[c] -= part * to[c];
+            }
+        }
+        factor->reciprocal[factor->kept] = 1 / to[b];
+        factor->band[factor->kept++] = (int32_t)b;
     }
 }

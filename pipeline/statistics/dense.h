@@ -1,8 +1,9 @@
-/* Dense: products and triangular solves of small matrices, 8 x 8 entries at a time. */
+/* Dense: products, triangular solves and Cholesky factors of small matrices, 8 x 8 entries at a time. */
 #ifndef HC_PIPELINE_STATISTICS_DENSE_H
 #define HC_PIPELINE_STATISTICS_DENSE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Every entry is formed in one fixed order, one multiplication and one subtraction at a time. So its bits do
  * not depend on the processor and the width of its vectors. */
@@ -25,6 +26,21 @@ void hc_dense_forward(double *tile, const double *u, size_t u_stride, const doub
 
 /* tile = inv(U) tile. */
 void hc_dense_backward(double *tile, const double *u, size_t u_stride, const double *reciprocal);
+
+/* A Cholesky factor. All memory is the caller's; zero `upper` and `reciprocal` first. */
+typedef struct HcDenseFactor {
+    size_t bands, stride; /* of the matrix; hc_dense_stride(bands) */
+    size_t kept;          /* bands that take part */
+    int32_t *band;        /* [bands] the first `kept` of them are these, ascending */
+    double *scale;        /* [bands] 1 / root of the diagonal, set by the caller */
+    double *reciprocal;   /* [bands] of the diagonal of `upper`; the first `kept` */
+    double *upper;        /* [bands, padded][stride] U: rows are kept bands, columns all bands */
+    double *rest;         /* [8][stride] scratch */
+} HcDenseFactor;
+
+/* U'U = S A S for a symmetric positive semidefinite matrix A [bands][bands] and S the diagonal of `scale`. A
+ * band whose `used` is 0 takes no part; one that the bands before it explain gets 0 there. */
+void hc_dense_factorise(HcDenseFactor *factor, const double *matrix, uint8_t *used);
 
 /* Between a tile and its place in a matrix. */
 void hc_dense_get(double *tile, const double *from, size_t stride);

@@ -4,7 +4,6 @@
 #include "pipeline/statistics/dense.h"
 #include "pipeline/json.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,60 +128,28 @@ static void deviations(Fit *fit, uint8_t *left_out) {
     }
 }
 
-/* Rows from `top` on of the noise correlations, a tile high, less what the rows of U so far explain of them:
- * columns from `top` on. */
-static void rest_of_rows(const Fit *fit, size_t top, double *rest) {
-    size_t n = fit->bands;
-    for (size_t r = 0; r < HC_TILE && top + r < n; r++) {
-        size_t b = top + r;
-        double *row = rest + r * fit->stride;
-        for (size_t c = top; c < n; c++) {
-            row[c] = fit->noise[b * n + c] * (fit->scale[b] * fit->scale[c]);
-        }
-        row[b] = 1;
+/* The Cholesky factor U of the noise correlations R = U'U; a band that the bands before it explain takes no
+ * part. */
+static HcStatus factorise(Fit *fit, uint8_t *left_out, HcError *err) {
+    uint8_t *used = NULL;
+    HC_OR_RETURN(hc_new(used, fit->bands, "a noise fraction fit", err));
+    for (size_t b = 0; b < fit->bands; b++) {
+        used[b] = left_out[b] == HC_BAND_USED;
     }
-    for (size_t c = top; c < hc_dense_padded(n); c += HC_TILE) {
-        double tile[HC_TILE * HC_TILE];
-        hc_dense_get(tile, rest + c, fit->stride);
-        hc_dense_subtract(tile, fit->upper + top, 1, fit->stride, fit->upper + c, fit->stride, fit->kept);
-        hc_dense_put(tile, rest + c, fit->stride);
+    HcDenseFactor factor = {.bands = fit->bands,
+                            .stride = fit->stride,
+                            .band = fit->band,
+                            .scale = fit->scale,
+                            .reciprocal = fit->reciprocal,
+                            .upper = fit->upper,
+                            .rest = fit->first};
+    hc_dense_factorise(&factor, fit->noise, used);
+    fit->kept = factor.kept;
+    for (size_t b = 0; b < fit->bands; b++) {
+        left_out[b] = left_out[b] == HC_BAND_USED && used[b] == 0 ? HC_BAND_REPEATED : left_out[b];
     }
-}
-
-/* The Cholesky factor U of the noise correlations R = U'U, band by band; a band that the bands before it
- * explain takes no part. Rows of U are those of kept bands, columns still those of all bands. */
-static void factorise(Fit *fit, uint8_t *left_out) {
-    size_t n = fit->bands;
-    /* Rounding leaves about n eps of an exact repetition; real noise leaves far more. */
-    double least = 16 * (double)n * DBL_EPSILON;
-    double *rest = fit->first;
-    for (size_t b = 0; b < n; b++) {
-        size_t top = b / HC_TILE * HC_TILE;
-        if (b == top) {
-            rest_of_rows(fit, top, rest);
-        }
-        double *row = rest + (b - top) * fit->stride;
-        if (left_out[b] == HC_BAND_USED && row[b] < least) {
-            left_out[b] = HC_BAND_REPEATED;
-        }
-        if (left_out[b] != HC_BAND_USED) {
-            continue;
-        }
-        double pivot = sqrt(row[b]);
-        double *to = fit->upper + fit->kept * fit->stride;
-        for (size_t c = b; c < n; c++) {
-            to[c] = row[c] / pivot;
-        }
-        for (size_t below = b + 1; below < top + HC_TILE && below < n; below++) {
-            double *other = rest + (below - top) * fit->stride;
-            double factor = to[below];
-            for (size_t c = below; c < n; c++) {
-                other[c] -= factor * to[c];
-            }
-        }
-        fit->reciprocal[fit->kept] = 1 / to[b];
-        fit->band[fit->kept++] = (int32_t)b;
-    }
+    free(used);
+    return HC_OK;
 }
 
 /* Leaves the columns of kept bands in U, and fills it up to whole tiles with the unit matrix. */
@@ -363,7 +330,7 @@ HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const 
     HC_TRY(hc_new(transform->left_out, n, "a noise fraction fit", err));
     snprintf(transform->method, sizeof transform->method, "mnf");
     deviations(&fit, transform->left_out);
-    factorise(&fit, transform->left_out);
+    HC_TRY(factorise(&fit, transform->left_out, err));
     if (fit.kept == 0) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC,
                        "none of the %zu bands has both signal and noise: no noise fractions", n));
