@@ -49,8 +49,9 @@ typedef struct HcNeeds {
     bool observes;  /* wants to see the whole scene first (and is not settled yet) */
     int32_t rounds; /* passes that it observes before it is settled, 0 and 1 = one. Until the last of them a
                        pass ends at the stage, also where it passes through */
-    bool selects;   /* observe does more than add the block to sums, so HcStageClass.sums is not called */
-    bool consumes;  /* wants host copies of the blocks that go out */
+    int32_t rank_lines; /* ranks share the scene in whole multiples of so many lines; 0 and 1 = any lines */
+    bool selects;       /* observe does more than add the block to sums, so HcStageClass.sums is not called */
+    bool consumes;      /* wants host copies of the blocks that go out */
     int32_t consumes_every; /* of them only the lines whose number is a multiple of this; 0 and 1 = all */
     bool passes_through;    /* process is not called, the output is the input */
     HcMissing missing;      /* values in the pixels that come in */

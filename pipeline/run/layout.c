@@ -174,11 +174,23 @@ static double device_limit(const HcComputeInfo *info, const HcRunSettings *setti
     return all - (double)info->reserve;
 }
 
+/* Lines that no two ranks may share. */
+static int64_t rank_lines_of(const HcChain *chain) {
+    int64_t most = 1;
+    for (int32_t s = 0; s < chain->count; s++) {
+        most = hc_max64(most, chain->stages[s].needs.rank_lines);
+    }
+    return most;
+}
+
 /* The lines of this rank. */
 static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *limits) {
     int64_t lines = chain->stages[0].out.lines;
-    limits->first_line = lines * hc_ranks_number(ranks) / hc_ranks_count(ranks);
-    limits->end_line = lines * (hc_ranks_number(ranks) + 1) / hc_ranks_count(ranks);
+    int64_t step = rank_lines_of(chain);
+    int64_t steps = (lines + step - 1) / step;
+    int32_t rank = hc_ranks_number(ranks);
+    limits->first_line = hc_min64(lines, steps * rank / hc_ranks_count(ranks) * step);
+    limits->end_line = hc_min64(lines, steps * (rank + 1) / hc_ranks_count(ranks) * step);
 }
 
 /* Whether each pass reads the scene anew: it will not fit into memory. (0.75: rows of chunks get the rest,

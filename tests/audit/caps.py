@@ -62,6 +62,8 @@ def all_cases():
         "stage/denoise-map": ("small", 120, ["denoise", "SCENE", "out.img", "--sigma-map"]),
         "stage/denoise-patches": ("small", 120, ["denoise", "SCENE", "out.img", "--method", "patches"]),
         "stage/detect": ("bil", 120, ["detect", "SCENE", "out.img", "--targets", "library.csv"]),
+        "stage/detect-columns": ("small", 100, ["detect", "SCENE", "out.img", "--targets", "library.csv", "--method", "mf",
+                                                "--columns", "2"]),
         "stage/dimension": ("bil", 120, ["dimension", "SCENE", "out.json"]),
         "stage/endmembers": ("bil", 120, ["endmembers", "SCENE", "out.csv", "--count", "4"]),
         "stage/extract": ("small", 100, ["extract", "SCENE", "out.csv", "--labels", "classes.hdr"]),

@@ -90,6 +90,8 @@ def stages(common, suffix="", **more):
         "rx-window": ["rx", scene, "out/a.img", "--window", "7", "--guard", "3", "--shrink", "0.1"],
         "detect": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--shrink", "0.1",
                    "--detections", "out/d.gpkg"],
+        "detect-columns": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--method", "mf", "--columns", "4",
+                           "--shrink", "0.1", "--detections", "out/d.gpkg"],
         "detect-mask": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--background-mask", "in/mask.hdr",
                         "--shrink", "ledoit-wolf", "--robust", "0.01"],
         "endmembers": ["endmembers", scene, "out/e.sli", "--count", "4", "--places", "out/e.gpkg"],

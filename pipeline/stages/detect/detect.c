@@ -33,6 +33,9 @@ static const HcOption options[] = {
      .help =
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
          "gives amounts in their unit"},
+    {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "one for the scene",
+     .help = "a background for each COUNT neighbouring columns (1: each detector of a pushbroom sensor), for "
+             "mf"},
     HC_BACKGROUND_OPTIONS(Params, background),
     {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
      .standard = "none",
@@ -105,8 +108,13 @@ static int32_t bands_of(const HcStage *stage) {
     return each * ((const HcDetectState *)stage->state)->targets;
 }
 
+static bool by_columns(const HcStage *stage) {
+    return hc_detect_params(stage)->columns > 0;
+}
+
 static bool sums_scene(const HcStage *stage) {
-    return hc_detect_method(stage)->background && hc_detect_params(stage)->background.file == NULL;
+    return !by_columns(stage) && hc_detect_method(stage)->background &&
+           hc_detect_params(stage)->background.file == NULL;
 }
 
 static HcStatus plan_needs(HcStage *stage, HcError *err) {
@@ -115,10 +123,13 @@ static HcStatus plan_needs(HcStage *stage, HcError *err) {
     size_t rows = (size_t)state->targets + 1 + bands;
     stage->needs.bytes_fixed = (rows + 1) * bands * sizeof(double);
     stage->needs.bytes_per_pixel = hc_detect_method(stage)->background ? bands * sizeof(float) + 1 : 0;
+    if (by_columns(stage)) {
+        HC_OR_RETURN(hc_detect_columns_plan(stage, err));
+    }
     if (stage->settled || state->made) {
         return HC_OK;
     }
-    if (hc_detect_method(stage)->background) {
+    if (hc_detect_method(stage)->background && !by_columns(stage)) {
         HC_OR_RETURN(hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background,
                                         state->targets, err));
     }
@@ -235,12 +246,18 @@ static HcStatus make(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const HcDetectMethod *method = hc_detect_method(stage);
     const HcStage *transform = hc_detect_transform(stage);
+    HcDetectState *state = stage->state;
     double *spectrum = NULL;
     HcScoring detector = {0};
-    if (method->background) {
+    if (method->background && !by_columns(stage)) {
         HC_TRY(shrink(stage, err));
     }
     HC_TRY(hc_detect_spectra(stage, &spectrum, err));
+    if (by_columns(stage)) {
+        HC_TRY(hc_detect_columns_make(stage, spectrum, err));
+        state->made = true;
+        goto done;
+    }
     HcDetectInput in = input_of(stage, spectrum);
     if (transform != NULL) {
         in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
@@ -270,6 +287,9 @@ static HcStatus open_detect(HcStage *stage, HcError *err) {
         HC_OR_RETURN(
             hc_background_open(&state->background, stage, &hc_detect_params(stage)->background, err));
     }
+    if (by_columns(stage)) {
+        HC_OR_RETURN(hc_detect_columns_open(stage, err));
+    }
     return hc_detect_open_targets(stage, err);
 }
 
@@ -277,6 +297,9 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     HcDetectState *state = stage->state;
     if (sums_scene(stage)) {
         HC_OR_RETURN(hc_background_observe(&state->background, stage, queue, in, err));
+    }
+    if (by_columns(stage)) {
+        HC_OR_RETURN(hc_detect_columns_observe(stage, queue, in, err));
     }
     return stage->round == 0 ? hc_detect_observe_targets(stage, queue, in, err) : HC_OK;
 }
@@ -299,6 +322,9 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     const HcDetectState *state = stage->state;
+    if (by_columns(stage)) {
+        return hc_detect_columns_process(stage, queue, in, out, err);
+    }
     if (state->rows.data == NULL) {
         return hc_project(queue, in, state->projection.data, state->offset.data, NULL, out, err);
     }
@@ -322,6 +348,9 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
 
 static HcStatus gather(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
+    if (by_columns(stage)) {
+        HC_OR_RETURN(hc_detect_columns_gather(stage, err));
+    }
     return hc_detections_gather(&state->detections, stage, err);
 }
 
@@ -352,7 +381,9 @@ static void report(const HcStage *stage, HcJson *to) {
         hc_json_put_double(to, "scale", state->library.factor);
         hc_library_figures_json(&state->library.fit.figures, to);
     }
-    if (method->background) {
+    if (by_columns(stage)) {
+        hc_detect_columns_report(stage, to);
+    } else if (method->background) {
         hc_json_put_number(to, "background_pixels", (double)state->background.statistics.pixels);
         hc_background_report(&state->background, &hc_detect_params(stage)->background, to);
     }
@@ -361,6 +392,7 @@ static void report(const HcStage *stage, HcJson *to) {
 static void close_detect(HcStage *stage) {
     HcDetectState *state = stage->state;
     hc_background_close(&state->background, stage);
+    hc_detect_columns_close(stage);
     hc_memory_release(stage->compute, &state->projection);
     hc_memory_release(stage->compute, &state->offset);
     hc_memory_release(stage->compute, &state->rows);

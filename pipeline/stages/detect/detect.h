@@ -5,6 +5,7 @@
 
 #include "core/operation/reduce.h"
 #include "pipeline/detections/background.h"
+#include "pipeline/detections/column_sums.h"
 #include "pipeline/detections/detections.h"
 #include "pipeline/spectra/scaled_library.h"
 
@@ -15,6 +16,7 @@ typedef struct HcDetectParams {
     const char *scale;
     HcOptionList pixels;
     bool absorption;
+    int64_t columns; /* that share a background, 0 = the scene has one */
     HcBackgroundParams background;
     HcDetectionParams detections;
 } HcDetectParams;
@@ -63,6 +65,22 @@ extern const HcDetectMethod *const hc_detect_methods[];
 /* " " and " infeasibility" and so on: the names of bands that are the target alone. */
 extern const char *const hc_detect_plain[];
 
+/* With --columns: the matched filters of groups of columns. */
+typedef struct HcDetectColumns {
+    HcColumnSums sums;
+    HcSelected selected; /* with a mask */
+    int64_t groups;
+    double *filter;        /* [groups][1 + targets][bands]: the mean, then weights of x - mean */
+    uint8_t *scored;       /* [groups] 0 = too few pixels, or no variation */
+    int64_t *pixels;       /* [groups] of the background */
+    double *shrinkage;     /* [groups] */
+    int64_t far;           /* pixels that are left out of the background */
+    int64_t bare;          /* valid pixels of groups without a filter */
+    HcTeam *team;          /* for the scores */
+    HcBuffer values, mask; /* [host] copied lines, where blocks lie elsewhere */
+    HcBuffer score;        /* [host] lines of scores */
+} HcDetectColumns;
+
 typedef struct HcDetectState {
     HcScaledLibrary library; /* of --targets */
     HcSpectra pixels;        /* of --target-pixel */
@@ -74,6 +92,7 @@ typedef struct HcDetectState {
     HcReduction reduction;
     HcBuffer projection, offset, rows; /* [device]; data NULL = none */
     bool made;
+    HcDetectColumns columns;
     HcDetections detections;
 } HcDetectState;
 
@@ -96,6 +115,22 @@ HcStatus hc_detect_whiten(const HcDetectInput *in, HcReduction reduction, HcScor
 HcStatus hc_detect_as_is(const HcDetectInput *in, HcReduction reduction, HcScoring *out,
                          HcError *err) HC_MUST_CHECK;
 void hc_scoring_clear(HcScoring *detector);
+
+/* What a target adds to the mean of the background; mean NULL = 0. */
+void hc_detect_signal(const HcDetectInput *in, int32_t target, const double *mean, double *signal);
+
+/* columns.c: the hooks of the stage, with --columns. */
+HcStatus hc_detect_columns_plan(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_detect_columns_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_detect_columns_observe(HcStage *stage, HcQueue *queue, const HcBlock *in,
+                                   HcError *err) HC_MUST_CHECK;
+/* Sums of all ranks become filters of these targets (spectra as HcDetectInput has them). */
+HcStatus hc_detect_columns_make(HcStage *stage, const double *spectrum, HcError *err) HC_MUST_CHECK;
+HcStatus hc_detect_columns_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                                   HcError *err) HC_MUST_CHECK;
+HcStatus hc_detect_columns_gather(HcStage *stage, HcError *err) HC_MUST_CHECK;
+void hc_detect_columns_report(const HcStage *stage, HcJson *to);
+void hc_detect_columns_close(HcStage *stage);
 
 /* targets.c: in plan, reads the library and names the targets. */
 HcStatus hc_detect_plan_targets(HcStage *stage, HcError *err) HC_MUST_CHECK;

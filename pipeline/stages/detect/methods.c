@@ -17,8 +17,7 @@ void hc_scoring_clear(HcScoring *detector) {
     *detector = (HcScoring){0};
 }
 
-/* What a target adds to the mean of the background; mean NULL = 0. */
-static void signal_of(const HcDetectInput *in, int32_t target, const double *mean, double *signal) {
+void hc_detect_signal(const HcDetectInput *in, int32_t target, const double *mean, double *signal) {
     const double *spectrum = in->spectrum + (size_t)target * (size_t)in->bands;
     for (int32_t b = 0; b < in->bands; b++) {
         double base = mean != NULL ? mean[b] : 0;
@@ -64,7 +63,7 @@ HcStatus hc_detect_filter(const HcDetectInput *in, const double *matrix, const d
     double *white = signal + n;
     size_t m = (size_t)whitening.directions;
     for (size_t j = 0; j < count; j++) {
-        signal_of(in, (int32_t)j, mean, signal);
+        hc_detect_signal(in, (int32_t)j, mean, signal);
         hc_whitening_apply(&whitening, signal, white);
         double power = squares(white, whitening.directions);
         if (!(power > 0)) {
@@ -96,7 +95,7 @@ HcStatus hc_detect_whiten(const HcDetectInput *in, HcReduction reduction, HcScor
     HC_TRY(take_offset(in, in->mean, out, err));
     for (int32_t j = 0; j < in->targets; j++) {
         double *row = out->rows + (size_t)j * m;
-        signal_of(in, j, in->mean, signal);
+        hc_detect_signal(in, j, in->mean, signal);
         hc_whitening_apply(&whitening, signal, row);
         if (!(squares(row, whitening.directions) > 0)) {
             HC_TRY(refuse_nothing(in, j, err));

@@ -1,0 +1,65 @@
+/* Column sums: mean and covariance of each group of neighbouring columns of a scene. In a pushbroom sensor a
+ * column is one detector, with a response of its own.
+ *
+ * Sums have the same bits for any blocks, threads and ranks. Pixels of a group are taken in panels of up to
+ * 128 pixels, which begin at fixed lines of the scene. Products of two float32 values are exact in float64;
+ * those of a panel are added in the order of its pixels. The sum of a panel is rounded to a multiple of a
+ * unit and added to a 64-bit integer. So the order of panels does not matter, and ranks share whole panels
+ * (HcNeeds.rank_lines).
+ *
+ * The unit is 2^-62 of the largest sum that the pixels of a group can have. For integers it is 1 where that
+ * fits, and all sums are exact. For floats the largest value is taken to be 32 times the largest of a sample
+ * of the scene. Pixels beyond that (a dead detector, a glint) take no part. */
+#ifndef HC_PIPELINE_DETECTIONS_COLUMN_SUMS_H
+#define HC_PIPELINE_DETECTIONS_COLUMN_SUMS_H
+
+#include "core/team.h"
+#include "pipeline/stage.h"
+
+/* Zero-initialise; hc_column_sums_close() is always safe. */
+typedef struct HcColumnSums {
+    int32_t bands, samples;
+    int32_t width; /* columns of a group; the last group may have fewer */
+    int64_t groups;
+    int64_t limit;        /* of integers, 0 = floats */
+    int64_t pixels;       /* of a group, at most */
+    size_t strips, tiles; /* of a panel; of the sums of a group */
+    bool ready;           /* exponents are known */
+    int32_t *exponent;    /* [strips * 12] of the units of values, 1 behind the bands */
+    double *scale, *unit; /* [strips * 12] 2^-exponent, 2^exponent */
+    float *largest;       /* [bands] that takes part */
+    int64_t *sum;         /* [groups][tiles][4][12], tiles of the lower triangle */
+    float *values;        /* [lines of a panel][samples][bands] copied rows */
+    uint8_t *mask;        /* [lines of a panel][samples] */
+    const float **row;    /* [lines of a panel] the rows that wait, of `values` or of a block */
+    const uint8_t **row_mask;
+    int64_t first, next; /* line of the scene in the first row that waits, and behind the last one */
+    HcTeam *team;
+    double *panel; /* [threads][strips][128][12] */
+    int64_t *far;  /* [threads] pixels that took no part, and in [0] those of all ranks at last */
+    HcCompute *compute;
+    bool shared; /* blocks lie in host memory */
+} HcColumnSums;
+
+/* Lines that panels begin at are multiples of this. */
+enum { HC_COLUMN_LINES = 128 };
+
+/* In plan: adds to stage->needs. */
+void hc_column_sums_plan(HcStage *stage, int32_t width);
+
+HcStatus hc_column_sums_open(HcColumnSums *sums, HcStage *stage, int32_t width, HcError *err) HC_MUST_CHECK;
+
+/* In observe: the valid interior pixels of a block, in order of lines without gaps. */
+HcStatus hc_column_sums_add(HcColumnSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
+                            HcError *err) HC_MUST_CHECK;
+
+/* In settle, on all ranks: completes the sums and frees what only adding needs. */
+HcStatus hc_column_sums_take(HcColumnSums *sums, HcStage *stage, HcError *err) HC_MUST_CHECK;
+
+/* Then: the pixels of a group, their mean[bands] and covariance[bands][bands]. Fewer than two pixels have no
+ * covariance. Several threads may call it. */
+int64_t hc_column_sums_statistics(const HcColumnSums *sums, int64_t group, double *mean, double *covariance);
+
+void hc_column_sums_close(HcColumnSums *sums);
+
+#endif
