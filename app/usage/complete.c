@@ -19,16 +19,25 @@ typedef struct Place {
     int32_t count;
     bool in_chain;       /* a step, which ! may follow */
     bool first;          /* the first word of a chain, which may be a file */
+    bool begins_chain;   /* the first step of run, which is read */
     bool stages, others; /* names: of stages, of commands */
     bool helps;          /* and the word help */
     const char *choices; /* "bash|zsh|fish"; NULL = none */
     HcUsage usage;
 } Place;
 
+/* A meaning that is too long for a line of the terminal ends behind a whole word. */
 static void offer(const char *word, const char *meaning) {
-    char first[80];
-    snprintf(first, sizeof first, "%s", meaning);
-    printf("%s\t%s\n", word, first);
+    enum { LENGTH_MAX = 79 };
+    size_t length = strlen(meaning);
+    if (length > LENGTH_MAX) {
+        for (length = LENGTH_MAX; length > 0 && meaning[length] != ' '; length--) {
+        }
+        while (length > 0 && strchr(" ,;:", meaning[length - 1]) != NULL) {
+            length--;
+        }
+    }
+    printf("%s\t%.*s%s\n", word, (int)length, meaning, meaning[length] != '\0' ? " ..." : "");
 }
 
 static bool begins(const char *text, const char *with) {
@@ -97,6 +106,7 @@ static void find_in_chain(const HcCommand *command, const char *const *words, in
     place->in_chain = true;
     place->stages = count - first == 1;
     place->first = place->stages && (first == 0 || strcmp(words[first - 1], "!") != 0);
+    place->begins_chain = first == leading && command->body == hc_command_run;
     place->words = words + first;
     place->count = count - first;
     if (kind != NULL && first == leading && kind->role != HC_ROLE_SOURCE &&
@@ -226,6 +236,9 @@ static void offer_options(const Place *place, const char *current) {
         }
     }
     offer_if("--help", "what it does and its options", current);
+    if (place->helps) {
+        offer_if("--version", "which hcube this is", current);
+    }
     printf(":words\n");
 }
 
@@ -267,6 +280,9 @@ static void offer_parts(const HcUsage *usage, const char *current) {
 
 static void offer_names(const Place *place, const char *current) {
     for (int i = 0; place->stages && hc_stage_list[i] != NULL; i++) {
+        if (place->begins_chain && hc_stage_list[i]->role != HC_ROLE_SOURCE) {
+            continue;
+        }
         offer_if(hc_stage_list[i]->name, hc_stage_list[i]->summary, current);
     }
     for (const HcCommand *command = hc_commands; place->others && command->name != NULL; command++) {

@@ -78,11 +78,16 @@ offers mnf --noise-matrix f = full :words
 offers mnf --overwrite= = any :words
 offers mnf --model "" = ":files *.json"
 offers mnf --components 3 --compon = :words # it is given already
+# What is said of a word ends behind a whole one.
+run 0 complete batch mnf --rep
+[[ $out == --report$'\t'"write a report of each scene beside its output, and a page with a row, a ..."* ]] || fail "says $out"
 offers run --device g = gpu :words
 offers run --device cpu rea = read ":files *.hcube"
 offers run read scene.hdr ! mn = mnf :words
 offers run read scene.hdr ! mnf "" = ! :words
 offers run read scene.hdr ! mnf --thr = --threads :words
+offers run "" = read ":files *.hcube"
+offers --vers = --version :words
 offers batch mnf --sce = --scenes :words
 offers solve "" = l1 lp :words
 offers solve lp m.mps --ver = --verify :words
@@ -125,6 +130,12 @@ completes "hcube run read scene.hdr ! mn" = mnf
 completes "hcube mnf --overwrite=" = any
 completes "hcube mnf --device gpu" = gpu
 completes "hcube mnf a\\ b" =
+completes "hcube mnf 'a b" =
+# Behind words in quotes, as patterns of a batch are.
+completes "hcube batch mnf --scenes 'in/*.hdr' --outp" = --output
+completes 'hcube mnf "two words.hdr" two\ words.tif --noise-w' = --noise-window
+completes 'hcube run --device "cpu" read sce' = scene.hdr scene.img
+completes 'hcube run read two\ sce' =
 completes "hcube info sce" = scene.hdr scene.img
 touch .hidden.json
 completes "hcube rerun " = folder model.json
