@@ -4,6 +4,7 @@
 
 #include "core/flag.h"
 #include "core/module/module.h"
+#include "pipeline/json.h"
 #include "pipeline/run/run.h"
 
 #include <pthread.h>
@@ -187,6 +188,10 @@ bool hc_gpus_see_only(int32_t number);
 /* Keeps this process and the threads that it will start to the processors beside a GPU, where those beside
  * all `count` GPUs are all that the process may use. */
 void hc_gpus_sit_near(const HcAddress *list, int32_t count, int32_t number);
+
+/* hc_json_read of a record that a command is given; where it is given an output, the failure names the record
+ * beside it. */
+HcStatus hc_read_record(const char *path, cJSON **json, HcError *err) HC_MUST_CHECK;
 
 /* The GPU module, where there is a device as well; fails with HC_E_DEVICE and the reason. */
 HcStatus hc_load_module(const HcModule **module, HcError *err) HC_MUST_CHECK;

@@ -152,8 +152,8 @@ HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *
     HC_TRY(parse(&params, &common, word_count, words, err));
     bool overwrite = common.overwrite != HC_OVERWRITE_NONE;
     HC_TRY(check_output(&params, overwrite, err));
-    HC_TRY(hc_json_read(params.a, &a, err));
-    HC_TRY(hc_json_read(params.b, &b, err));
+    HC_TRY(hc_read_record(params.a, &a, err));
+    HC_TRY(hc_read_record(params.b, &b, err));
     HC_TRY(check_kinds(&params, a, b, err));
     HC_TRY(hc_json_diff(a, b, params.all ? NULL : hc_diff_is_of_the_run, &diff, err));
     HC_TRY(save_differences(&params, &diff, overwrite, err));

@@ -281,7 +281,7 @@ HcStatus hc_command_rerun(int32_t word_count, const char *const *words, HcError 
     cJSON *record = NULL;
     char *path = NULL;
     HC_TRY(parse(&params, &own, word_count, words, err));
-    HC_TRY(hc_json_read(params.record, &record, err));
+    HC_TRY(hc_read_record(params.record, &record, err));
     path = realpath(params.record, NULL); /* the folder changes */
     if (path == NULL) {
         HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", params.record, strerror(errno)));

@@ -223,3 +223,21 @@ done:
     free(filled);
     return status;
 }
+
+HcStatus hc_read_record(const char *path, cJSON **json, HcError *err) {
+    HcError problem = {0};
+    if (hc_json_read(path, json, &problem) == HC_OK) {
+        return HC_OK;
+    }
+    char *record = hc_text_format("%s.hcube.json", path);
+    HcStatus status = HC_OK;
+    if (record == NULL) {
+        status = hc_fail_memory(err, (double)strlen(path), "a path");
+    } else if (problem.status == HC_E_INPUT && access(path, F_OK) == 0 && access(record, F_OK) == 0) {
+        status = hc_fail(err, HC_E_INPUT, "%s: not a record; that of this output is %s", path, record);
+    } else {
+        status = hc_fail(err, problem.status, "%s", problem.text);
+    }
+    free(record);
+    return status;
+}

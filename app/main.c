@@ -72,60 +72,10 @@ static HcStatus print_help(HcError *err) {
     return hc_usage_answer(NULL, NULL, 0, NULL, err);
 }
 
-/* Words of other programs, and what does the same here. */
-static const char *const foreign[][2] = {
-    {"convert", "hcube write SCENE OUTPUT"},
-    {"translate", "hcube write SCENE OUTPUT"},
-    {"gdal_translate", "hcube write SCENE OUTPUT"},
-    {"gdalinfo", "hcube info SCENE"},
-    {"subset", "hcube bands SCENE LIST OUTPUT; --window of read for lines and samples"},
-    {"spectral_subset", "hcube bands SCENE LIST OUTPUT"},
-    {"quicklook", "hcube preview SCENE PICTURE.png"},
-    {"stats", "hcube cov SCENE STATISTICS.json"},
-    {"covariance", "hcube cov SCENE STATISTICS.json"},
-    {"pc", "hcube pca SCENE OUTPUT"},
-    {"minimum_noise_fraction", "hcube mnf SCENE OUTPUT"},
-    {"mnf_denoise", "hcube mnf SCENE OUTPUT --denoise"},
-    {"reed_xiaoli", "hcube rx SCENE OUTPUT"},
-    {"anomaly", "hcube rx SCENE OUTPUT"},
-    {"sam", "hcube detect SCENE OUTPUT --targets FILE --method sam"},
-    {"spectral_angle_mapper", "hcube detect SCENE OUTPUT --targets FILE --method sam"},
-    {"sid", "hcube detect SCENE OUTPUT --targets FILE --method sid"},
-    {"ace", "hcube detect SCENE OUTPUT --targets FILE --method ace"},
-    {"mf", "hcube detect SCENE OUTPUT --targets FILE --method mf"},
-    {"matched_filter", "hcube detect SCENE OUTPUT --targets FILE --method mf"},
-    {"cem", "hcube detect SCENE OUTPUT --targets FILE --method cem"},
-    {"amf", "hcube detect SCENE OUTPUT --targets FILE --method amf"},
-    {"osp", "hcube detect SCENE OUTPUT --targets FILE --method osp"},
-    {"mtmf",
-     "hcube run read SCENE ! mnf --components COUNT ! detect --targets FILE --method mtmf ! write OUTPUT"},
-    {"ppi", "hcube endmembers SCENE LIBRARY --method ppi --count COUNT"},
-    {"nfindr", "hcube endmembers SCENE LIBRARY --method nfindr --count COUNT"},
-    {"vca", "hcube endmembers SCENE LIBRARY --count COUNT"},
-    {"vd", "hcube dimension SCENE"},
-    {"hysime", "hcube dimension SCENE"},
-    {"hfc", "hcube dimension SCENE"},
-    {"nwhfc", "hcube dimension SCENE"},
-    {"snr", "hcube noise SCENE"},
-    {"rmse", "hcube compare SCENE TRUTH"},
-    {"confusion", "hcube compare MAP TRUTH"},
-    {"gdalcompare", "hcube compare SCENE TRUTH"},
-    {"lda", "hcube classify SCENE OUTPUT --training FILE --method lda"},
-    {"ml", "hcube classify SCENE OUTPUT --training FILE --method ml"},
-    {"maximum_likelihood", "hcube classify SCENE OUTPUT --training FILE --method ml"},
-    {"svm", "hcube classify SCENE OUTPUT --training FILE --method svm"},
-    {"minimum_distance", "hcube classify SCENE OUTPUT --training FILE --method distance"},
-    {"nnls", "hcube unmix SCENE OUTPUT --library FILE --lambda 0"},
-    {"fcls", "hcube unmix SCENE OUTPUT --library FILE --sum-to-one"},
-    {"sunsal", "hcube unmix SCENE OUTPUT --library FILE"},
-    {"unmixing", "hcube unmix SCENE OUTPUT --library FILE, hcube abundance SCENE OUTPUT --endmembers FILE"},
-};
-
 static HcStatus unknown_command(const char *word, HcError *err) {
-    for (size_t f = 0; f < sizeof foreign / sizeof *foreign; f++) {
-        if (strcasecmp(foreign[f][0], word) == 0) {
-            return hc_fail(err, HC_E_USAGE, "%s: unknown command; here: %s", word, foreign[f][1]);
-        }
+    const char *here = hc_stage_foreign(word);
+    if (here != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: unknown command; here: %s", word, here);
     }
     if (word[0] == '-') {
         return hc_fail(err, HC_E_USAGE,

@@ -223,6 +223,8 @@ static const HcOption *find(const HcOptionSet *set, const char *name, size_t len
 static const char *const foreign[][2] = {
     {"verbose", "that is the default; --progress plain prints lines, --quiet nothing"},
     {"v", "that is the default; --progress plain prints lines, --quiet nothing"},
+    {"V", "hcube version prints it"},
+    {"version", "hcube version prints it"},
     {"of", "here: --format"},
     {"ot", "here: --type"},
     {"force", "here: --overwrite"},

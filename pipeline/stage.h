@@ -210,6 +210,10 @@ const HcStageClass *hc_stage_find(const char *name);
 /* Adds the versions of libraries that stages are built on: "cairo 1.16.0\n...". */
 void hc_stages_libraries(HcText *text);
 
+/* What does here what a word of other programs does there: "hcube dimension SCENE"; NULL for any other word.
+ */
+const char *hc_stage_foreign(const char *name);
+
 /* Says that there is no such stage, and which one may be meant; returns HC_E_USAGE. */
 HcStatus hc_stage_unknown(const char *name, HcError *err);
 

@@ -362,6 +362,20 @@ static HcStatus check_end(const HcBatch *batch, const Steps *steps, HcError *err
     return at_word(batch, line_of(steps->lines, last + 1), status, err);
 }
 
+/* A scene behind read would be that one for all runs. */
+static HcStatus check_beginning(const HcBatch *batch, const Steps *steps, HcError *err) {
+    const HcPaths *words = &steps->words;
+    int32_t first = first_step(words);
+    bool reads = first < words->count && strcmp(words->path[first], "read") == 0;
+    const char *next = reads && first + 1 < words->count ? words->path[first + 1] : "-";
+    if (next[0] == '-' || strcmp(next, "!") == 0) {
+        return HC_OK;
+    }
+    HcStatus status =
+        hc_fail(err, HC_E_USAGE, "batch: read %s: --scenes names the scenes (leave out %s)", next, next);
+    return at_word(batch, line_of(steps->lines, first + 1), status, err);
+}
+
 static HcStatus check_steps(const HcBatch *batch, const Steps *steps, HcError *err) {
     const HcPaths *words = &steps->words;
     int32_t first = first_step(words);
@@ -520,6 +534,7 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
         HC_TRY(separate(left, rest, &steps.words, &batch->options, err));
     }
     HC_TRY(check_once(&batch->options, err));
+    HC_TRY(check_beginning(batch, &steps, err));
     HC_TRY(check_end(batch, &steps, err));
     HC_TRY(hc_options_parse("batch", &set, 1, (const char *const *)batch->options.path, batch->options.count,
                             err));

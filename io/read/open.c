@@ -410,6 +410,10 @@ static HcStatus check_hdf5(const char *path, HcError *err) {
 /* Of data without a header, GDAL only says that it does not know the file. */
 static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err) {
     int64_t size = 0;
+    if (strcmp(path, "-") == 0) {
+        return hc_fail(err, HC_E_INPUT,
+                       "-: a scene cannot come from standard input, since passes read it again");
+    }
     if (!hc_read_is_file(path, &size, NULL) || strstr(messages->text, "not recognized") == NULL) {
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);
     }
@@ -423,11 +427,15 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
     }
     const char *name = CPLGetFilename(path);
     const char *dot = strrchr(name, '.');
-    int stem = (int)(dot != NULL ? (size_t)(dot - name) : strlen(name));
+    if (dot == NULL || dot == name) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: not recognized as a raster, and no ENVI header is beside it (looked for %s.hdr)",
+                       path, name);
+    }
     return hc_fail(err, HC_E_INPUT,
                    "%s: not recognized as a raster, and no ENVI header is beside it (looked for %.*s.hdr "
                    "and %s.hdr)",
-                   path, stem, name, name);
+                   path, (int)(dot - name), name, name);
 }
 
 static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) {

@@ -4,6 +4,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,21 @@ static void keep_marked(State *state, const uint8_t *marked, uint8_t wanted) {
     state->count = count;
 }
 
+static HcStatus fail_empty(const Params *params, const HcScene *scene, HcError *err) {
+    if (params->wavelength == NULL) {
+        return hc_fail(err, HC_E_USAGE, "bands: no band of the %d is left", scene->bands);
+    }
+    double low = INFINITY, high = -INFINITY;
+    for (int32_t b = 0; b < scene->bands; b++) {
+        low = fmin(low, scene->wavelength[b]);
+        high = fmax(high, scene->wavelength[b]);
+    }
+    return hc_fail(
+        err, HC_E_USAGE,
+        "bands: --wavelength %s: no band of the %d is left; those of the scene lie at %.6g to %.6g nm",
+        params->wavelength, scene->bands, low, high);
+}
+
 static HcStatus choose(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
@@ -196,7 +212,7 @@ static HcStatus choose(HcStage *stage, HcError *err) {
     }
     keep_marked(state, marked, 0);
     if (state->count == 0) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "bands: no band of the %d is left", scene->bands));
+        HC_TRY(fail_empty(params, scene, err));
     }
 done:
     free(dropped.index);

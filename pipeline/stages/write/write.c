@@ -141,6 +141,13 @@ static HcStatus plan_names(HcStage *stage, HcError *err) {
     if (state->sent != NULL) {
         return hc_stage_will_send(stage, err);
     }
+    if (hc_file_is_special(params->path)) {
+        return hc_fail(
+            err, HC_E_IO,
+            "%s: is a device or pipe, which a file cannot replace (- as the output sends to standard "
+            "output: - > %s)",
+            params->path, params->path);
+    }
     if (state->names.data == NULL) {
         HC_OR_RETURN(hc_writer_names(params->path, params->format, &state->names, err));
     }

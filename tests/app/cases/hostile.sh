@@ -122,5 +122,5 @@ fi
 
 # A link to a device stays one.
 ln -s /dev/null device.img
-refuse 4 "device.img: is a device or pipe, which a file cannot replace" run read "$scene" ! write device.img --overwrite --device cpu
+refuse 4 "device.img: is a device or pipe, which a file cannot replace (- as the output sends to standard output: - > device.img)" run read "$scene" ! write device.img --overwrite --device cpu
 [[ -L device.img && -c /dev/null ]] || fail "the link to a device was replaced"

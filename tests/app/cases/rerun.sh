@@ -147,6 +147,9 @@ record() {
     echo "{\"hcube_record\":1,\"version\":\"0.0.1\",\"command\":\"hcube\",\"arguments\":[$words],\"folder\":\"$home/work\"}" >"$file"
 }
 refuse 3 "none.json: No such file" rerun none.json
+run 0 mnf "$scene" named.tif --components 2
+refuse 3 "named.tif: not a record; that of this output is named.tif.hcube.json" rerun named.tif --check
+refuse 3 "named.tif: not a record; that of this output is named.tif.hcube.json" diff named.tif none.json
 echo '{"hcube_record":1,"command":"hcube x"}' >old.json
 refuse 3 'old.json: the record has no "arguments": it was written by an older hcube' rerun old.json
 echo '{"hcube_record":1,"command":"hcube x","arguments":["x"]}' >old.json

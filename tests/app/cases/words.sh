@@ -99,11 +99,24 @@ refuse 3 "alone.img: not recognized as a raster, and no ENVI header is beside it
     info alone.img
 refuse 2 "batch: preview p.png: the last step gets its name from --output (leave out p.png, or add: ! write)" \
     batch mnf ! preview p.png --scenes in --output 'p/{stem}.tif'
+cp in/s1.img bare
+refuse 3 "bare: not recognized as a raster, and no ENVI header is beside it (looked for bare.hdr)" info bare
+refuse 3 "-: a scene cannot come from standard input" mnf - out.img
+refuse 2 "batch: read in/s1.hdr: --scenes names the scenes (leave out in/s1.hdr)" \
+    batch read in/s1.hdr ! mnf --scenes in --output 'p/{stem}.tif'
+refuse 2 "bands: --wavelength 3000-4000: no band of the 59 is left; those of the scene lie at 400 to 2500 nm" \
+    bands in/s1.hdr out.img --wavelength 3000-4000
+for word in -V --version; do
+    refuse 2 "mnf: $word: unknown option; hcube version prints it" mnf in/s1.hdr out.img $word
+done
 refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method sam" sam in/s1.hdr out.img
+refuse 2 "sam: unknown stage; as a command: hcube detect SCENE OUTPUT --targets FILE --method sam" \
+    run read in/s1.hdr ! sam ! write out.img
 refuse 2 "here: hcube detect SCENE OUTPUT --targets FILE --method ace" ace in/s1.hdr out.img
 # Each answer is a command, or steps, that are there, with options that they have.
 for word in convert translate gdal_translate gdalinfo subset spectral_subset quicklook stats covariance pc minimum_noise_fraction \
     mnf_denoise reed_xiaoli anomaly sam spectral_angle_mapper sid ace mf matched_filter cem amf osp mtmf vd hysime hfc nwhfc snr \
+    ppi nfindr n-findr vca smacc atgp isodata lda ml maximum_likelihood svm minimum_distance \
     rmse confusion gdalcompare nnls fcls sunsal unmixing; do
     refuse 2 "$word: unknown command; here: hcube " "$word"
     answer=$err
