@@ -19,8 +19,10 @@ const HcOption hc_batch_own_options[] = {
      .value = "COUNT", .help = "scenes at the same time, which share memory, threads and GPUs"},
     {HC_TEXT(HcBatchParams, worker), .value = "I/N", .otherwise = "every scene",
      .help = "process every Nth scene only, from the Ith on (I from 1)"},
-    {HC_TEXT(HcBatchParams, summary), .file = HC_FILE_WRITTEN, .value = "FILE.csv",
-     .help = "write a row for each scene: what became of it, times, pixels, results"},
+    {HC_TEXT(HcBatchParams, summary), .file = HC_FILE_WRITTEN, .value = "FILE.csv|FILE.html",
+     .help =
+         "write a row for each scene: what became of it, times, pixels, results; as a table, or as a page "
+         "with small pictures"},
     {HC_TEXT(HcBatchParams, report), .file = HC_FILE_WRITTEN, .value = "FILE.html",
      .help = "write a report of each scene beside its output, and a page with a row, a picture and a link "
              "for each"},

@@ -116,8 +116,8 @@ static double masked_pixels(const cJSON *record) {
     return sum;
 }
 
-/* The first picture among the outputs; NULL where there is none. */
-static const char *picture_of(const cJSON *record) {
+/* The first picture among the outputs, else the output of the scene; NULL where it is not done. */
+static const char *picture_of(const HcBatchScene *scene, const cJSON *record) {
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(record, "batch");
     const cJSON *output = NULL;
     cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(said, "outputs")) {
@@ -126,7 +126,7 @@ static const char *picture_of(const cJSON *record) {
             return path;
         }
     }
-    return NULL;
+    return record != NULL ? scene->output : NULL;
 }
 
 /* ---- cells ---- */
@@ -169,7 +169,7 @@ static HcStatus add_picture(Summary *summary, const HcBatchScene *scene, const c
     HcError problem = {0};
     uint8_t *data = NULL;
     size_t bytes = 0;
-    const char *path = picture_of(record);
+    const char *path = picture_of(scene, record);
     hc_text_add(&summary->rows, "<td>");
     if (icon != NULL) {
         hc_text_add(&summary->rows, "<img alt=\"picture of ");
@@ -291,7 +291,7 @@ static HcStatus add_row(Summary *summary, int32_t number, const cJSON *record,
     add_text(summary, state);
     add_text(summary, failed ? now : standing->message);
     add_text(summary, finished != NULL ? finished : "");
-    add_number(summary, number_in(record, "seconds", "all"));
+    add_number(summary, round(1000 * number_in(record, "seconds", "all")) / 1000);
     add_number(summary, bytes_read(record));
     add_number(summary, number_in(record, "pixels", "all"));
     add_number(summary, masked_pixels(record));
@@ -391,8 +391,13 @@ static void add_html(Summary *summary, HcText *to) {
                 hc_text_shown(&summary->rows));
 }
 
+static bool is_page(const char *path) {
+    return hc_text_ends_with(path, ".html");
+}
+
 /* Refuses to replace what is none. */
-static HcStatus check_mine(const char *option, const char *path, const char *head, HcError *err) {
+static HcStatus check_mine(const char *option, const char *path, HcError *err) {
+    const char *head = is_page(path) ? html_head : csv_head;
     char *data = NULL;
     size_t bytes = 0;
     if (access(path, F_OK) != 0) {
@@ -406,20 +411,19 @@ static HcStatus check_mine(const char *option, const char *path, const char *hea
                           option);
 }
 
-static HcStatus check(const HcBatch *batch, const char *option, const char *path, const char *ending,
-                      const char *head, HcError *err) {
+/* tables: a page is not all that it may be. */
+static HcStatus check(const HcBatch *batch, const char *option, const char *path, bool tables, HcError *err) {
     if (path == NULL) {
         return HC_OK;
     }
-    if (!hc_text_ends_with(path, ending)) {
-        bool page = strcmp(ending, ".csv") == 0 && hc_text_ends_with(path, ".html");
-        return hc_fail(err, HC_E_USAGE, "batch: --%s %s: must end in %s%s", option, path, ending,
-                       page ? " (--report writes a page)" : "");
+    if (!is_page(path) && !(tables && hc_text_ends_with(path, ".csv"))) {
+        return hc_fail(err, HC_E_USAGE, "batch: --%s %s: must end in %s.html", option, path,
+                       tables ? ".csv or " : "");
     }
     HC_OR_RETURN(hc_batch_check_written(batch, option, path, path, err));
     HC_OR_RETURN(hc_batch_make_folders(path, err));
     HC_OR_RETURN(hc_file_check(path, true, err));
-    return check_mine(option, path, head, err);
+    return check_mine(option, path, err);
 }
 
 bool hc_batch_sums_up(const HcBatch *batch) {
@@ -427,8 +431,12 @@ bool hc_batch_sums_up(const HcBatch *batch) {
 }
 
 HcStatus hc_batch_check_summary(const HcBatch *batch, HcError *err) {
-    HC_OR_RETURN(check(batch, "summary", batch->params.summary, ".csv", csv_head, err));
-    return check(batch, "report", batch->params.report, ".html", html_head, err);
+    const char *summary = batch->params.summary, *report = batch->params.report;
+    if (summary != NULL && report != NULL && strcmp(summary, report) == 0) {
+        return hc_fail(err, HC_E_USAGE, "batch: --summary %s: is the page of --report", summary);
+    }
+    HC_OR_RETURN(check(batch, "summary", summary, true, err));
+    return check(batch, "report", report, false, err);
 }
 
 /* The folder of a file, fresh memory. */
@@ -440,9 +448,10 @@ static char *folder_of(const char *path) {
 }
 
 /* The table, or the page. */
-static HcStatus write_one(const HcBatch *batch, char *const *failures, bool html, HcError *err) {
+static HcStatus write_one(const HcBatch *batch, char *const *failures, const char *option, const char *path,
+                          HcError *err) {
     HcStatus status = HC_OK;
-    const char *path = html ? batch->params.report : batch->params.summary;
+    bool html = is_page(path);
     char *folder = folder_of(path);
     Summary summary = {.batch = batch, .failures = failures, .html = html, .folder = folder};
     HcText text = {0};
@@ -458,7 +467,7 @@ static HcStatus write_one(const HcBatch *batch, char *const *failures, bool html
         HC_TRY(hc_fail_memory(err, (double)summary.rows.length, "the summary"));
     }
     /* An output of the chain may have taken the name. */
-    HC_TRY(check_mine(html ? "report" : "summary", path, html ? html_head : csv_head, err));
+    HC_TRY(check_mine(option, path, err));
     HC_TRY(hc_file_write_unflushed(path, text.data, text.length, true, err));
 done:
     for (int32_t c = 0; c < summary.column_count; c++) {
@@ -471,8 +480,9 @@ done:
 }
 
 HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcError *err) {
-    if (batch->params.summary != NULL) {
-        HC_OR_RETURN(write_one(batch, failures, false, err));
+    const char *summary = batch->params.summary, *report = batch->params.report;
+    if (summary != NULL) {
+        HC_OR_RETURN(write_one(batch, failures, "summary", summary, err));
     }
-    return batch->params.report != NULL ? write_one(batch, failures, true, err) : HC_OK;
+    return report != NULL ? write_one(batch, failures, "report", report, err) : HC_OK;
 }

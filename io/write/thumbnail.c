@@ -8,11 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* gdal_translate of the dataset into a file in memory; false where GDAL says why not. */
+/* Of bytes in up to four bands, as pictures have them. */
+static bool is_picture(GDALDatasetH from) {
+    int bands = GDALGetRasterCount(from);
+    return bands >= 1 && bands <= 4 && GDALGetRasterDataType(GDALGetRasterBand(from, 1)) == GDT_Byte;
+}
+
+/* gdal_translate of the dataset into a file in memory; false where GDAL says why not. Of other rasters than
+ * pictures only the lines that are shown are read. */
 static bool translate(GDALDatasetH from, const char *to, int32_t width) {
     char columns[16];
     snprintf(columns, sizeof columns, "%d", width);
-    char *words[] = {"-of", "PNG", "-outsize", columns, "0", "-r", "average", "-q", NULL};
+    char *words[24] = {"-of", "PNG", "-outsize", columns, "0", "-q", "-r", "average"};
+    if (!is_picture(from)) {
+        char *stretched[] = {"nearest", "-ot", "Byte", "-scale", "-a_nodata", "none",
+                             "-b",      "1",   "-b",   "2",      "-b",        "3"};
+        size_t count = sizeof stretched / sizeof *stretched - (GDALGetRasterCount(from) < 3 ? 4 : 0);
+        memcpy(words + 7, stretched, count * sizeof *stretched);
+    }
     GDALTranslateOptions *options = GDALTranslateOptionsNew(words, NULL);
     GDALDatasetH made = options != NULL ? GDALTranslate(to, from, options, NULL) : NULL;
     GDALTranslateOptionsFree(options);

@@ -77,8 +77,6 @@ refuse_batch() {
 }
 refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
 [[ $err == "hcube: batch: 2 scenes failed, as many as --max-failures allows; "*" "@(is|are)" left" ]] || fail "says $err"
-refuse 2 "batch: --summary night.html: must end in .csv (--report writes a page)" \
-    batch mnf --scenes in --output 'html/{stem}.tif' --summary night.html
 [[ ! -e few/b2.tif ]] || fail "the batch went on"
 refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
 [[ $err == "hcube: batch: 3 of 5 scenes failed" ]] || fail "says $err" # old failures do not count
@@ -157,6 +155,13 @@ page=$(cat all/page.html)
 [[ $page != *'src="http'* && $page != *'<script'* ]] || fail "the page needs more than itself"
 grep -m 1 -o 'base64,[^"]*' all/page.html | cut -d , -f 2 | base64 -d >thumb.png
 [[ $(gdalinfo thumb.png 2>/dev/null) == *"Size is 100, 100"* || ! $(command -v gdalinfo) ]] || fail "no picture"
+# --summary writes the page alone: without a picture of the chain, one of the output.
+run 10 "${sum[@]}" --summary all/rows.html
+cmp all/page.html all/rows.html
+run 9 "${batch[@]}" --scenes bad --output 'rows/{stem}.tif' --summary rows/all.html
+[[ $(cd rows && echo *.html) == all.html && $(grep -c '<img alt="picture of bad/s' rows/all.html) == 3 ]] || fail "made $(ls rows)"
+grep -m 1 -o 'base64,[^"]*' rows/all.html | cut -d , -f 2 | base64 -d >thumb.png
+[[ ! $(command -v gdalinfo) || $(gdalinfo -mm thumb.png 2>/dev/null) == *"Size is 100, 100"*"Computed Min/Max=0.000,255.000"* ]] || fail "no picture"
 # What is in names and messages stays text.
 put 'bad/<b>&"'
 run 9 "${sum[@]}" --report all/page.html --retry-failed
@@ -172,7 +177,8 @@ grep -q '"bad/<b>&"".hdr"' all/table.csv || fail "quotes are not doubled"
 # It replaces nothing else.
 echo precious >all/other.csv
 refuse 2 "--summary all/other.csv: exists, and is no summary of a batch" "${sum[@]}" --summary all/other.csv
-refuse 2 "--summary all/x.txt: must end in .csv" "${sum[@]}" --summary all/x.txt
+refuse 2 "--summary all/x.txt: must end in .csv or .html" "${sum[@]}" --summary all/x.txt
+refuse 2 "--summary all/x.html: is the page of --report" "${sum[@]}" --summary all/x.html --report all/x.html
 ls bad/*.hdr >list.csv
 refuse 2 "--summary list.csv: would replace list.csv, which is read" batch mnf --scenes list.csv --output 'all/{stem}.tif' --summary list.csv
 [[ $(cat all/other.csv) == precious ]]
