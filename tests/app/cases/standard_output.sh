@@ -80,9 +80,8 @@ for command in "read $scene ! preview seen.png ! write -"; do
     [[ $status == 4 && $(<words) == "hcube: standard output: its reader has closed it before the end" ]] ||
         fail "closed pipe: $status, $(<words)"
     # The reader takes nothing.
-    sleep 100 <pipe &
-    reader=$!
-    "$HCUBE" run $command --quiet >pipe 2>words &
+    exec 9<>pipe
+    "$HCUBE" run $command --quiet >pipe 2>words 9>&- &
     sender=$!
     while [[ -z $(ls temporary/.standard-output.tif.*/standard-output.tif 2>/dev/null) || $(ps -o stat= $sender) != S* ]]; do
         sleep 0.05
@@ -91,22 +90,21 @@ for command in "read $scene ! preview seen.png ! write -"; do
     kill -TERM $sender
     status=0
     wait $sender || status=$?
-    kill $reader
+    exec 9>&-
     [[ $status == 130 && $(<words) == "hcube: "*interrupted* ]] || fail "ended: $status, $(<words)"
     nothing_left
     [[ ! -e seen.png && ! -e seen.png.hcube.json ]] || fail "found $(entries)"
 done
 # What a process leaves that is killed goes with the next one.
-sleep 100 <pipe &
-reader=$!
-"$HCUBE" run read "$scene" ! write - --quiet >pipe 2>words &
+exec 9<>pipe
+"$HCUBE" run read "$scene" ! write - --quiet >pipe 2>words 9>&- &
 sender=$!
 while [[ -z $(ls temporary/.standard-output.tif.*/standard-output.tif 2>/dev/null) ]]; do
     sleep 0.05
 done
 kill -KILL $sender
 wait $sender || true
-kill $reader
+exec 9>&-
 "$HCUBE" run read "$scene" ! bands 1-4 ! write - --quiet >sent
 cmp named sent
 nothing_left
