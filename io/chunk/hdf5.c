@@ -20,6 +20,7 @@
 #define NOT_STORED "not allocated"
 
 enum { CHUNK_BYTES_MAX = INT32_MAX, VALUES_MAX = 16 };
+enum { CHUNKS_LOOKED_AT = 1000 }; /* the library looks for each from the first on */
 
 /* Pieces of an array that is not chunked: of whole lines, and of lines of one band or sample, many of which
  * make a line. */
@@ -111,20 +112,35 @@ static bool find_steps(hid_t plist, HcChunkIndex *index) {
     return true;
 }
 
-/* A filter that neither this program nor the library has, and that the first chunk went through: nobody can
- * read the array, and GDAL would not say why. */
+/* Whether one of the chunks went through the filter of that place. A filter that is optional may have been
+ * skipped for some of them. */
+static bool went_through(hid_t dataset, int place) {
+    hid_t space = H5Dget_space(dataset); /* HDF5 1.10 takes no H5S_ALL here */
+    hsize_t count = 0;
+    bool found = false;
+    bool known = space >= 0 && H5Dget_num_chunks(dataset, space, &count) >= 0;
+    for (hsize_t c = 0; known && c < count && c < CHUNKS_LOOKED_AT && !found; c++) {
+        hsize_t corner[H5S_MAX_RANK] = {0}, bytes = 0;
+        unsigned skipped = 0;
+        haddr_t at = HADDR_UNDEF;
+        found = H5Dget_chunk_info(dataset, space, c, corner, &skipped, &at, &bytes) >= 0 &&
+                at != HADDR_UNDEF && (skipped >> place & 1) == 0;
+    }
+    if (space >= 0) {
+        H5Sclose(space);
+    }
+    return found;
+}
+
+/* A filter that neither this program nor the library has, and that a chunk went through: nobody can read the
+ * array, and GDAL would not say why. */
 static HcStatus check_filters(hid_t dataset, hid_t plist, const HcChunkIndex *index, HcError *err) {
-    const hsize_t corner[HC_AXES] = {0};
-    unsigned skipped = 0, flags = 0;
-    hsize_t bytes = 0;
-    haddr_t at = HADDR_UNDEF;
+    unsigned flags = 0;
     int count = H5Pget_layout(plist) == H5D_CHUNKED ? H5Pget_nfilters(plist) : 0;
     for (int f = 0; f < count && f < 32; f++) {
         size_t values = 0;
         H5Z_filter_t filter = H5Pget_filter2(plist, (unsigned)f, &flags, &values, NULL, 0, NULL, NULL);
-        if (filter >= 0 && H5Zfilter_avail(filter) == 0 &&
-            H5Dget_chunk_info_by_coord(dataset, corner, &skipped, &at, &bytes) >= 0 && at != HADDR_UNDEF &&
-            (skipped >> f & 1) == 0) {
+        if (filter >= 0 && H5Zfilter_avail(filter) == 0 && went_through(dataset, f)) {
             return hc_fail(err, HC_E_INPUT,
                            "%s: an array went through the filter %d of HDF5, which is not installed here",
                            index->path, (int)filter);
@@ -229,7 +245,7 @@ static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *er
     int64_t most = 2 * hc_chunk_bytes(index) + 4096;
     HC_OR_RETURN(hc_new(index->place, (size_t)array->chunks, "places of chunks", err));
     for (int64_t number = 0; number < array->chunks; number++) {
-        hsize_t corner[HC_AXES] = {0}, bytes = 0;
+        hsize_t corner[H5S_MAX_RANK] = {0}, bytes = 0;
         int64_t first[HC_AXES] = {0};
         hc_chunk_corner(index, number, first);
         for (int i = 0; i < array->axes; i++) {

@@ -1,6 +1,7 @@
 /* Spoils a copy of an EMIT granule, for tests of what is said of it: flaw FLAW FILE */
 #include <hdf5.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,9 +65,10 @@ static void deny_filter(hid_t file) {
     H5Dclose(array);
 }
 
-/* All chunks were made with a filter that no library knows. */
-static void set_unknown_filter(hid_t file) {
-    const hsize_t start[3] = {0}, chunk[3] = {16, 48, 32};
+/* Two chunks were made with a filter that no library knows; the first was not, where `late`. */
+static void set_unknown_filter(hid_t file, bool late) {
+    const hsize_t start[3] = {0}, second[3] = {16, 0, 0}, chunk[3] = {16, 48, 32};
+    static float plain[16 * 48 * 32];
     uint32_t filters = 0;
     size_t bytes = 0;
     hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
@@ -78,7 +80,12 @@ static void set_unknown_filter(hid_t file) {
     check(H5Pset_chunk(how, 3, chunk), "H5Pset_chunk");
     check(H5Pset_filter(how, NO_FILTER, H5Z_FLAG_OPTIONAL, 0, NULL), "H5Pset_filter");
     array = checked(H5Dcreate2(file, cube, H5T_IEEE_F32LE, space, H5P_DEFAULT, how, H5P_DEFAULT), cube);
-    check(H5Dwrite_chunk(array, H5P_DEFAULT, 0, start, bytes, values), "H5Dwrite_chunk");
+    if (late) {
+        check(H5Dwrite_chunk(array, H5P_DEFAULT, 1, start, sizeof plain, plain), "H5Dwrite_chunk");
+    } else {
+        check(H5Dwrite_chunk(array, H5P_DEFAULT, 0, start, bytes, values), "H5Dwrite_chunk");
+    }
+    check(H5Dwrite_chunk(array, H5P_DEFAULT, 0, second, bytes, values), "H5Dwrite_chunk");
     free(values);
     H5Pclose(how);
     H5Sclose(space);
@@ -141,7 +148,9 @@ int main(int argc, char **argv) {
     } else if (strcmp(flaw, "denied-filter") == 0) {
         deny_filter(file);
     } else if (strcmp(flaw, "unknown-filter") == 0) {
-        set_unknown_filter(file);
+        set_unknown_filter(file, false);
+    } else if (strcmp(flaw, "late-unknown-filter") == 0) {
+        set_unknown_filter(file, true);
     } else if (strcmp(flaw, "no-group") == 0) {
         forget(file, "/sensor_band_parameters");
     } else if (strcmp(flaw, "no-wavelengths") == 0) {

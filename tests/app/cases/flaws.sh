@@ -23,6 +23,7 @@ says() {
 says cut-chunk "the chunk at line 0, sample 0, band 0 (from 0) is broken: its "
 says denied-filter "the chunk at line 0, sample 0, band 0 (from 0) is broken: it holds "
 says unknown-filter "the filter 32099 of HDF5, which is not installed here"
+says late-unknown-filter "the filter 32099 of HDF5, which is not installed here"
 says no-group "there is no array /sensor_band_parameters/wavelengths"
 says no-location "there is no array /location/glt_x or /location/glt_y"
 says no-wavelengths "there is no array /sensor_band_parameters/wavelengths"
