@@ -47,42 +47,6 @@ cairo_status_t hc_canvas_store(void *to, const unsigned char *data, unsigned int
     return CAIRO_STATUS_SUCCESS;
 }
 
-static uint32_t crc_of(const uint8_t *data, size_t count) {
-    uint32_t crc = 0xffffffff;
-    for (size_t i = 0; i < count; i++) {
-        crc ^= data[i];
-        for (int bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320 : 0);
-        }
-    }
-    return ~crc;
-}
-
-static void put_number(uint8_t *to, uint32_t value) {
-    for (int i = 0; i < 4; i++) {
-        to[i] = (uint8_t)(value >> (24 - 8 * i));
-    }
-}
-
-/* Says in a PNG how many pixels a metre has: cairo writes no such chunk. It stands behind the first one. */
-static HcStatus add_resolution(HcBytes *bytes, double dpi, HcError *err) {
-    enum { HEAD = 33, CHUNK = 21 };
-    uint8_t *with = NULL;
-    HC_OR_RETURN(hc_new_aligned(with, bytes->count + CHUNK, "a figure", err));
-    uint8_t *chunk = with + HEAD;
-    memcpy(with, bytes->data, HEAD);
-    put_number(chunk, 9);
-    memcpy(chunk + 4, "pHYs", 4);
-    put_number(chunk + 8, (uint32_t)lround(dpi / 0.0254));
-    put_number(chunk + 12, (uint32_t)lround(dpi / 0.0254));
-    chunk[16] = 1;
-    put_number(chunk + 17, crc_of(chunk + 4, 13));
-    memcpy(chunk + CHUNK, bytes->data + HEAD, bytes->count - HEAD);
-    free(bytes->data);
-    *bytes = (HcBytes){with, bytes->count + CHUNK, bytes->count + CHUNK};
-    return HC_OK;
-}
-
 /* ---- opening and closing ---- */
 
 static void open_pdf(HcCanvas *canvas, const HcCanvasPage *page) {
@@ -163,9 +127,7 @@ static HcStatus close_svg(HcCanvas *canvas) {
 
 static HcStatus close_surface(HcCanvas *canvas) {
     cairo_status_t failed = cairo_status(canvas->cairo);
-    if (failed == CAIRO_STATUS_SUCCESS && canvas->format == HC_FIGURE_PNG) {
-        failed = cairo_surface_write_to_png_stream(canvas->surface, hc_canvas_store, &canvas->bytes);
-    } else if (failed == CAIRO_STATUS_SUCCESS) {
+    if (failed == CAIRO_STATUS_SUCCESS && canvas->format == HC_FIGURE_PDF) {
         cairo_surface_finish(canvas->surface);
         failed = cairo_surface_status(canvas->surface);
     }
@@ -175,8 +137,9 @@ static HcStatus close_surface(HcCanvas *canvas) {
     if (failed != CAIRO_STATUS_SUCCESS) {
         return hc_fail(&canvas->error, HC_E_UNSUPPORTED, "a figure: %s", cairo_status_to_string(failed));
     }
-    return canvas->format == HC_FIGURE_PNG ? add_resolution(&canvas->bytes, canvas->dpi, &canvas->error)
-                                           : HC_OK;
+    return canvas->format == HC_FIGURE_PNG
+               ? hc_canvas_png(canvas->surface, canvas->dpi, &canvas->bytes, &canvas->error)
+               : HC_OK;
 }
 
 HcStatus hc_canvas_finish(HcCanvas *canvas, uint8_t **data, size_t *bytes, HcError *err) {
