@@ -156,7 +156,7 @@ static void add_table(HcText *to, const HcPanel *panel) {
         for (int32_t c = 0; c < panel->columns; c++) {
             const char *cell = panel->cell[r * panel->columns + c];
             const char *tag = r == 0 ? "th scope=\"col\"" : c == 0 ? "th scope=\"row\"" : "td";
-            hc_text_add(to, "<%s", tag);
+            hc_text_add(to, "<%s%s", tag, r > 0 && c > 0 ? " class=\"n\"" : "");
             if (panel->shade != NULL && panel->shade[r * panel->columns + c] > 0) {
                 hc_text_add(to, " style=\"background:rgba(0,114,178,%.2f)\"",
                             0.6 * (double)panel->shade[r * panel->columns + c]);

@@ -88,6 +88,15 @@ static void add_time(HcText *to, double seconds) {
     hc_text_add(to, "%s", text);
 }
 
+/* Seconds since 1970: a number in results, a text with all its digits in inputs. NAN where it is no time. */
+static double time_of(const cJSON *item) {
+    double value = NAN;
+    if (item == NULL || item->string == NULL || strcmp(item->string, "modified") != 0) {
+        return NAN;
+    }
+    return cJSON_IsString(item) && hc_text_parse_double(item->valuestring, &value) ? value : number_of(item);
+}
+
 /* A list of numbers with all their digits is one raw text. */
 static void add_raw_list(HcText *to, const char *text) {
     cJSON *list = cJSON_Parse(text);
@@ -98,14 +107,14 @@ static void add_raw_list(HcText *to, const char *text) {
 
 /* Numbers stand below each other where a column is `aligned`. */
 static void add_cell(HcText *to, const cJSON *item, bool aligned) {
+    double when = time_of(item);
     hc_text_add(to, aligned && is_number(item) ? "<td class=\"n\">" : "<td>");
-    bool time = cJSON_IsNumber(item) && item->string != NULL && strcmp(item->string, "modified") == 0;
     if (cJSON_IsArray(item)) {
         add_values(to, item);
     } else if (cJSON_IsRaw(item) && item->valuestring[0] == '[') {
         add_raw_list(to, item->valuestring);
-    } else if (time) {
-        add_time(to, item->valuedouble);
+    } else if (!isnan(when)) {
+        add_time(to, when);
     } else if (is_plain(item)) {
         add_value(to, item);
     }

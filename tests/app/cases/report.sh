@@ -24,6 +24,10 @@ for words in '<h1><bdi>scene.img' 'hcube run --report page.html read' '<h2>1. re
     '<h3><bdi>Accuracy' '<h3><bdi>Confusion matrix'; do
     has "$words" page.html
 done
+# When an input changed, as people write it, in the results of read and in the table of inputs.
+stamp=$(date -u -r "$SAMPLE/scene.img" '+%Y-%m-%d %H:%M:%S UTC')
+[[ $(grep -o "<td>$stamp</td>" page.html | wc -l) -ge 2 ]] || fail "inputs have no readable times"
+grep -q '<td class="n" style="background:rgba(0,114,178,' page.html || fail "numbers of the matrix are not aligned"
 [[ $(pictures page.html | wc -l) == 6 ]] # scene, mask, three components, classes
 only page.html c.tif c.tif.aux.xml c.tif.hcube.json acc.txt acc.txt.hcube.json
 # The other outputs are what they are without it, and so is the number of passes and steps.
