@@ -27,8 +27,10 @@ static const HcOption options[] = {
     {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH", .standard = "2,98",
      .help = "percentiles of the shown pixels that become the ends of the colours, 0 to 100"},
     {HC_TEXT(Params, limits), .value = "LOW,HIGH", .otherwise = "by --percentiles",
-     .help = "values that become the ends of the colours, the same for all bands and all scenes"},
-    {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = 1, .value = "VALUE",
+     .help = "values that become the ends of the colours, the same for all bands and all scenes; or six: "
+             "those of red, green and blue"},
+    {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = NAN, .value = "VALUE",
+     .otherwise = "1.4 where true colour is shown without being asked for, else 1",
      .help = "raise levels to 1/VALUE after the stretch: above 1 brightens"},
     {HC_CHOICE(Params, colours), .choices = hc_ramp_words,
      .otherwise = "vik where values have both signs, else batlow", .help = "colours of a single band"},
@@ -111,23 +113,43 @@ static HcStatus plan_bands(HcStage *stage, State *state, HcError *err) {
     return HC_OK;
 }
 
+/* Two values of all bands, or two of each colour. */
+static HcStatus plan_limits(const char *text, State *state, HcError *err) {
+    double limit[6];
+    int32_t count = hc_option_numbers(text, limit, 6);
+    bool colours = !state->each && state->shown.band_count == 3;
+    bool good = count == 2 || (count == 6 && colours);
+    for (int32_t v = 0; v < count && good; v += 2) {
+        good = limit[v] < limit[v + 1] && isfinite((float)limit[v]) && isfinite((float)limit[v + 1]);
+    }
+    if (!good) {
+        return hc_fail(err, HC_E_USAGE, "figure: --limits %s: must be two numbers, rising%s", text,
+                       colours ? ", or two for each of red, green and blue" : "");
+    }
+    for (int32_t c = 0; c < HC_SHOWN_BANDS_MAX; c++) {
+        state->limit[c][0] = (float)limit[2 * c % count];
+        state->limit[c][1] = (float)limit[2 * c % count + 1];
+    }
+    return HC_OK;
+}
+
 static HcStatus plan_stretch(const Params *params, State *state, HcError *err) {
-    double limit[2];
     if (hc_option_numbers(params->percentiles, state->percentile, 2) != 2 || !(state->percentile[0] >= 0) ||
         !(state->percentile[1] <= 100) || !(state->percentile[0] < state->percentile[1])) {
         return hc_fail(err, HC_E_USAGE, "figure: --percentiles %s: must be two numbers from 0 to 100, rising",
                        params->percentiles);
     }
     state->fixed = params->limits != NULL;
-    if (state->fixed && (hc_option_numbers(params->limits, limit, 2) != 2 || !(limit[0] < limit[1]) ||
-                         !isfinite((float)limit[0]) || !isfinite((float)limit[1]))) {
-        return hc_fail(err, HC_E_USAGE, "figure: --limits %s: must be two numbers, rising", params->limits);
-    }
-    for (int32_t c = 0; c < HC_SHOWN_BANDS_MAX && state->fixed; c++) {
-        state->limit[c][0] = (float)limit[0];
-        state->limit[c][1] = (float)limit[1];
-    }
-    return HC_OK;
+    return state->fixed ? plan_limits(params->limits, state, err) : HC_OK;
+}
+
+/* Eyes want the dark of a scene brighter. What somebody asks for by number stays as it is. */
+static double gamma_of(const HcStage *stage) {
+    const Params *params = stage->params;
+    const State *state = stage->state;
+    bool chosen = params->bands == NULL && params->wavelengths == NULL && !state->each;
+    bool colours = chosen && state->shown.band_count == 3 && hc_scene_is_spectral(&stage->in);
+    return !isnan(params->gamma) ? params->gamma : colours ? 1.4 : 1;
 }
 
 /* Where the picture lies: the scene, or the map that it is put on. */
@@ -164,6 +186,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     HC_OR_RETURN(plan_bands(stage, state, err));
     HC_OR_RETURN(plan_stretch(params, state, err));
+    state->gamma = gamma_of(stage);
     HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     int64_t size = (int64_t)((double)params->size / ceil(sqrt(maps_of(state))));
     HC_OR_RETURN(hc_shown_plan(stage, params->ortho, size > 16 ? size : 16, &state->shown, err));
@@ -287,7 +310,7 @@ static bool add_panel(const HcStage *stage, Page *page, int32_t m) {
         page->bar[m] = (HcFigureBar){.ramp = hc_figure_ramp(params, state, m),
                                      .low = state->limit[m][0],
                                      .high = state->limit[m][1],
-                                     .gamma = params->gamma,
+                                     .gamma = state->gamma,
                                      .label = state->each ? NULL : page->name[m].data};
         /* Without values there is nothing that colours could mean. */
         panel->bar = panel->map.note == NULL ? &page->bar[m] : NULL;
@@ -380,6 +403,7 @@ static void report(const HcStage *stage, HcJson *to) {
         hc_json_close(to);
     }
     hc_json_close(to);
+    hc_json_put_number(to, "gamma", state->gamma);
     hc_json_open_array(to, "limits");
     for (int32_t c = 0; c < state->shown.band_count && !state->classes; c++) {
         hc_json_open_array(to, NULL);

@@ -50,14 +50,15 @@ static HcStatus find_limits(const HcFigureParams *params, HcFigureState *state, 
 }
 
 /* 0 to 1. */
-static double level_of(const HcFigureParams *params, const float limit[2], float value) {
+static double level_of(const HcFigureState *state, int32_t c, float value) {
+    const float *limit = state->limit[c];
     double span = (double)limit[1] - limit[0];
     double level = span > 0           ? ((double)value - limit[0]) / span
                    : value < limit[0] ? 0
                    : value > limit[0] ? 1
                                       : 0.5;
     level = !(level > 0) ? 0 : level > 1 ? 1 : level;
-    return params->gamma == 1 ? level : pow(level, 1 / params->gamma);
+    return state->gamma == 1 ? level : pow(level, 1 / state->gamma);
 }
 
 static void paint_band(const HcFigureParams *params, const HcFigureState *state, int32_t c, uint8_t *pixel) {
@@ -66,19 +67,19 @@ static void paint_band(const HcFigureParams *params, const HcFigureState *state,
     HcRamp ramp = hc_figure_ramp(params, state, c);
     for (size_t p = 0; p < pixels; p++, pixel += 4) {
         bool shown = state->shown.valid[p] != 0 && isfinite(plane[p]);
-        hc_ramp_colour(ramp, shown ? level_of(params, state->limit[c], plane[p]) : 0, pixel);
+        hc_ramp_colour(ramp, shown ? level_of(state, c, plane[p]) : 0, pixel);
         pixel[3] = shown ? 255 : 0;
     }
 }
 
-static void paint_colours(const HcFigureParams *params, const HcFigureState *state, uint8_t *pixel) {
+static void paint_colours(const HcFigureState *state, uint8_t *pixel) {
     size_t pixels = hc_shown_pixels(&state->shown);
     for (size_t p = 0; p < pixels; p++, pixel += 4) {
         bool shown = state->shown.valid[p] != 0;
-        for (size_t c = 0; c < 3; c++) {
-            float value = state->shown.plane[c * pixels + p];
+        for (int32_t c = 0; c < 3; c++) {
+            float value = state->shown.plane[(size_t)c * pixels + p];
             shown = shown && isfinite(value);
-            pixel[c] = (uint8_t)lround(255 * level_of(params, state->limit[c], value));
+            pixel[c] = (uint8_t)lround(255 * level_of(state, c, value));
         }
         pixel[3] = shown ? 255 : 0;
     }
@@ -112,7 +113,7 @@ HcStatus hc_figure_paint(const HcStage *stage, uint8_t **pixels, HcError *err) {
         return paint_classes(stage, *pixels, err);
     }
     if (!state->each && state->shown.band_count == 3) {
-        paint_colours(params, state, *pixels);
+        paint_colours(state, *pixels);
         return HC_OK;
     }
     for (int32_t m = 0; m < maps_of(state); m++) {

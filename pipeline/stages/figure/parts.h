@@ -10,14 +10,14 @@ typedef struct HcFigureParams {
     const char *path, *bands, *wavelengths, *each, *percentiles, *limits, *title, *ortho;
     int32_t colours; /* HcRamp, -1 = by the values */
     int64_t size;
-    double gamma, width, dpi;
-    int32_t overwrite; /* HcOverwrite */
+    double gamma, width, dpi; /* gamma: NAN = by what is shown */
+    int32_t overwrite;        /* HcOverwrite */
 } HcFigureParams;
 
 typedef struct HcFigureState {
     HcShown shown;
     HcFigureFormat format;
-    double percentile[2];
+    double percentile[2], gamma;
     bool fixed;                         /* --limits */
     float limit[HC_SHOWN_BANDS_MAX][2]; /* values at both ends of the colours, of each shown band */
     bool classes, each;

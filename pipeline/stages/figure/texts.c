@@ -82,12 +82,14 @@ static void add_colours(const HcStage *stage, HcText *to) {
 }
 
 static void add_stretch(const HcStage *stage, HcText *to) {
-    const HcFigureParams *params = stage->params;
     const HcFigureState *state = stage->state;
     if (!state->each && state->shown.band_count == 3) {
         add_colours(stage, to);
     }
-    if (state->fixed) {
+    /* The first two pairs against the last two: whether all three are equal. */
+    if (state->fixed && memcmp(state->limit[0], state->limit[1], 2 * sizeof state->limit[0]) != 0) {
+        hc_text_add(to, "Stretch: as asked");
+    } else if (state->fixed) {
         hc_text_add(to, "Stretch: %.6g to %.6g, as asked", state->limit[0][0], state->limit[0][1]);
     } else {
         hc_text_add(to, "Stretch: %g %% to %g %% of the shown pixels", state->percentile[0],
@@ -97,8 +99,8 @@ static void add_stretch(const HcStage *stage, HcText *to) {
             hc_text_add(to, ", as far below 0 as above");
         }
     }
-    if (params->gamma != 1) {
-        hc_text_add(to, ", gamma %g", params->gamma);
+    if (state->gamma != 1) {
+        hc_text_add(to, ", gamma %g", state->gamma);
     }
     hc_text_add(to, ". ");
 }

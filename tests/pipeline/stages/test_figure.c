@@ -159,6 +159,35 @@ static void signs_choose_the_colours(void **state) {
     free(c.pixel);
 }
 
+/* Six limits are those of the colours; gamma is 1.4 where true colour is shown without being asked for. */
+static void colours_have_limits_of_their_own(void **state) {
+    (void)state;
+    write_ramps("scene",
+                "data ignore value = -999\nwavelength units = nm\nwavelength = {650, 550, 460, 800}\n");
+    check_runs(&recorded, "read scene.img ! figure a.png --limits 0,200,-20,20,0,1000 ! "
+                          "figure b.png --bands 1,2,3 --limits 0,200,-20,20,0,1000 ! figure c.svg ! "
+                          "figure d.svg --limits 0,200,0,200,0,1000");
+    Page a = read_page("a.png", 0, 300), b = read_page("b.png", 1, 300);
+    for (int32_t line = 1; line < LINES - 1; line++) {
+        for (int32_t sample = 1; sample < SAMPLES - 1; sample++) {
+            double red = (100 + line) / 200.0, green = (sample - 10 + 20) / 40.0;
+            const uint8_t *bright = pixel_of(&a, line, sample), *plain = pixel_of(&b, line, sample);
+            check_near(plain[0], 255 * red, 1);
+            check_near(plain[1], 255 * green, 1);
+            check_near(bright[0], 255 * pow(red, 1 / 1.4), 1);
+            check_near(bright[1], 255 * pow(green, 1 / 1.4), 1);
+        }
+    }
+    char *c = svg_of("c.svg");
+    char *d = svg_of("d.svg");
+    check_has(c, "gamma 1.4");
+    check_has(d, "blue 460 nm (band 3), 0 to 1000. Stretch: as asked, gamma 1.4.");
+    free(d);
+    free(c);
+    free(a.pixel);
+    free(b.pixel);
+}
+
 static void texts_say_what_is_shown(void **state) {
     (void)state;
     char more[400];
@@ -364,6 +393,12 @@ static void what_cannot_be_drawn_is_refused(void **state) {
                     "read scene.img ! figure a.png --each 1,,2");
     check_run_fails(NULL, HC_E_USAGE, "give one of", "read scene.img ! figure a.png --each 1 --bands 2");
     check_run_fails(NULL, HC_E_USAGE, "--limits 3,3", "read scene.img ! figure a.png --limits 3,3");
+    check_run_fails(NULL, HC_E_USAGE, "--limits 0,1,0,1: must be two",
+                    "read scene.img ! figure a.png --bands 1,2,3 --limits 0,1,0,1");
+    check_run_fails(NULL, HC_E_USAGE, "--limits 0,1,0,1,3,2: must be two numbers, rising, or two for each",
+                    "read scene.img ! figure a.png --bands 1,2,3 --limits 0,1,0,1,3,2");
+    check_run_fails(NULL, HC_E_USAGE, "--limits 0,1,0,1,2,3",
+                    "read scene.img ! figure a.png --bands 1 --limits 0,1,0,1,2,3");
     check_run_fails(NULL, HC_E_USAGE, "--percentiles 98,2",
                     "read scene.img ! figure a.png --percentiles 98,2");
     check_run_fails(NULL, HC_E_USAGE, "--dpi 1200", "read scene.img ! figure a.png --width 1000 --dpi 1200");
@@ -377,6 +412,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_bands_are_mixed),
         cmocka_unit_test(signs_choose_the_colours),
+        cmocka_unit_test(colours_have_limits_of_their_own),
         cmocka_unit_test(texts_say_what_is_shown),
         cmocka_unit_test(a_scene_without_values),
         cmocka_unit_test(a_picture_without_values),
