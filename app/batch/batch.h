@@ -205,7 +205,7 @@ typedef enum HcBatchWhat {
 /* One event, small enough to go through a pipe in one piece. */
 typedef struct HcBatchEvent {
     int32_t what, scene;
-    int32_t jobs; /* HC_BATCH_JOBS */
+    int32_t jobs; /* HC_BATCH_JOBS; of HC_BATCH_LEFT 1 = another scene beside it may be to blame */
     HcStatus status;
     int32_t part_count;
     double seconds, bytes; /* of the run, of the scene */
@@ -297,14 +297,18 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 /* ---- the work (batch_work.c) ---- */
 
-/* Who hands out scenes, and hears what became of them. */
+#define HC_BATCH_AT_ONCE_MAX 4
+
+/* Who hands out scenes, and hears what became of them. Both are called from several threads, but by one at a
+ * time. */
 typedef struct HcBatchWork {
     int32_t (*next)(void *user); /* the next scene that was not given out yet; -1 = none is left */
     void (*tell)(const HcBatchEvent *event, void *user);
     void *user;
     HcCommon common;               /* device, threads and memory of this worker */
     int32_t shares, device_shares; /* as in HcRunSettings */
-    bool ahead;                    /* the next scene is opened while the present one computes */
+    int32_t at_once; /* scenes in work at the same time, where the device has memory of its own */
+    bool ahead;      /* else the next scene is opened while the present one computes */
 } HcBatchWork;
 
 /* Processes scenes until none is left, with one device that stays open. Fails when it was interrupted, and

@@ -25,8 +25,9 @@ _Static_assert(sizeof(HcBatchEvent) <= 4096, "an event goes through a pipe in on
 /* The scenes of a round, in memory that the processes share. */
 typedef struct Turns {
     _Atomic int32_t given;
-    _Atomic int32_t failed; /* in all rounds */
-    int32_t allowed;        /* failures; at that many no further scene is given out. 0 = any number */
+    _Atomic int32_t failed;  /* in all rounds */
+    _Atomic int32_t to_come; /* processes that have not asked for a scene yet: one is kept for each */
+    int32_t allowed;         /* failures; at that many no further scene is given out. 0 = any number */
     int32_t count;
     int32_t scene[];
 } Turns;
@@ -36,6 +37,7 @@ enum {
     PROCESSORS_A_JOB = 4, /* of the CPU; there much of a small scene's work is done by one thread */
     CPU_JOBS_MAX = 8,     /* since each reads another file */
     GPU_JOBS_MAX = 4,     /* of one GPU */
+    SCENES_AT_ONCE = 2,   /* for each that a process has in work: at the end none waits for another process */
     SCENES_A_JOB = 10     /* pay for the start of one more: CUDA starts one process after the other */
 };
 
@@ -46,6 +48,7 @@ enum {
 typedef struct Job {
     pid_t process; /* 0 = none */
     int pipe;      /* its events, -1 = closed */
+    bool ready;    /* it has said which device it has */
 } Job;
 
 typedef enum Progress { WAITING, HELD, FINISHED } Progress;
@@ -58,11 +61,14 @@ typedef struct Jobs {
     Job *job;            /* [capacity] */
     struct pollfd *list; /* [capacity] their pipes */
     int32_t count;       /* 0 = the first one is to say how many fit */
+    int32_t begun;       /* in this round */
+    bool in_turn;        /* a job is started when the one before has its device */
     int32_t capacity;
     Progress *progress; /* [scenes] */
     int32_t *holder;    /* [scenes] the job that holds it */
     bool *suspect;      /* [scenes] a process died while it held this and another one */
-    bool ahead;         /* workers open the next scene meanwhile; not once a process has died */
+    bool ahead;         /* workers have further scenes in work; not once a process has died, or one of them
+                           may have failed for another */
     int32_t finished;   /* scenes with a last word */
     HcError broken;     /* a failure that is not of a scene */
 } Jobs;
@@ -72,6 +78,7 @@ typedef struct Jobs {
 typedef struct Mouth {
     const Jobs *jobs;
     int pipe;
+    bool asked; /* for a scene */
 } Mouth;
 
 static bool is_over(Turns *turns) {
@@ -79,12 +86,19 @@ static bool is_over(Turns *turns) {
 }
 
 static int32_t next_turn(void *user) {
-    Turns *turns = ((Mouth *)user)->jobs->turns;
-    if (is_over(turns)) {
-        return -1;
+    Mouth *mouth = user;
+    Turns *turns = mouth->jobs->turns;
+    if (!mouth->asked) {
+        mouth->asked = true;
+        atomic_fetch_sub(&turns->to_come, 1);
     }
-    int32_t turn = atomic_fetch_add(&turns->given, 1);
-    return turn < turns->count ? turns->scene[turn] : -1;
+    int32_t turn = atomic_load(&turns->given);
+    while (!is_over(turns) && turn < turns->count - atomic_load(&turns->to_come)) {
+        if (atomic_compare_exchange_weak(&turns->given, &turn, turn + 1)) {
+            return turns->scene[turn];
+        }
+    }
+    return -1;
 }
 
 bool hc_batch_send(int pipe, const void *data, size_t bytes) {
@@ -167,6 +181,18 @@ static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
     return least(count, most > 1 ? most : 1);
 }
 
+/* Scenes that a process should have in work at once, where it shares its GPU with so many others. */
+static int32_t scenes_at_once(const Jobs *jobs, int32_t shares) {
+    int32_t pays = jobs->turns->count / SCENES_AT_ONCE / jobs->count;
+    if (!jobs->ahead || !jobs->in_turn || pays < 2) {
+        return 1;
+    }
+    double bytes = scene_bytes(jobs);
+    int32_t count = bytes <= 0 || bytes > LARGE_SCENE ? 1 : bytes > SMALL_SCENE ? 2 : HC_BATCH_AT_ONCE_MAX;
+    int32_t most = least(count / shares, pays);
+    return most > 1 ? most : 1;
+}
+
 /* How many jobs this host should have: some a GPU, or some on the CPU. Ranks that share it are jobs already.
  */
 static int32_t fitting_jobs(const Jobs *jobs, int32_t gpus) {
@@ -193,6 +219,7 @@ static void share_out(const Jobs *jobs, const Gpus *gpus, int32_t number, HcBatc
     int32_t all = jobs->count * hc_ranks_local_count(ranks);
     number += jobs->count * hc_ranks_local_number(ranks);
     work->shares = work->device_shares = all;
+    work->at_once = scenes_at_once(jobs, work->device_shares);
     if (jobs->count == 1) {
         return;
     }
@@ -207,6 +234,7 @@ static void share_out(const Jobs *jobs, const Gpus *gpus, int32_t number, HcBatc
             hc_gpus_sit_near(gpus->address, gpus->count, number % gpus->count);
         }
     }
+    work->at_once = scenes_at_once(jobs, work->device_shares);
     common->device_memory /= (uint64_t)work->device_shares;
 }
 
@@ -222,6 +250,7 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
     if (jobs->count == 0) {
         HcBatchEvent event = {.what = HC_BATCH_JOBS, .scene = -1, .jobs = fitting_jobs(jobs, gpus.count)};
         jobs->count = event.jobs;
+        atomic_fetch_add(&jobs->turns->to_come, event.jobs - 1);
         tell_parent(&event, &mouth);
     }
     share_out(jobs, &gpus, number, &work, device, sizeof device);
@@ -285,12 +314,38 @@ static void finish(Jobs *jobs, int32_t scene) {
     jobs->finished++;
 }
 
-/* The first one has said how many fit. What cannot be started is not: one is enough. */
-static void start_others(Jobs *jobs, int32_t count) {
+/* Starts further jobs: one, or all that are left. Where no scene is left, none is needed. */
+static HcStatus start_more(Jobs *jobs, bool all, HcError *err) {
+    int32_t count = least(jobs->count, jobs->turns->count);
+    while (jobs->begun < count && hc_flag(jobs->cancel) == 0 && !is_over(jobs->turns) &&
+           atomic_load(&jobs->turns->given) < jobs->turns->count) {
+        HcStatus status = start_job(jobs, jobs->begun, err);
+        if (status != HC_OK) { /* the others get the scenes that were kept for these */
+            atomic_fetch_sub(&jobs->turns->to_come, count - jobs->begun);
+            jobs->begun = count;
+            return status;
+        }
+        jobs->begun++;
+        if (!all) {
+            break;
+        }
+    }
+    return HC_OK;
+}
+
+/* The same behind the first one. What cannot be started is not: one is enough. */
+static void start_beside(Jobs *jobs, bool all) {
     HcError unimportant = {0};
-    jobs->count = count;
-    for (int32_t j = 1; j < count && hc_flag(jobs->cancel) == 0 && start_job(jobs, j, &unimportant) == HC_OK;
-         j++) {
+    (void)!start_more(jobs, all, &unimportant);
+}
+
+/* CUDA starts one process after the other. So each begins with its scenes as soon as it can, and the next one
+ * starts behind them. */
+static void hear_device(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
+    jobs->job[number].ready = true;
+    if (jobs->in_turn) {
+        jobs->in_turn = strncmp(event->device, "gpu", 3) == 0;
+        start_beside(jobs, !jobs->in_turn);
     }
 }
 
@@ -306,7 +361,10 @@ static void tell(Jobs *jobs, const HcBatchEvent *event) {
 static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
     switch ((HcBatchWhat)event->what) {
     case HC_BATCH_JOBS:
-        start_others(jobs, event->jobs);
+        jobs->count = event->jobs;
+        if (!jobs->in_turn) {
+            start_beside(jobs, true);
+        }
         break;
     case HC_BATCH_TAKEN:
         jobs->progress[event->scene] = HELD;
@@ -314,6 +372,7 @@ static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
         break;
     case HC_BATCH_LEFT:
         jobs->progress[event->scene] = WAITING;
+        jobs->ahead = jobs->ahead && event->jobs != 1;
         break;
     case HC_BATCH_DONE:
     case HC_BATCH_FAILED:
@@ -326,6 +385,8 @@ static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
         (void)!hc_fail(&jobs->broken, event->status, "%s", event->text);
         break;
     case HC_BATCH_DEVICE:
+        hear_device(jobs, number, event);
+        break;
     case HC_BATCH_STARTED:
         break;
     }
@@ -401,6 +462,9 @@ static void end_job(Jobs *jobs, int32_t number) {
         judge(jobs, number, how);
     }
     job->process = 0;
+    if (!job->ready && jobs->in_turn) { /* the next one does not wait for it */
+        start_beside(jobs, false);
+    }
 }
 
 /* Reads one event; false at the end of the pipe. */
@@ -484,12 +548,17 @@ static HcStatus open_jobs(Jobs *jobs, size_t *turns_bytes, HcError *err) {
 /* One process a job, until the scenes of the round are done or all processes have ended. */
 static HcStatus run_round(Jobs *jobs, HcError *err) {
     HcStatus status = HC_OK;
-    int32_t first = jobs->count > 0 ? jobs->count : 1;
+    int32_t count = least(jobs->count > 0 ? jobs->count : 1, jobs->turns->count);
     for (int32_t j = 0; j < jobs->capacity; j++) {
         jobs->job[j] = (Job){.pipe = -1};
     }
-    for (int32_t j = 0; j < first && j < jobs->turns->count && status == HC_OK; j++) {
-        status = start_job(jobs, j, err);
+    jobs->in_turn = strcmp(jobs->batch->params.common.device, "cpu") != 0 && hc_module_exists();
+    atomic_store(&jobs->turns->to_come, count);
+    jobs->begun = 0;
+    HC_OR_RETURN(start_job(jobs, 0, err));
+    jobs->begun = 1;
+    if (!jobs->in_turn && jobs->count > 0) {
+        status = start_more(jobs, true, err);
     }
     listen_to_jobs(jobs);
     return status;

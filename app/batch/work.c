@@ -1,5 +1,7 @@
-/* A worker of a batch: one device that stays open, one scene after the other, the next one opened meanwhile.
- */
+/* A worker of a batch: one device that stays open, and scenes one after the other, the next one opened
+ * meanwhile. On a device with memory of its own some scenes are in work at once, each on a thread: while one
+ * has the device, others are read, settled or written. They share one context, which several processes would
+ * not. */
 #include "app/batch/batch.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
@@ -7,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +30,12 @@ typedef struct Worker {
     const HcFlag *cancel;
     HcCompute *compute;
     char device[24];
-    pthread_mutex_t lock; /* of the events */
-    Ready next;
-    int32_t *busy; /* scenes that others had, which are looked at once more in the end */
+    pthread_mutex_t lock; /* of the events, and of what follows up to busy_seen */
+    int32_t *busy;        /* scenes that others had, which are looked at once more in the end */
     int32_t busy_count, busy_seen;
+    int32_t at_once;   /* scenes in work at the same time */
+    atomic_bool stops; /* no further scene is begun */
+    Ready next;        /* where at_once is 1 */
 } Worker;
 
 static void tell(Worker *worker, HcBatchEvent *event) {
@@ -79,7 +84,8 @@ static void read_ahead(const Worker *worker, const HcReader *reader) {
     const char *path = hc_reader_path(reader);
     uint64_t given = worker->work->common.memory;
     int64_t physical = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    int64_t limit = given > 0 ? (int64_t)(given / 2) : physical / 8 / worker->work->shares;
+    int64_t limit =
+        (given > 0 ? (int64_t)(given / 2) : physical / 8 / worker->work->shares) / worker->at_once;
     int64_t size = 0;
     int64_t modified = 0;
     hc_reader_identity(reader, &size, &modified);
@@ -163,7 +169,9 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
     if (ready->claim == NULL && again) {
         tell_scene(worker, HC_BATCH_ELSEWHERE, scene, HC_OK, "");
     } else if (ready->claim == NULL) {
+        pthread_mutex_lock(&worker->lock);
         worker->busy[worker->busy_count++] = scene;
+        pthread_mutex_unlock(&worker->lock);
     } else {
         tell_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
         /* Somebody may have done it since. */
@@ -177,17 +185,32 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
     return HC_OK;
 }
 
+/* A scene that nobody has looked at yet, else one that others had; -1 = none is left. */
+static int32_t choose(Worker *worker, bool *again) {
+    pthread_mutex_lock(&worker->lock);
+    int32_t scene = worker->work->next(worker->work->user);
+    *again = scene < 0;
+    if (*again && worker->busy_seen < worker->busy_count) {
+        scene = worker->busy[worker->busy_seen++];
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return scene;
+}
+
+static bool may_begin(const Worker *worker) {
+    return hc_flag(worker->cancel) == 0 && !atomic_load(&worker->stops);
+}
+
 /* Finds the next scene to be done, and takes and plans it. */
 static void prepare(Worker *worker, Ready *ready) {
     *ready = (Ready){.scene = -1};
-    while (ready->scene < 0 && hc_flag(worker->cancel) == 0) {
+    while (ready->scene < 0 && may_begin(worker)) {
         HcError error = {0};
-        int32_t scene = worker->work->next(worker->work->user);
-        bool again = scene < 0;
-        if (again && worker->busy_seen == worker->busy_count) {
+        bool again = false;
+        int32_t scene = choose(worker, &again);
+        if (scene < 0) {
             break;
         }
-        scene = again ? worker->busy[worker->busy_seen++] : scene;
         if (try_scene(worker, scene, again, ready, &error) != HC_OK) {
             fail_scene(worker, ready, scene, &error);
         }
@@ -220,6 +243,7 @@ static void fill_parts(const HcChain *chain, const HcRunReport *report, HcBatchE
                      stage->seconds_observe + stage->seconds_settle + stage->seconds_process);
         }
     }
+    add_part(event, "device", report->seconds_wait_device);
     add_part(event, "writing", report->seconds_wait_write);
     double rest = report->seconds;
     for (int32_t p = 0; p < event->part_count; p++) {
@@ -228,16 +252,30 @@ static void fill_parts(const HcChain *chain, const HcRunReport *report, HcBatchE
     add_part(event, "opening, finishing", rest > 0 ? rest : 0);
 }
 
+/* A scene that is given back. alone: the next worker has no other one in work beside it. */
+static void leave(Worker *worker, Ready *ready, HcStatus status, const char *text, bool alone) {
+    HcBatchEvent event = {
+        .what = HC_BATCH_LEFT, .scene = ready->scene, .status = status, .jobs = alone ? 1 : 0};
+    snprintf(event.text, sizeof event.text, "%s", text);
+    drop(ready);
+    tell(worker, &event);
+}
+
+/* Whether a failure may be due to another scene that is in work beside this one. */
+static bool may_be_shared(const Worker *worker, HcStatus status) {
+    return worker->at_once > 1 && (status == HC_E_DEVICE || status == HC_E_MEMORY);
+}
+
 static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
     HcStatus status = HC_OK;
     HcError error = {0};
     HcRunReport report = {0};
     const HcBatchWork *work = worker->work;
     int32_t scene = ready->scene;
-    HcRunSettings settings = {.memory = work->common.memory,
-                              .device_memory = work->common.device_memory,
-                              .shares = work->shares,
-                              .device_shares = work->device_shares,
+    HcRunSettings settings = {.memory = work->common.memory / (uint64_t)worker->at_once,
+                              .device_memory = work->common.device_memory / (uint64_t)worker->at_once,
+                              .shares = work->shares * worker->at_once,
+                              .device_shares = work->device_shares * worker->at_once,
                               .cancel = worker->cancel,
                               .decides = ready->origin.batch->scenes[ready->origin.scene].output,
                               .describe = hc_batch_describe,
@@ -264,9 +302,8 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
         fill_parts(ready->chain, &report, &event);
         drop(ready);
         tell(worker, &event);
-    } else if (status == HC_E_CANCELLED) {
-        drop(ready);
-        tell_scene(worker, HC_BATCH_LEFT, scene, status, error.text);
+    } else if (status == HC_E_CANCELLED || may_be_shared(worker, status)) {
+        leave(worker, ready, status, error.text, status != HC_E_CANCELLED);
         return hc_fail(err, status, "%s", error.text);
     } else {
         fail_scene(worker, ready, scene, &error);
@@ -293,7 +330,8 @@ static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
+/* One after the other, the next one opened meanwhile. */
+static HcStatus run_in_turn(Worker *worker, Ready *ready, HcError *err) {
     HcStatus status = HC_OK;
     while (ready->scene >= 0 && status == HC_OK) {
         pthread_t thread;
@@ -310,6 +348,81 @@ static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
     return status;
 }
 
+/* One of the threads that take scenes at the same time. */
+typedef struct Lane {
+    Worker *worker;
+    Ready ready;
+    HcError error;
+    pthread_t thread;
+} Lane;
+
+static void *run_lane(void *argument) {
+    Lane *lane = argument;
+    Worker *worker = lane->worker;
+    if (lane->ready.scene < 0) {
+        prepare(worker, &lane->ready);
+    }
+    while (lane->ready.scene >= 0 && may_begin(worker)) {
+        if (run_scene(worker, &lane->ready, &lane->error) != HC_OK) {
+            atomic_store(&worker->stops, true);
+        }
+        prepare(worker, &lane->ready);
+    }
+    if (lane->ready.scene >= 0) {
+        leave(worker, &lane->ready, HC_OK, "", false);
+    }
+    return NULL;
+}
+
+/* The first failure of a lane is that of the worker. */
+static HcStatus run_lanes(Worker *worker, Ready *ready, HcError *err) {
+    Lane lane[HC_BATCH_AT_ONCE_MAX];
+    int32_t count = 1;
+    HcStatus status = HC_OK;
+    lane[0] = (Lane){.worker = worker, .ready = *ready};
+    *ready = (Ready){.scene = -1};
+    for (; count < worker->at_once; count++) {
+        lane[count] = (Lane){.worker = worker, .ready = {.scene = -1}};
+        if (pthread_create(&lane[count].thread, NULL, run_lane, &lane[count]) != 0) {
+            break; /* fewer do as well */
+        }
+    }
+    run_lane(&lane[0]);
+    for (int32_t l = 0; l < count; l++) {
+        if (l > 0) {
+            pthread_join(lane[l].thread, NULL);
+        }
+        if (status == HC_OK && lane[l].error.status != HC_OK) {
+            status = hc_fail(err, lane[l].error.status, "%s", lane[l].error.text);
+        }
+    }
+    return status;
+}
+
+/* How many scenes like this one may be in work at once. The threads of the CPU are one team already. GDAL has
+ * one cache for all readers, and pictures are drawn by libraries that are not asked from several threads. */
+static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
+    HcComputeInfo info;
+    hc_compute_info(worker->compute, &info);
+    if (info.shared_memory || ready->scene < 0 || worker->batch->params.report != NULL ||
+        worker->work->common.verify > 0 ||
+        hc_reader_through_gdal(hc_view_reader(ready->chain->source->view))) {
+        return 1;
+    }
+    for (int32_t s = 1; s < ready->chain->count; s++) {
+        const HcStage *stage = &ready->chain->stages[s];
+        if (stage->kind->role != HC_ROLE_STAGE && strcmp(stage->kind->name, "write") != 0) {
+            return 1;
+        }
+    }
+    return worker->work->at_once > 1 ? worker->work->at_once : 1;
+}
+
+static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
+    worker->at_once = fitting_at_once(worker, ready);
+    return worker->at_once > 1 ? run_lanes(worker, ready, err) : run_in_turn(worker, ready, err);
+}
+
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) {
     HcStatus status = HC_OK;
     HcOpening opening;
@@ -320,6 +433,7 @@ HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *e
                      .device = "",
                      .lock = PTHREAD_MUTEX_INITIALIZER,
                      .next = {.scene = -1},
+                     .at_once = 1,
                      .busy = calloc((size_t)batch->scene_count, sizeof *worker.busy)};
     if (worker.busy == NULL) {
         return hc_fail_memory(err, (double)batch->scene_count * sizeof *worker.busy, "the list of scenes");

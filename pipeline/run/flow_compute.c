@@ -213,7 +213,9 @@ static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
     if (slot->block < 0) {
         return HC_OK;
     }
+    double start = hc_now();
     HC_OR_RETURN(hc_wait(slot->queue, err));
+    flow->report->seconds_wait_device += hc_now() - start;
     pthread_mutex_lock(&flow->lock);
     HcParcel *ordered = NULL; /* the slot's list is newest first */
     while (slot->parcels != NULL) {

@@ -86,6 +86,7 @@ typedef struct HcRunReport {
     int64_t lines;         /* of this rank */
     int64_t pixels, masked[HC_MASK_REASONS]; /* of the scene */
     double seconds, seconds_read, seconds_decode, seconds_wait_read, seconds_wait_write, seconds_write;
+    double seconds_wait_device; /* for blocks that a device has taken; work is given to it at once */
     HcPassTimes pass[HC_PASSES_MAX];
     int32_t passes_done; /* entries of `pass` */
     double bytes_read;

@@ -1,0 +1,161 @@
+# Several scenes in work at once in one process of a batch, on a device with memory of its own (MODULES/stand_in.so): they
+# overlap, and neither outputs nor failures are others than those of one scene after the other. What happens when is decided
+# by calls of the batch (pause_at.so) and never by the clock.
+export HCUBE_GPU_MODULE=$MODULES/stand_in.so
+line=$((100 * 64 * 2)) # bytes of a line of the sample scene
+scenes=(1 2 3 4 5 6 7 8)
+mkdir in
+for s in "${scenes[@]}"; do
+    sed 's/^lines *=.*/lines = 30/; s/^map info.*//; s/^coordinate system.*//' "$scene" >in/s$s.hdr
+    dd if="$SAMPLE/scene.img" of=in/s$s.img bs=$line skip=$((s * 8)) count=30 status=none
+done
+# Eight scenes in one process: four at once.
+batch=(batch mnf --components 4 --scenes in --output 'out/{stem}.img' --jobs 1 --progress json)
+run 0 batch mnf --components 4 --scenes in --output 'cpu/{stem}.img' --device cpu
+names=()
+for s in "${scenes[@]}"; do
+    names+=("s$s.img" "s$s.hdr" "s$s.img.hcube.json")
+done
+# finished: all outputs are there, and those of the CPU.
+finished() {
+    local s
+    for s in "${scenes[@]}"; do
+        cmp "out/s$s.img" "cpu/s$s.img"
+        cmp "out/s$s.hdr" "cpu/s$s.hdr"
+    done
+    (cd out && only "${names[@]}")
+}
+events() {
+    grep -c "^{\"event\":\"$1\"" <<<"${err:-$(cat log.txt)}" || true
+}
+
+run 0 "${batch[@]}"
+[[ $(events done) == 8 && $err == *'"workers":1,'* ]] || fail "says $err"
+finished
+run 0 "${batch[@]}"
+[[ $(events skipped) == 8 ]] || fail "does again: $err"
+
+# begin PATTERNS WORD...: starts hcube, which pauses at calls of these patterns (pause_at.c). $process is its number.
+mkfifo events events.{1,2}
+exec 7<>events
+process=
+trap 'status=$?; [[ ! $process ]] || kill -KILL $process; rm -rf "$folder"; exit $status' EXIT
+begin() {
+    local patterns=$1
+    shift
+    err=
+    rm -rf out && mkdir out
+    {
+        (
+            trap - ERR
+            HCUBE_PAUSE=events HCUBE_PAUSE_AT=$patterns LD_PRELOAD=$MODULES/pause_at.so "$HCUBE" "$@" 2>log.txt 7>&- &
+            echo "begun $!" >&7
+            status=0
+            wait $! 2>/dev/null || status=$?
+            echo "ended $status" >&7
+        ) | cat >/dev/null
+    } &
+    gone=$!
+    next begun
+    process=$number
+}
+# next EVENT: waits for what comes next: the number of a pattern, or ended. $number is the process, or its exit code.
+next() {
+    local event
+    read -r event number <&7
+    [[ $event == "$1" ]] || fail "event $event $number instead of $1: $(cat log.txt)"
+}
+# both: waits until two scenes are in work in one process, $worker, which are about to make their files.
+both() {
+    read -r first worker <&7
+    read -r second number <&7
+    [[ $first$second == 12 || $first$second == 21 ]] || fail "events $first and $second: $(cat log.txt)"
+    [[ $number == "$worker" ]] || fail "processes $worker and $number"
+}
+go_on() {
+    echo >events."$1"
+}
+ended() {
+    next ended
+    process=
+    wait "$gone"
+    [[ $number == "$1" ]] || fail "exit code $number instead of $1: $(cat log.txt)"
+}
+
+# Two scenes are at their last pass before either has a file. The others go on beside them.
+begin 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial' "${batch[@]}"
+both
+go_on 2
+go_on 1
+ended 0
+[[ $(events done) == 8 ]] || fail "says $(cat log.txt)"
+finished
+
+# A process that dies takes several scenes with it. All come again, one after the other, and none of them is to blame.
+export ASAN_OPTIONS=handle_segv=0:${ASAN_OPTIONS-}
+begin 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial' "${batch[@]}"
+both
+kill -SEGV "$worker"
+next 1
+[[ $number != "$worker" ]] || fail "process $worker goes on"
+go_on 1
+next 2
+go_on 2
+ended 0
+[[ $(events failed) == 0 ]] || fail "says $(cat log.txt)"
+finished
+
+# Both are given up at an interruption, and nothing of them is left.
+begin 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial;kill 15' "${batch[@]}"
+both
+mkfifo events.3
+kill -TERM "$process"
+next 3
+go_on 3
+go_on 1
+go_on 2
+ended 130
+[[ -z $(find out -name '.*' ! -name . -print) ]] || fail "left $(ls -A out)"
+run 0 "${batch[@]}"
+finished
+
+# Memory that is enough for one scene and not for four: one after the other, and none fails.
+rm -rf out
+run 9 "${batch[@]}" --memory 1M
+need=$(grep -o -m 1 'needs at least [0-9.]* [KMG]iB' <<<"$err" | head -n 1)
+read -r _ _ _ need unit <<<"$need"
+[[ $unit == MiB ]] || fail "needs $need $unit"
+run 0 "${batch[@]}" --memory "$(awk -v need="$need" 'BEGIN { printf "%d", need * 1.5 + 1 }')M"
+[[ $(events done) == 8 && $(events failed) == 0 ]] || fail "says $err"
+finished
+
+# The device fails once: whatever was in work then is done again, by another process.
+for call in 5 20 60 150 400; do
+    rm -rf out
+    head -c 1048576 /dev/zero >state
+    HCUBE_FAIL=device HCUBE_FAIL_AT=$call HCUBE_FAIL_STATE=state LD_PRELOAD=$MODULES/fail_at.so run 0 "${batch[@]}" --device gpu
+    [[ $(events done) == 8 && $(events failed) == 0 ]] || fail "call $call: says $err"
+    finished
+done
+# Each time: the scenes fail, one after the other, with what the device says.
+rm -rf out
+HCUBE_FAIL=device HCUBE_FAIL_AT=40 HCUBE_FAIL_TIMES=0 LD_PRELOAD=$MODULES/fail_at.so run 9 "${batch[@]}" --device gpu
+[[ $(events failed) -ge 1 && $err == *"as the test asked"* ]] || fail "says $err"
+(cd out && [[ -z $(find . -name '.*' ! -name . -print) ]]) || fail "left $(ls -A out)"
+
+# Processes start one after the other, and none without a scene. One that does not get its device keeps no other back.
+rm -rf out
+run 0 "${batch[@]}" --jobs 3
+[[ $(events done) == 8 && $err == *'"workers":3,'* ]] || fail "says $err"
+finished
+rm -rf out
+head -c 1048576 /dev/zero >state
+HCUBE_FAIL=device HCUBE_FAIL_AT=1 HCUBE_FAIL_STATE=state LD_PRELOAD=$MODULES/fail_at.so run 0 "${batch[@]}" --jobs 2 --device gpu
+[[ $(events done) == 8 && $(events failed) == 0 ]] || fail "says $err"
+finished
+
+# Pictures are drawn by libraries that several threads must not ask at once: one scene after the other.
+run 0 batch 'mnf --components 4 ! preview drawn/{stem}.png ! write' --scenes in --output 'drawn/{stem}.img' --jobs 1 \
+    --progress json
+[[ $(events done) == 8 ]] || fail "says $err"
+awk '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > 1 { exit 1 }' <<<"$err" || fail "at once: $err"
