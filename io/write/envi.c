@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -317,10 +316,7 @@ typedef struct Advice {
     atomic_int number;           /* 0 or an errno */
 } Advice;
 
-enum {
-    PIECE = 2 << 20,
-    FEW = 64 << 20 /* bytes of a file whose pages are looked at once, and not again for each block */
-};
+enum { PIECE = 2 << 20 };
 
 static void advise_piece(void *user, int64_t item, int32_t thread) {
     (void)thread;
@@ -351,19 +347,11 @@ static int advise(Advice *advice, int64_t stretches, HcTeam *team) {
     return atomic_load(&advice->number);
 }
 
-/* A limit on the size of files (ulimit -f) holds for writes alone. */
-static bool is_within_limit(off_t bytes) {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-           (limit.rlim_cur == RLIM_INFINITY || (rlim_t)bytes <= limit.rlim_cur);
-}
-
 bool hc_write_map_open(HcWriteMap *map, int file) {
     struct stat info = {0};
-    bool can = lies_in_memory(file) && fstat(file, &info) == 0 && is_within_limit(info.st_size);
-    size_t bytes = can ? (size_t)info.st_size : 0;
+    size_t bytes = lies_in_memory(file) && fstat(file, &info) == 0 ? (size_t)info.st_size : 0;
     void *data = bytes > 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-    *map = (HcWriteMap){.data = data != MAP_FAILED ? data : NULL, .bytes = bytes, .keeps = bytes <= FEW};
+    *map = (HcWriteMap){.data = data != MAP_FAILED ? data : NULL, .bytes = bytes};
     return data != MAP_FAILED;
 }
 
@@ -399,9 +387,7 @@ HcStatus hc_write_map_bring(const HcWriteMap *map, const HcWritePlan *plan, cons
 
 void hc_write_map_give_up(const HcWriteMap *map, const HcStored *whole, int64_t line0, int32_t rows,
                           HcTeam *team) {
-    if (!map->keeps) {
-        (void)advise_lines(map, whole, line0, rows, false, team);
-    }
+    (void)advise_lines(map, whole, line0, rows, false, team);
 }
 
 /* ---- the data ---- */
@@ -409,7 +395,7 @@ void hc_write_map_give_up(const HcWriteMap *map, const HcStored *whole, int64_t 
 /* Space for the whole file, taken by all threads where it is memory. Returns 0 or an errno. */
 static int reserve(int file, int64_t bytes, HcTeam *team, HcWriteMap *map) {
     if (hc_write_map_open(map, file)) {
-        Advice advice = {.map = map, .bytes = bytes, .brings = true, .gives = !map->keeps};
+        Advice advice = {.map = map, .bytes = bytes, .brings = true, .gives = true};
         if (advise(&advice, 1, team) == 0) {
             return 0;
         }

@@ -98,7 +98,6 @@ void hc_write_envi_name(HcText *to, const char *name, bool in_list);
 typedef struct HcWriteMap {
     char *data;
     size_t bytes;
-    bool keeps; /* its pages until the end, since they are few */
 } HcWriteMap;
 /* Creates the file at its full size, so that a full disk fails before the work and not after it. *map: where
  * the file lies in memory (tmpfs). `team` may be NULL. */
@@ -111,7 +110,7 @@ void hc_write_map_close(HcWriteMap *map);
  * become shorter. `whole`: all lines of the scene. */
 HcStatus hc_write_map_bring(const HcWriteMap *map, const HcWritePlan *plan, const HcStored *whole,
                             int64_t line0, int32_t rows, HcTeam *team, HcError *err) HC_MUST_CHECK;
-/* Gives the pages up, which count as memory of the process, unless they are few. The file keeps them. */
+/* Gives the pages up, which count as memory of the process. The file keeps them. */
 void hc_write_map_give_up(const HcWriteMap *map, const HcStored *whole, int64_t line0, int32_t rows,
                           HcTeam *team);
 /* Writes the first `rows` rows of stored lines as the scene's lines from line0. */

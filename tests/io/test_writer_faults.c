@@ -565,43 +565,6 @@ static void files_in_memory(void **state) {
     }
 }
 
-/* A file of more pages than the process keeps. */
-static void large_file_in_memory(void **state) {
-    HcScene scene = plain_scene(1000, 3000, 6);
-    HcError err = {0};
-    skip_without_memory(state);
-    as_disk = true;
-    check_ok(write_scene(in_folder("disk.img"), &scene, NULL, &err), err);
-    as_disk = false;
-    put_bytes = 0;
-    check_ok(write_scene(in_folder("memory.img"), &scene, NULL, &err), err);
-    assert_int_equal(put_bytes, 0);
-    assert_true(same_bytes(in_folder("memory.img"), in_folder("disk.img")));
-}
-
-/* A limit on the size of files holds for a process that joins, too. */
-static void limit_of_a_joined_file(void **state) {
-    HcScene scene = plain_scene(700, 311, 5);
-    HcError err = {0};
-    HcWriter *first = NULL, *second = NULL;
-    HcWriterSite site;
-    HcWriterLeft left;
-    skip_without_memory(state);
-    signal(SIGXFSZ, SIG_IGN);
-    check_ok(hc_writer_open(&first, in_folder("a.img"), &scene, NULL, &err), err);
-    check_ok(hc_writer_site(first, &site, &err), err);
-    limit_files(1001);
-    check_ok(hc_writer_join(&second, in_folder("a.img"), &scene, NULL, &site, 333, &err), err);
-    HcStatus status = write_lines(second, &scene, 333, 700, &err);
-    status = status == HC_OK ? hc_writer_leave(second, &left, &err) : status;
-    limit_files(RLIM_INFINITY);
-    assert_int_equal(status, HC_E_IO);
-    assert_non_null(strstr(err.text, strerror(EFBIG)));
-    hc_writer_close(second);
-    hc_writer_close(first);
-    assert_int_equal(folder_entries(folder), 0);
-}
-
 /* Somebody shortens the file: an error of the next lines, where stores alone would end the process. */
 static void file_in_memory_is_shortened(void **state) {
     static const char *const interleaves[] = {"bsq", "bil", "bip"};
@@ -680,8 +643,6 @@ int main(void) {
         in_own_folder(full_disk),
         in_own_folder(space_is_reserved),
         in_memory(files_in_memory),
-        in_memory(large_file_in_memory),
-        in_memory(limit_of_a_joined_file),
         in_memory(file_in_memory_is_shortened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
