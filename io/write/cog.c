@@ -10,7 +10,6 @@
 #include <cpl_string.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MIB            1048576.0
 #define STANDARD_EDGE  512 /* of the driver */
@@ -111,54 +110,5 @@ HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const
         status = hc_gdal_fail(err, HC_E_IO, plan->path, &errors);
     }
     hc_gdal_release();
-    return status;
-}
-
-/* ---- the copy ---- */
-
-/* Closing writes what is still buffered, and only the messages tell whether that went well. */
-HcStatus hc_write_close_dataset(const char *path, GDALDatasetH *dataset, HcError *err) {
-    HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    hc_gdal_catch(&errors);
-    GDALFlushCache(*dataset);
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
-    bool closed = GDALClose(*dataset) == CE_None;
-#else
-    bool closed = true;
-    GDALClose(*dataset);
-#endif
-    *dataset = NULL;
-    if (!closed || errors.failed || CPLGetLastErrorType() >= CE_Failure) {
-        status = hc_gdal_fail(err, HC_E_IO, path, &errors);
-    }
-    hc_gdal_release();
-    return status;
-}
-
-HcStatus hc_write_copy_source(const char *from, const char *partial, const HcWritePlan *plan, HcError *err) {
-    HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    GDALDatasetH copy = NULL;
-    hc_gdal_catch(&errors);
-    GDALDatasetH source = GDALOpen(from, GA_ReadOnly);
-    if (source != NULL) {
-        copy = GDALCreateCopy(plan->driver, partial, source, FALSE, plan->options, NULL, NULL);
-    }
-    if (copy == NULL || errors.failed) {
-        status = hc_gdal_fail(err, HC_E_IO, plan->path, &errors);
-    }
-    if (copy != NULL) {
-        HcStatus closed = hc_write_close_dataset(plan->path, &copy, err);
-        status = status != HC_OK ? status : closed;
-    }
-    GDALClose(source);
-    hc_gdal_release();
-    unlink(from);
-    char *aux = hc_text_format("%s.aux.xml", from);
-    if (aux != NULL) {
-        unlink(aux);
-    }
-    free(aux);
     return status;
 }

@@ -7,17 +7,9 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL */
-#endif
 
 static const char *const interleave_words[] = {"bsq", "bil", "bip"};
 
@@ -294,121 +286,10 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
     return hc_text_take(&text);
 }
 
-/* ---- the data as memory ---- */
-
-/* A file in memory (tmpfs) is mapped, and lines are stored where they lie in it: the system lets one thread
- * at a time write into a file, but any number of them fill its pages. The system gets each page by
- * MADV_POPULATE_WRITE before it is looked at, so that a full disk is an error and not a signal. Files on
- * disks are written: there a page that is touched costs more than it saves. */
-
-static bool lies_in_memory(int file) {
-    enum { TMPFS = 0x01021994 };
-    struct statfs info;
-    return fstatfs(file, &info) == 0 && info.f_type == TMPFS;
-}
-
-/* Stretches of the file that lie `step` apart, each in pieces for the threads. */
-typedef struct Advice {
-    const HcWriteMap *map;
-    int64_t offset, step, bytes; /* of the first stretch; bytes of each */
-    int64_t pieces;              /* of a stretch */
-    bool brings, gives;          /* pages are made to be there; they are given up */
-    atomic_int number;           /* 0 or an errno */
-} Advice;
-
-enum { PIECE = 2 << 20 };
-
-static void advise_piece(void *user, int64_t item, int32_t thread) {
-    (void)thread;
-    Advice *advice = user;
-    const int64_t page = sysconf(_SC_PAGESIZE);
-    int64_t at = item % advice->pieces * PIECE;
-    int64_t bytes = advice->bytes - at < PIECE ? advice->bytes - at : PIECE;
-    int64_t begin = advice->offset + item / advice->pieces * advice->step + at;
-    int64_t end = begin + bytes;
-    begin = begin / page * page;
-    int result = 0;
-    do {
-        result = advice->brings
-                     ? madvise(advice->map->data + begin, (size_t)(end - begin), MADV_POPULATE_WRITE)
-                     : 0;
-    } while (result != 0 && (errno == EINTR || errno == EAGAIN));
-    if (result != 0) {
-        atomic_store(&advice->number, errno);
-    } else if (advice->gives) {
-        (void)madvise(advice->map->data + begin, (size_t)(end - begin), MADV_DONTNEED);
-    }
-}
-
-/* Returns 0 or an errno. */
-static int advise(Advice *advice, int64_t stretches, HcTeam *team) {
-    advice->pieces = (advice->bytes + PIECE - 1) / PIECE;
-    hc_team_run(team, stretches * advice->pieces, advise_piece, advice);
-    return atomic_load(&advice->number);
-}
-
-bool hc_write_map_open(HcWriteMap *map, int file) {
-    struct stat info = {0};
-    size_t bytes = lies_in_memory(file) && fstat(file, &info) == 0 ? (size_t)info.st_size : 0;
-    void *data = bytes > 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-    *map = (HcWriteMap){.data = data != MAP_FAILED ? data : NULL, .bytes = bytes};
-    return data != MAP_FAILED;
-}
-
-void hc_write_map_close(HcWriteMap *map) {
-    if (map->data != NULL) {
-        munmap(map->data, map->bytes);
-    }
-    *map = (HcWriteMap){0};
-}
-
-/* The stretches of some lines: one, or one a band. */
-static int advise_lines(const HcWriteMap *map, const HcStored *whole, int64_t line0, int32_t rows,
-                        bool brings, HcTeam *team) {
-    bool apart = whole->interleave == HC_BSQ;
-    int64_t row = hc_stored_stride_row(whole) * (int64_t)hc_type_bytes(whole->type);
-    Advice advice = {.map = map,
-                     .offset = line0 * row,
-                     .step = whole->rows * row,
-                     .bytes = rows * row,
-                     .brings = brings,
-                     .gives = !brings};
-    return advise(&advice, apart ? whole->bands : 1, team);
-}
-
-HcStatus hc_write_map_bring(const HcWriteMap *map, const HcWritePlan *plan, const HcStored *whole,
-                            int64_t line0, int32_t rows, HcTeam *team, HcError *err) {
-    int number = advise_lines(map, whole, line0, rows, true, team);
-    return number == 0
-               ? HC_OK
-               : hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s", plan->path,
-                         number == EFAULT ? "another process has shortened the file" : strerror(number));
-}
-
-void hc_write_map_give_up(const HcWriteMap *map, const HcStored *whole, int64_t line0, int32_t rows,
-                          HcTeam *team) {
-    (void)advise_lines(map, whole, line0, rows, false, team);
-}
-
 /* ---- the data ---- */
 
-/* Space for the whole file, taken by all threads where it is memory. Returns 0 or an errno. */
-static int reserve(int file, int64_t bytes, HcTeam *team, HcWriteMap *map) {
-    if (hc_write_map_open(map, file)) {
-        Advice advice = {.map = map, .bytes = bytes, .brings = true, .gives = true};
-        if (advise(&advice, 1, team) == 0) {
-            return 0;
-        }
-        hc_write_map_close(map); /* the next call says why, if the file system is full */
-    }
-    /* The system's own call: the C library's would write to every block of a file system that cannot reserve.
-     */
-    int number = fallocate(file, 0, 0, bytes) == 0 ? 0 : errno;
-    return number != EOPNOTSUPP && number != ENOSYS ? number : 0;
-}
-
-HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene,
-                              HcTeam *team, int *file, HcWriteMap *map, HcError *err) {
+HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
+                              HcError *err) {
     double needed =
         (double)scene->lines * (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (needed >= 9e18) {
@@ -421,7 +302,11 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", plan->path, strerror(errno));
     }
     int number = ftruncate(*file, bytes) == 0 ? 0 : errno;
-    number = number == 0 ? reserve(*file, bytes, team, map) : number;
+    /* The system's own call: the C library's would write to every block of a file system that cannot reserve.
+     */
+    if (number == 0 && fallocate(*file, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
+        number = errno;
+    }
     if (number != 0) {
         char size[24];
         return hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s (%s needed)", plan->path,

@@ -94,25 +94,9 @@ HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text
 char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
 /* Appends a name; what would end it or the list that it stands in becomes something alike. */
 void hc_write_envi_name(HcText *to, const char *name, bool in_list);
-/* An output as memory; data NULL = it is written instead. */
-typedef struct HcWriteMap {
-    char *data;
-    size_t bytes;
-} HcWriteMap;
-/* Creates the file at its full size, so that a full disk fails before the work and not after it. *map: where
- * the file lies in memory (tmpfs). `team` may be NULL. */
-HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene,
-                              HcTeam *team, int *file, HcWriteMap *map, HcError *err) HC_MUST_CHECK;
-/* Maps a file that has its size and all its blocks; false where it is to be written instead. */
-bool hc_write_map_open(HcWriteMap *map, int file);
-void hc_write_map_close(HcWriteMap *map);
-/* Brings the pages of the scene's lines from line0: they can then be stored to. Fails where the file has
- * become shorter. `whole`: all lines of the scene. */
-HcStatus hc_write_map_bring(const HcWriteMap *map, const HcWritePlan *plan, const HcStored *whole,
-                            int64_t line0, int32_t rows, HcTeam *team, HcError *err) HC_MUST_CHECK;
-/* Gives the pages up, which count as memory of the process. The file keeps them. */
-void hc_write_map_give_up(const HcWriteMap *map, const HcStored *whole, int64_t line0, int32_t rows,
-                          HcTeam *team);
+/* Creates the file at its full size, so that a full disk fails before the work and not after it. */
+HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
+                              HcError *err) HC_MUST_CHECK;
 /* Writes the first `rows` rows of stored lines as the scene's lines from line0. */
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stored, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
@@ -149,13 +133,6 @@ double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [b
 /* Adds the overviews to the file that is copied. */
 HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
                                 HcError *err) HC_MUST_CHECK;
-
-/* Closes a dataset; what is still buffered is written then. *dataset is NULL after it. Messages name `path`.
- */
-HcStatus hc_write_close_dataset(const char *path, GDALDatasetH *dataset, HcError *err) HC_MUST_CHECK;
-/* Makes `partial` of the closed GeoTIFF `from`, and removes that, for a COG or a driver that only copies. */
-HcStatus hc_write_copy_source(const char *from, const char *partial, const HcWritePlan *plan,
-                              HcError *err) HC_MUST_CHECK;
 
 /* write_threads.c: threads of GDAL that compress tiles. */
 /* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1

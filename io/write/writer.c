@@ -28,12 +28,10 @@ struct HcWriter {
     bool overwrite, styled, finished, sends;
     const HcFlag *cancel;
     int32_t threads;
-    char *partial;  /* of the data */
-    char *source;   /* the temporary GeoTIFF that is copied, or NULL */
-    int file;       /* ENVI, -1 when closed */
-    HcTeam *team;   /* from the first lines on */
-    HcWriteMap map; /* ENVI in memory: lines are stored where they lie in the file */
-    HcStored whole; /* then, all lines of the file */
+    char *partial; /* of the data */
+    char *source;  /* the temporary GeoTIFF that is copied, or NULL */
+    int file;      /* ENVI, -1 when closed */
+    HcTeam *team;  /* from the first lines on */
     GDALDatasetH dataset;
     HcWriteArray *array; /* netCDF */
     bool flush_rows;     /* stored lines are whole tiles: GDAL need not keep them */
@@ -126,19 +124,6 @@ static char *beside_partial(const HcWriter *writer, const char *name) {
     return hc_text_format("%.*s/%s", (int)(slash - writer->partial), writer->partial, name);
 }
 
-/* Lines then need no place on their way to the file. */
-static void use_map(HcWriter *writer) {
-    if (writer->scene.lines > INT32_MAX) {
-        hc_write_map_close(&writer->map);
-    }
-    if (writer->map.data != NULL) {
-        writer->whole = writer->layout;
-        writer->whole.rows = (int32_t)writer->scene.lines;
-        free(writer->stored);
-        writer->stored = NULL;
-    }
-}
-
 static HcStatus open_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     char *header = hc_write_envi_header(&writer->scene, &writer->plan);
@@ -147,12 +132,9 @@ static HcStatus open_envi(HcWriter *writer, HcError *err) {
         status = hc_fail_memory(err, 0, "the ENVI header");
         goto done;
     }
-    writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
-    HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, writer->team, &writer->file,
-                                &writer->map, err));
+    HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
     HC_TRY(hc_write_text_file(writer->plan.path, header_path, header, err));
     HC_TRY(make_stored(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
-    use_map(writer);
 done:
     free(header);
     free(header_path);
@@ -352,14 +334,11 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
     return HC_OK;
 }
 
-/* Lines of a block on their way to be stored, from `row` of some stored lines on. */
+/* Lines of a block on their way to be stored. */
 typedef struct Storing {
     HcWriter *writer;
     const HcBlock *block;
     int32_t first;
-    const HcStored *layout;
-    void *stored;
-    int32_t row;
 } Storing;
 
 static void store_line(void *user, int64_t item, int32_t thread) {
@@ -367,7 +346,7 @@ static void store_line(void *user, int64_t item, int32_t thread) {
     const Storing *storing = user;
     HcWriter *writer = storing->writer;
     int32_t line = (int32_t)item;
-    hc_stored_put(storing->layout, storing->stored, storing->row + line, storing->block,
+    hc_stored_put(&writer->layout, writer->stored, writer->filled + line, storing->block,
                   storing->first + line, 1);
     if (writer->tallied) {
         HcStoredTally tally = {0};
@@ -376,34 +355,6 @@ static void store_line(void *user, int64_t item, int32_t thread) {
         hc_stored_tally_add(&writer->tally, &tally);
         pthread_mutex_unlock(&writer->tally_lock);
     }
-}
-
-/* Stores lines of the block in the lines that are collected, and writes these once they are full. */
-static HcStatus collect(HcWriter *writer, const HcBlock *block, int32_t first, int32_t count, HcError *err) {
-    Storing storing = {.writer = writer,
-                       .block = block,
-                       .first = first,
-                       .layout = &writer->layout,
-                       .stored = writer->stored,
-                       .row = writer->filled};
-    hc_team_run(writer->team, count, store_line, &storing);
-    writer->filled += count;
-    return writer->filled == writer->layout.rows ? flush(writer, err) : HC_OK;
-}
-
-/* Stores the block where its lines lie in the file. */
-static HcStatus store_in_place(HcWriter *writer, const HcBlock *block, HcError *err) {
-    Storing storing = {.writer = writer,
-                       .block = block,
-                       .layout = &writer->whole,
-                       .stored = writer->map.data,
-                       .row = (int32_t)writer->written};
-    HC_OR_RETURN(hc_write_map_bring(&writer->map, &writer->plan, &writer->whole, writer->written,
-                                    block->lines, writer->team, err));
-    hc_team_run(writer->team, block->lines, store_line, &storing);
-    hc_write_map_give_up(&writer->map, &writer->whole, writer->written, block->lines, writer->team);
-    writer->written += block->lines;
-    return HC_OK;
 }
 
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
@@ -418,17 +369,19 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
             writer->plan.path, block->lines, (long long)block->line0, block->samples, block->bands,
             (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
     }
-    if (writer->map.data != NULL) {
-        return store_in_place(writer, block, err);
-    }
     if (writer->team == NULL) {
         writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
     }
     for (int32_t line = 0; line < block->lines;) {
         int32_t left = writer->layout.rows - writer->filled;
         int32_t count = block->lines - line < left ? block->lines - line : left;
-        HC_OR_RETURN(collect(writer, block, line, count, err));
+        Storing storing = {.writer = writer, .block = block, .first = line};
+        hc_team_run(writer->team, count, store_line, &storing);
+        writer->filled += count;
         line += count;
+        if (writer->filled == writer->layout.rows) {
+            HC_OR_RETURN(flush(writer, err));
+        }
     }
     return HC_OK;
 }
@@ -439,7 +392,6 @@ static HcStatus close_envi(HcWriter *writer, HcError *err) {
     /* No fsync: every run would wait for the disk, and after a power failure no cube is to be trusted. */
     int file = writer->file;
     writer->file = -1;
-    hc_write_map_close(&writer->map);
     if (close(file) != 0) {
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
@@ -447,8 +399,7 @@ static HcStatus close_envi(HcWriter *writer, HcError *err) {
 }
 
 HcStatus hc_writer_site(const HcWriter *writer, HcWriterSite *out, HcError *err) {
-    *out =
-        (HcWriterSite){.by_pixel = writer->layout.interleave == HC_BIP, .mapped = writer->map.data != NULL};
+    *out = (HcWriterSite){.by_pixel = writer->layout.interleave == HC_BIP};
     if (strlen(writer->partial) >= sizeof out->partial) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: the name is too long to be shared by ranks",
                        writer->plan.path);
@@ -463,23 +414,16 @@ static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError 
     if (!envi) {
         HC_OR_RETURN(hc_file_partial(writer->plan.path, &writer->partial, err));
     }
-    writer->file = envi ? open(site->partial, O_RDWR | O_CLOEXEC)
+    writer->file = envi ? open(site->partial, O_WRONLY | O_CLOEXEC)
                         : open(writer->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (writer->file < 0) {
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
-    HC_OR_RETURN(make_stored(writer,
-                             envi             ? writer->plan.interleave
-                             : site->by_pixel ? HC_BIP
-                                              : HC_BIL,
-                             envi_rows(&writer->scene, &writer->plan), err));
-    if (envi) {
-        writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
-    }
-    if (envi && site->mapped && hc_write_map_open(&writer->map, writer->file)) {
-        use_map(writer);
-    }
-    return HC_OK;
+    return make_stored(writer,
+                       envi             ? writer->plan.interleave
+                       : site->by_pixel ? HC_BIP
+                                        : HC_BIL,
+                       envi_rows(&writer->scene, &writer->plan), err);
 }
 
 HcStatus hc_writer_join(HcWriter **out, const char *path, const HcScene *scene,
@@ -555,6 +499,54 @@ HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err
 
 /* ---- finishing ---- */
 
+/* Closing writes what is still buffered, and only the messages tell whether that went well. */
+static HcStatus close_dataset(HcWriter *writer, GDALDatasetH *dataset, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    hc_gdal_catch(&errors);
+    GDALFlushCache(*dataset);
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    bool closed = GDALClose(*dataset) == CE_None;
+#else
+    bool closed = true;
+    GDALClose(*dataset);
+#endif
+    *dataset = NULL;
+    if (!closed || errors.failed || CPLGetLastErrorType() >= CE_Failure) {
+        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
+    }
+    hc_gdal_release();
+    return status;
+}
+
+static HcStatus copy_source(HcWriter *writer, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    GDALDatasetH copy = NULL;
+    hc_gdal_catch(&errors);
+    GDALDatasetH source = GDALOpen(writer->source, GA_ReadOnly);
+    if (source != NULL) {
+        copy = GDALCreateCopy(writer->plan.driver, writer->partial, source, FALSE, writer->plan.options, NULL,
+                              NULL);
+    }
+    if (copy == NULL || errors.failed) {
+        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
+    }
+    if (copy != NULL) {
+        HcStatus closed = close_dataset(writer, &copy, err);
+        status = status != HC_OK ? status : closed;
+    }
+    GDALClose(source);
+    hc_gdal_release();
+    unlink(writer->source);
+    char *aux = hc_text_format("%s.aux.xml", writer->source);
+    if (aux != NULL) {
+        unlink(aux);
+    }
+    free(aux);
+    return status;
+}
+
 static HcStatus complete_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     char *header = beside_partial(writer, CPLGetFilename(writer->plan.header));
@@ -576,7 +568,7 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
         writer->dataset = hc_write_array_dataset(writer->array);
         writer->array = NULL;
     }
-    HC_OR_RETURN(hc_write_close_dataset(writer->plan.path, &writer->dataset, err));
+    HC_OR_RETURN(close_dataset(writer, &writer->dataset, err));
     free(writer->stored);
     writer->stored = NULL;
     if (hc_write_is_cog(&writer->plan)) {
@@ -584,7 +576,7 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     }
     if (writer->plan.way == HC_WRITE_COPY) {
         HC_OR_RETURN(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
-        HC_OR_RETURN(hc_write_copy_source(writer->source, writer->partial, &writer->plan, err));
+        HC_OR_RETURN(copy_source(writer, err));
     }
     return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
 }
@@ -638,7 +630,6 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
 /* Closing an unfinished dataset may write, and fail: nobody needs to know. */
 static void discard(HcWriter *writer) {
     HcGdalErrors errors;
-    hc_write_map_close(&writer->map);
     if (writer->file >= 0) {
         close(writer->file);
     }

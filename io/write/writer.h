@@ -88,7 +88,6 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) H
 typedef struct HcWriterSite {
     char partial[4096]; /* the temporary name of the file */
     bool by_pixel;      /* its lines are collected with the bands of a pixel together */
-    bool mapped;        /* it lies in memory and has all its blocks: the others store into it, too */
 } HcWriterSite;
 
 /* What the others need to know; in the process that opened the file. */

@@ -8,10 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -355,29 +353,6 @@ static void file_size_limit_of_other_drivers(void **state) {
     }
 }
 
-/* ---- what the system says ---- */
-
-static bool as_disk;      /* files in memory are said to lie on a disk */
-static bool no_populate;  /* the kernel is too old to bring pages in */
-static int64_t put_bytes; /* by pwrite */
-
-int fstatfs(int file, struct statfs *info) {
-    int result = (int)syscall(SYS_fstatfs, file, info);
-    info->f_type = as_disk ? 0xef53 : info->f_type;
-    return result;
-}
-
-int madvise(void *at, size_t bytes, int advice) {
-    errno = EINVAL;
-    return no_populate && advice == 23 ? -1 : (int)syscall(SYS_madvise, at, bytes, advice);
-}
-
-ssize_t pwrite(int file, const void *data, size_t bytes, off_t at) {
-    ssize_t wrote = syscall(SYS_pwrite64, file, data, bytes, at);
-    put_bytes += wrote > 0 ? wrote : 0;
-    return wrote;
-}
-
 /* An ENVI file gets its size when it is created. Here the writes into it fail, each after a part. */
 static void envi_writes_fail(void **state) {
     (void)state;
@@ -385,7 +360,6 @@ static void envi_writes_fail(void **state) {
     HcScene scene = plain_scene(700, 611, 8); /* more than one stage */
     HcError err = {0};
     signal(SIGXFSZ, SIG_IGN);
-    as_disk = true;
     for (int i = 0; i < 12; i++) {
         HcWriterOptions options = {.interleave = interleaves[i % 3], .threads = i < 6 ? 1 : 4};
         HcWriter *writer = NULL;
@@ -403,7 +377,6 @@ static void envi_writes_fail(void **state) {
         err = (HcError){0};
         assert_int_equal(folder_entries(folder), 0);
     }
-    as_disk = false;
 }
 
 /* What the next reservation of space ends with; 0 = as the system does. */
@@ -448,7 +421,6 @@ static void space_is_reserved(void **state) {
     (void)state;
     static const int numbers[] = {ENOSPC, EDQUOT, EIO, EOPNOTSUPP, ENOSYS, 0};
     HcScene scene = plain_scene(30, 20, 3);
-    as_disk = true;
     for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
         HcError err = {0};
         HcWriterOptions options = {.format = "ENVI"};
@@ -461,130 +433,6 @@ static void space_is_reserved(void **state) {
         hc_writer_close(writer);
         assert_int_equal(status, n < 3 ? HC_E_IO : HC_OK);
         assert_true(n >= 3 || strstr(err.text, "(7.0 KiB needed)") != NULL);
-        assert_int_equal(folder_entries(folder), 0);
-    }
-    as_disk = false;
-}
-
-/* ---- files in memory ---- */
-
-static int make_folder_in_memory(void **state) {
-    struct statfs info;
-    bool memory =
-        statfs("/dev/shm", &info) == 0 && info.f_type == 0x01021994 && access("/dev/shm", W_OK) == 0;
-    *state = (void *)"/dev/shm";
-    if (!memory) { /* a folder all the same, for the end of the test */
-        *state = NULL;
-        return make_folder(state);
-    }
-    GDALAllRegister();
-    snprintf(folder, sizeof folder, "/dev/shm/hcube-write-XXXXXX");
-    return mkdtemp(folder) == NULL;
-}
-
-static bool kernel_populates(void) {
-    long page = sysconf(_SC_PAGESIZE);
-    void *at = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    bool able = at != MAP_FAILED && madvise(at, (size_t)page, 23) == 0;
-    if (at != MAP_FAILED) {
-        munmap(at, (size_t)page);
-    }
-    return able;
-}
-
-static void skip_without_memory(void **state) {
-    if (*state == NULL || !kernel_populates()) {
-        print_message("/dev/shm is no file system in memory, or the kernel is older than 5.14: skipped\n");
-        skip();
-    }
-}
-
-static bool same_bytes(const char *a, const char *b) {
-    char *one = NULL, *other = NULL;
-    size_t size = 0, same = 0;
-    HcError err = {0};
-    check_ok(hc_file_read(a, 1 << 28, &one, &size, &err), err);
-    check_ok(hc_file_read(b, 1 << 28, &other, &same, &err), err);
-    bool equal = size == same && size > 0 && memcmp(one, other, size) == 0;
-    free(one);
-    free(other);
-    return equal;
-}
-
-/* Stored in place by all ranks, not one byte by a write, and the same bytes as written; so too where the
- * kernel cannot bring pages in. */
-static void files_in_memory(void **state) {
-    static const char *const interleaves[] = {"bsq", "bil", "bip"};
-    static const HcType types[] = {HC_FLOAT32, HC_INT16};
-    HcScene scene = plain_scene(700, 311, 5);
-    HcError err = {0};
-    skip_without_memory(state);
-    for (int i = 0; i < 12; i++) {
-        HcWriterOptions options = {.interleave = interleaves[i % 3],
-                                   .has_type = true,
-                                   .type = types[i / 3 % 2],
-                                   .threads = i < 6 ? 1 : 4};
-        const int64_t size = 700 * 311 * 5 * (int64_t)hc_type_bytes(options.type);
-        as_disk = true;
-        put_bytes = 0;
-        check_ok(write_scene(in_folder("disk.img"), &scene, &options, &err), err);
-        assert_int_equal(put_bytes, size);
-        as_disk = false;
-        put_bytes = 0;
-        check_ok(write_scene(in_folder("memory.img"), &scene, &options, &err), err);
-        assert_int_equal(put_bytes, 0);
-        assert_true(same_bytes(in_folder("memory.img"), in_folder("disk.img")));
-        no_populate = true;
-        check_ok(write_scene(in_folder("old.img"), &scene, &options, &err), err);
-        no_populate = false;
-        assert_int_equal(put_bytes, size);
-        assert_true(same_bytes(in_folder("old.img"), in_folder("disk.img")));
-
-        put_bytes = 0;
-        HcWriter *first = NULL, *second = NULL;
-        HcWriterSite site;
-        HcWriterLeft left;
-        check_ok(hc_writer_open(&first, in_folder("ranks.img"), &scene, &options, &err), err);
-        check_ok(hc_writer_site(first, &site, &err), err);
-        check_ok(hc_writer_join(&second, in_folder("ranks.img"), &scene, &options, &site, 333, &err), err);
-        check_ok(write_lines(second, &scene, 333, 700, &err), err);
-        check_ok(write_lines(first, &scene, 0, 333, &err), err);
-        check_ok(hc_writer_leave(second, &left, &err), err);
-        check_ok(hc_writer_take(first, &left, &err), err);
-        hc_writer_close(second);
-        check_ok(hc_writer_finish(first, &err), err);
-        hc_writer_close(first);
-        assert_int_equal(put_bytes, 0);
-        assert_true(same_bytes(in_folder("ranks.img"), in_folder("disk.img")));
-        for (int n = 0; n < 8; n++) {
-            static const char *const names[] = {"disk", "memory", "old", "ranks"};
-            char name[20];
-            snprintf(name, sizeof name, "%s.%s", names[n / 2], n % 2 == 0 ? "img" : "hdr");
-            assert_int_equal(unlink(in_folder(name)), 0);
-        }
-    }
-}
-
-/* Somebody shortens the file: an error of the next lines, where stores alone would end the process. */
-static void file_in_memory_is_shortened(void **state) {
-    static const char *const interleaves[] = {"bsq", "bil", "bip"};
-    HcScene scene = plain_scene(700, 311, 5);
-    HcError err = {0};
-    skip_without_memory(state);
-    for (int i = 0; i < 6; i++) {
-        HcWriterOptions options = {.interleave = interleaves[i % 3], .threads = i < 3 ? 1 : 4};
-        HcWriter *writer = NULL;
-        HcWriterSite site;
-        check_ok(hc_writer_open(&writer, in_folder("a.img"), &scene, &options, &err), err);
-        check_ok(write_lines(writer, &scene, 0, 100, &err), err);
-        check_ok(hc_writer_site(writer, &site, &err), err);
-        assert_int_equal(truncate(site.partial, 100), 0);
-        HcStatus status = write_lines(writer, &scene, 100, 700, &err);
-        hc_writer_close(writer);
-        if (status != HC_E_IO || strstr(err.text, "a.img: another process has shortened the file") == NULL) {
-            fail_msg("%s: status %d \"%s\"", options.interleave, (int)status, err.text);
-        }
-        err = (HcError){0};
         assert_int_equal(folder_entries(folder), 0);
     }
 }
@@ -622,7 +470,6 @@ static void full_disk(void **state) {
 }
 
 #define in_own_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-#define in_memory(test)     cmocka_unit_test_setup_teardown(test, make_folder_in_memory, remove_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -642,8 +489,6 @@ int main(void) {
         in_own_folder(files_that_change_before_they_are_named),
         in_own_folder(full_disk),
         in_own_folder(space_is_reserved),
-        in_memory(files_in_memory),
-        in_memory(file_in_memory_is_shortened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
