@@ -1,9 +1,8 @@
 /* y = A x. Long rows: warps take some rows each, all of a block the same columns, so that x comes from the
- * nearest cache; how many warps share a row is decided as Gao and Li do, by how many rows there are. Many
- * rows of any length between: they stream through shared memory, so that no row begins or ends in a piece.
- * Short rows: threads read what lies side by side, whole rows together, and the sums of their pieces meet in
- * shared memory. */
-#include "gpu/l1/stream.cuh"
+ * nearest cache; how many warps share a row is decided as Gao and Li do, by how many rows there are. Short
+ * rows: threads read what lies side by side, whole rows together, and the sums of their pieces meet in shared
+ * memory. */
+#include "gpu/l1/gemv.cuh"
 
 namespace {
 
@@ -16,19 +15,14 @@ enum {
     LONG_BLOCKS = 2, /* of a processor, that share all rows */
     MANY_BLOCKS = 3, /* of a processor, where each has a group of rows of its own */
     MANY_GROUPS = 4, /* of rows for each of the blocks that would share them, from which on none are shared */
-    STREAM_COLUMNS = 4096,
-    STREAM_PAIR = 2,    /* rows that a warp adds at once */
-    STREAM_UNITS = 16,  /* columns of a lane, at most */
-    STREAM_GROUP = 4,   /* of those, read at once */
-    EVEN_COLUMNS = 512, /* of aligned rows of whole steps, from which on they do not stream */
-    SHORT = 255,        /* columns of a short row, at most */
-    PASSES = 4,         /* pieces that a thread has under way */
-    SHORT_BLOCKS = 4    /* of a processor */
+    SHORT = 255,     /* columns of a short row, at most */
+    PASSES = 4,      /* pieces that a thread has under way */
+    SHORT_BLOCKS = 4 /* of a processor */
 };
 
 template <typename X> struct Job : HcGemvJob<X> { /* shares.tiles: groups of rows, where they are long */
     using HcGemvJob<X>::HcGemvJob;
-    /* Long rows, and those that stream. */
+    /* Long rows. */
     int32_t across = 0; /* warps of a block that take different rows; a power of two */
     /* Short rows. */
     int32_t pass_rows = 0; /* that the threads of a block read at once: a multiple of PIECE values */
@@ -181,10 +175,10 @@ __device__ inline void add_group(const Job<X> &job, int64_t group, int64_t first
         }
     }
     hc_add_halves(shared, WARPS / job.across, group_rows);
-    double sum[1] = {thread < group_rows ? shared[thread] : 0};
+    double sum = thread < group_rows ? shared[thread] : 0;
     int64_t at = group * group_rows + thread;
     if (hc_gather(job.shares, group, sum) && thread < group_rows && at < job.rows) {
-        hc_put(job.out, at, sum[0]);
+        hc_put(job.out, at, sum);
     }
 }
 
@@ -212,109 +206,6 @@ __global__ void __launch_bounds__(THREADS, MANY_BLOCKS) multiply_many(Job<X> job
     if (hc_begin(job.stopped)) {
         add_group<ROWS_MAX, EVEN, true>(job, blockIdx.x, 0, job.shares.steps, NULL);
     }
-}
-
-/* ---- rows that stream ---- */
-
-#if __CUDA_ARCH__ >= 900
-
-/* What a lane has of every row: columns `first`, first + span, ... */
-template <int UNITS> struct Comb {
-    int32_t first, span, columns;
-    int32_t units; /* that some lane of the warp has */
-    double x[UNITS];
-};
-
-template <int UNITS, typename X> __device__ inline Comb<UNITS> comb_of(const Job<X> &job) {
-    Comb<UNITS> comb;
-    int32_t share = WARPS / job.across;
-    int32_t begin = (int32_t)threadIdx.x / 32 % share * 32;
-    comb.first = begin + (int32_t)threadIdx.x % 32;
-    comb.span = share * 32;
-    comb.columns = (int32_t)job.columns;
-    comb.units = (comb.columns - begin + comb.span - 1) / comb.span;
-#pragma unroll
-    for (int k = 0; k < UNITS; k++) {
-        int32_t column = comb.first + k * comb.span;
-        comb.x[k] = column < comb.columns ? (double)__ldg(job.x + column) : 0;
-    }
-    return comb;
-}
-
-/* The sum of this warp's part of a row: in the lower lanes of the row at `row`, in the others of the one that
- * begins `apart` behind it. */
-template <int UNITS>
-__device__ inline double add_pair(const float *row, int32_t apart, const Comb<UNITS> &comb) {
-    double sums[STREAM_PAIR] = {};
-#pragma unroll
-    for (int g = 0; g < UNITS; g += STREAM_GROUP) {
-        if (g < comb.units) {
-            float values[STREAM_PAIR][STREAM_GROUP];
-#pragma unroll
-            for (int u = 0; u < STREAM_GROUP; u++) {
-                int32_t column = comb.first + (g + u) * comb.span;
-                bool there = column < comb.columns;
-                values[0][u] = there ? row[column] : 0;
-                values[1][u] = there ? row[column + apart] : 0;
-            }
-#pragma unroll
-            for (int u = 0; u < STREAM_GROUP; u++) {
-                sums[0] = fma((double)values[0][u], comb.x[g + u], sums[0]);
-                sums[1] = fma((double)values[1][u], comb.x[g + u], sums[1]);
-            }
-        }
-    }
-    bool upper = threadIdx.x % 32 >= 16;
-    double sum = upper ? sums[1] : sums[0];
-    sum += __shfl_xor_sync(~0U, upper ? sums[0] : sums[1], 16);
-#pragma unroll
-    for (int apart_lanes = 8; apart_lanes > 0; apart_lanes /= 2) {
-        sum += __shfl_xor_sync(~0U, sum, apart_lanes);
-    }
-    return sum;
-}
-
-#endif
-
-/* The sums of the warps that share a row meet in shared memory, those of one stage while the next is added.
- */
-template <int UNITS, typename X>
-__global__ void __launch_bounds__(THREADS, HC_STREAM_BLOCKS) multiply_stream(Job<X> job) {
-#if __CUDA_ARCH__ >= 900
-    __shared__ double parts[2][HC_STREAM_ROWS];
-    if (!hc_begin(job.stopped)) {
-        return;
-    }
-    int32_t thread = (int32_t)threadIdx.x;
-    int32_t share = WARPS / job.across;
-    HcStream stream = hc_stream_open(job, job.rows * blockIdx.x / gridDim.x,
-                                     job.rows * (blockIdx.x + (int64_t)1) / gridDim.x);
-    Comb<UNITS> comb = comb_of<UNITS>(job);
-    int32_t stages = stream.stages();
-    for (int32_t stage = 0; stage < stages; stage++) {
-        const float *values = stream.wait(stage);
-        double *sums = parts[stage % 2];
-        int32_t rows = stream.rows_of(stage);
-        for (int32_t r = thread / 32 / share * STREAM_PAIR; r < rows; r += job.across * STREAM_PAIR) {
-            bool both = r + 1 < rows;
-            double sum = add_pair(values + r * comb.columns, both ? comb.columns : 0, comb);
-            if (thread % 16 == 0 && (both || thread % 32 == 0)) {
-                sums[(r + thread % 32 / 16) * share + thread / 32 % share] = sum;
-            }
-        }
-        __syncthreads();
-        if (thread == 0) {
-            stream.bring(stage + HC_STREAM_STAGES);
-        }
-        if (thread < rows) {
-            double sum = 0;
-            for (int32_t w = 0; w < share; w++) {
-                sum += sums[thread * share + w];
-            }
-            hc_put(job.out, stream.row_of(stage) + thread, sum);
-        }
-    }
-#endif
 }
 
 /* ---- short rows ---- */
@@ -490,18 +381,6 @@ template <typename X> HcStatus run_short(HcQueue *queue, Job<X> *job, HcError *e
 
 template <typename X> using Kernel = void (*)(Job<X>);
 
-/* So many warps share a row that its columns fit the lanes. */
-template <typename X> HcStatus run_stream(HcQueue *queue, Job<X> *job, int64_t blocks, HcError *err) {
-    job->across = WARPS;
-    while (WARPS / job->across * 32 * STREAM_UNITS < job->columns) {
-        job->across /= 2;
-    }
-    bool half = job->columns <= 32 * STREAM_UNITS / 2;
-    return hc_launch_stream(queue,
-                            half ? multiply_stream<STREAM_UNITS / 2, X> : multiply_stream<STREAM_UNITS, X>,
-                            blocks, *job, err);
-}
-
 /* By the rows of a warp, a power of two. */
 template <typename X> Kernel<X> kernel_for(int32_t rows, bool even) {
     switch (rows) {
@@ -514,12 +393,8 @@ template <typename X> Kernel<X> kernel_for(int32_t rows, bool even) {
     }
 }
 
-template <typename X> bool is_even(const Job<X> &job) {
-    return (uintptr_t)job.a % 16 == 0 && (uintptr_t)job.x % 16 == 0 && job.columns % PIECE == 0;
-}
-
 template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *err) {
-    bool even = is_even(*job);
+    bool even = (uintptr_t)job->a % 16 == 0 && (uintptr_t)job->x % 16 == 0 && job->columns % PIECE == 0;
     int64_t blocks = LONG_BLOCKS * (int64_t)queue->gpu->processors;
     int64_t groups = 0;
     int32_t rows = 1;
@@ -568,13 +443,7 @@ HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const X *x, HcP
         HcMatrix row = hc_gpu_turned(matrix);
         return hc_gpu_multiply_back(queue, &row, x, out, stopped, err);
     }
-    int64_t blocks = 0;
     Job<X> job(matrix, x, out, stopped);
-    bool streams = hc_streams(queue->gpu, matrix, STREAM_COLUMNS, &blocks);
-    bool steps = is_even(job) && matrix->columns >= EVEN_COLUMNS && matrix->columns % (2 * STRIDE) == 0;
-    if (streams && !steps) {
-        return run_stream(queue, &job, blocks, err);
-    }
     return matrix->columns <= SHORT ? run_short(queue, &job, err) : run_long(queue, &job, err);
 }
 

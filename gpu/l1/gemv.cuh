@@ -44,7 +44,7 @@ enum {
 struct HcShares {
     int64_t tiles, steps; /* steps of a tile */
     int32_t blocks;
-    int32_t width; /* values of a tile */
+    int32_t width; /* values of a tile; HC_GEMV_THREADS at most */
     /* Where a part lies: the first of a tile by its block in row 0, others in row 1, sums of FAN in row 2. A
      * block ends one tile and begins another at most, so that no two share a place. */
     double *values;     /* [LEVELS + 1][blocks][width] */
@@ -84,15 +84,13 @@ __device__ static inline bool hc_begin(const int32_t *stopped) {
 
 /* Launches a kernel that begins so. */
 template <typename J>
-static HcStatus hc_launch(HcQueue *queue, void (*kernel)(J), int64_t blocks, const J &job, HcError *err,
-                          size_t shared = 0 /* bytes */) {
+static HcStatus hc_launch(HcQueue *queue, void (*kernel)(J), int64_t blocks, const J &job, HcError *err) {
     cudaLaunchAttribute beside = {};
     cudaLaunchConfig_t config = {};
     beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     beside.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = dim3((unsigned)blocks);
     config.blockDim = dim3(HC_GEMV_THREADS);
-    config.dynamicSmemBytes = shared;
     config.stream = queue->stream;
     config.attrs = &beside;
     config.numAttrs = queue->gpu->major >= 9 ? 1 : 0;
@@ -108,11 +106,9 @@ __device__ static inline int32_t hc_block_of(const HcShares &shares, int64_t ste
     return (int32_t)(((step + 1) * shares.blocks - 1) / (shares.tiles * shares.steps));
 }
 
-/* All threads bring `values` of their block's part of a tile: OWN each, THREADS apart, of which those below
- * shares.width are there. True in the block that has the sums of all parts in their place. */
-template <int OWN>
-__device__ static inline bool hc_gather(const HcShares &shares, int64_t tile, double (&values)[OWN]) {
-    constexpr int AT_ONCE = HC_GEMV_FAN / OWN; /* parts whose values are on their way at once */
+/* All threads bring `value` of their block's part of a tile, those below shares.width. True in the block that
+ * has the sum of all parts in its place. */
+__device__ static inline bool hc_gather(const HcShares &shares, int64_t tile, double &value) {
     __shared__ bool last;
     int thread = (int)threadIdx.x;
     int32_t first = hc_block_of(shares, tile * shares.steps);
@@ -126,11 +122,8 @@ __device__ static inline bool hc_gather(const HcShares &shares, int64_t tile, do
         double *row = shares.values + ((int64_t)(level + 1) * shares.blocks + first) * shares.width + thread;
         double *head = level == 0 ? row - (int64_t)shares.blocks * shares.width : row; /* of index 0 */
         uint32_t *counter = shares.counters + level * shares.blocks + first + group;
-#pragma unroll
-        for (int32_t k = 0; k < OWN; k++) {
-            if (thread + k * HC_GEMV_THREADS < shares.width) {
-                (index == 0 ? head : row)[(int64_t)index * shares.width + k * HC_GEMV_THREADS] = values[k];
-            }
+        if (thread < shares.width) {
+            (index == 0 ? head : row)[(int64_t)index * shares.width] = value;
         }
         __syncthreads();
         if (thread == 0) { /* for all: what others have stored before a barrier is covered by its fence */
@@ -145,30 +138,17 @@ __device__ static inline bool hc_gather(const HcShares &shares, int64_t tile, do
         if (!last) {
             return false;
         }
+        double parts[HC_GEMV_FAN]; /* all are on their way at once */
 #pragma unroll
-        for (int32_t k = 0; k < OWN; k++) {
-            values[k] = 0;
+        for (int32_t k = 0; k < HC_GEMV_FAN; k++) {
+            const double *from = begin + k == 0 ? head : row;
+            bool there = k < members && thread < shares.width;
+            parts[k] = there ? __ldcg(from + (int64_t)(begin + k) * shares.width) : 0;
         }
-#pragma unroll 1
-        for (int32_t at = 0; at < members; at += AT_ONCE) {
-            double parts[AT_ONCE][OWN];
+        value = 0;
 #pragma unroll
-            for (int32_t m = 0; m < AT_ONCE; m++) {
-                const double *from = begin + at + m == 0 ? head : row;
-                from += (int64_t)(begin + at + m) * shares.width;
-#pragma unroll
-                for (int32_t k = 0; k < OWN; k++) {
-                    bool there = at + m < members && thread + k * HC_GEMV_THREADS < shares.width;
-                    parts[m][k] = there ? __ldcg(from + k * HC_GEMV_THREADS) : 0;
-                }
-            }
-#pragma unroll
-            for (int32_t m = 0; m < AT_ONCE; m++) {
-#pragma unroll
-                for (int32_t k = 0; k < OWN; k++) {
-                    values[k] += parts[m][k];
-                }
-            }
+        for (int32_t k = 0; k < HC_GEMV_FAN; k++) {
+            value += parts[k];
         }
         count = groups;
         index = group;

@@ -1,7 +1,6 @@
 /* y = A'x. Lanes own columns and warps some of the rows, so that warps read what lies side by side (Gao and
- * Li). Many rows of any length between: they stream through shared memory, and a thread owns columns. Short
- * rows: a thread owns a place in some rows that lie one behind the other. */
-#include "gpu/l1/stream.cuh"
+ * Li). Short rows: a thread owns a place in some rows that lie one behind the other. */
+#include "gpu/l1/gemv.cuh"
 
 namespace {
 
@@ -14,14 +13,13 @@ enum {
     LONG_BLOCKS = 2,  /* of a processor */
     FEW_BLOCKS = 4,   /* of a processor, where rows are few */
     FEW_ROWS = 16,    /* at most: one warp takes them all */
-    STREAM_OWN = 8,   /* columns of a thread, at most, of rows that stream */
     NARROW = 128,     /* columns of a short row are fewer */
     SHORT_BLOCKS = 3  /* of a processor */
 };
 
 template <typename X> struct Job : HcGemvJob<X> {
     using HcGemvJob<X>::HcGemvJob;
-    int32_t strip = 0;     /* long rows: columns of a tile, of those that its warps may read */
+    int32_t strip = 0;     /* long rows: columns of a tile, of those that its warps read */
     int32_t step_rows = 0; /* that a block adds in a step: a multiple of PIECE */
 };
 
@@ -41,11 +39,10 @@ __device__ inline void load_some(float out[V], const float *at, int64_t column, 
     }
 }
 
-/* sums += `count` rows of one strip, COUNT at most, `step` apart; a is at the first column of this lane,
- * which has `pieces` of V. */
+/* sums += `count` rows of one strip, COUNT at most, `step` apart; a is at the first column of this lane. */
 template <int V, int COUNT, bool WHOLE, typename X>
 __device__ inline void add_rows(const float *a, int64_t columns, const X *x, int32_t step, int32_t count,
-                                int64_t column, int32_t pieces, double sums[OWN]) {
+                                int64_t column, double sums[OWN]) {
     float values[COUNT][OWN / V][V] = {};
     X factors[COUNT] = {};
 #pragma unroll
@@ -54,10 +51,8 @@ __device__ inline void add_rows(const float *a, int64_t columns, const X *x, int
 #pragma unroll
             for (int p = 0; p < OWN / V; p++) {
                 int32_t ahead = p * 32 * V;
-                if (p < pieces) {
-                    load_some<V, WHOLE>(values[r][p], a + (int64_t)r * step * columns + ahead, column + ahead,
-                                        columns);
-                }
+                load_some<V, WHOLE>(values[r][p], a + (int64_t)r * step * columns + ahead, column + ahead,
+                                    columns);
             }
             factors[r] = __ldg(x + r * step);
         }
@@ -76,19 +71,19 @@ __device__ inline void add_rows(const float *a, int64_t columns, const X *x, int
 
 /* Rows row, row + SHARE, ... before `end` of the strip whose lane begins with `column`. */
 template <int V, int SHARE, bool WHOLE, typename X>
-__device__ inline void add_strip(const Job<X> &job, int64_t column, int32_t pieces, int64_t row, int64_t end,
+__device__ inline void add_strip(const Job<X> &job, int64_t column, int64_t row, int64_t end,
                                  double sums[OWN]) {
     constexpr int COUNT = SHARE == 1 ? 2 : 4;
     const float *a = job.a + row * job.columns + column;
     const X *x = job.x + row;
     for (; row + (COUNT - 1) * SHARE < end; row += COUNT * SHARE) {
-        add_rows<V, COUNT, WHOLE>(a, job.columns, x, SHARE, COUNT, column, pieces, sums);
+        add_rows<V, COUNT, WHOLE>(a, job.columns, x, SHARE, COUNT, column, sums);
         a += COUNT * SHARE * job.columns;
         x += COUNT * SHARE;
     }
     if (row < end) {
         int32_t count = ((int32_t)(end - row) - 1) / SHARE + 1;
-        add_rows<V, COUNT, WHOLE>(a, job.columns, x, SHARE, count, column, pieces, sums);
+        add_rows<V, COUNT, WHOLE>(a, job.columns, x, SHARE, count, column, sums);
     }
 }
 
@@ -119,14 +114,12 @@ __device__ inline void add_tile(const Job<X> &job, int64_t tile, int64_t first, 
     int64_t row = first + warp % SHARE;
     int32_t shift = V == PIECE ? hc_shift_of(job.a + row * job.columns + strip) : 0;
     int64_t column = strip - shift + lane * V;
-    /* That begin in the strip. */
-    int32_t pieces = SHARE == 1 ? OWN / V : (job.strip + shift - lane * V + 32 * V - 1) / (32 * V);
     double sums[OWN] = {};
     end = end < job.rows ? end : job.rows;
     if (strip >= shift && strip - shift + STRIP <= job.columns) {
-        add_strip<V, SHARE, true>(job, column, pieces, row, end, sums);
+        add_strip<V, SHARE, true>(job, column, row, end, sums);
     } else {
-        add_strip<V, SHARE, false>(job, column, pieces, row, end, sums);
+        add_strip<V, SHARE, false>(job, column, row, end, sums);
     }
     if constexpr (SHARE > 1) {
         __syncthreads();
@@ -145,14 +138,14 @@ __device__ inline void add_tile(const Job<X> &job, int64_t tile, int64_t first, 
     }
     if constexpr (SHARE > 1) {
         __syncthreads();
-        double sum[1] = {};
+        double sum = 0;
 #pragma unroll
         for (int w = 0; w < SHARE; w++) {
-            sum[0] += thread < job.strip ? shared[w * STRIP + thread] : 0;
+            sum += thread < job.strip ? shared[w * STRIP + thread] : 0;
         }
         bool mine = thread < job.strip && strip + thread < job.columns;
         if (hc_gather(job.shares, tile, sum) && mine) {
-            hc_put(job.out, strip + thread, sum[0]);
+            hc_put(job.out, strip + thread, sum);
         }
     }
 }
@@ -180,121 +173,6 @@ __global__ void __launch_bounds__(THREADS, FEW_BLOCKS) multiply_back_few(Job<X> 
     if (hc_begin(job.stopped)) {
         add_tile<V, 1>(job, blockIdx.x, 0, job.rows, NULL);
     }
-}
-
-/* ---- rows that stream ---- */
-
-#if __CUDA_ARCH__ >= 900
-
-/* Sums of one column that do not wait for each other, where a thread has few columns. */
-template <int OWN_MAX> constexpr int chains_of = OWN_MAX < 4 ? 4 / OWN_MAX : 1;
-
-/* sums += COUNT rows, the first at `row`, times what lies at `factors`. */
-template <int OWN_MAX, int COUNT>
-__device__ inline void add_stream(const float *row, int32_t columns, const double *factors,
-                                  double sums[OWN_MAX][chains_of<OWN_MAX>]) {
-    int32_t thread = (int32_t)threadIdx.x;
-    double x[COUNT];
-#pragma unroll
-    for (int r = 0; r < COUNT; r++) {
-        x[r] = factors[r];
-    }
-#pragma unroll
-    for (int k = 0; k < OWN_MAX; k++) {
-        if (k * THREADS + thread / 32 * 32 < columns) { /* some lane of this warp has one */
-            int32_t column = k * THREADS + thread;
-            float values[COUNT];
-#pragma unroll
-            for (int r = 0; r < COUNT; r++) {
-                values[r] = column < columns ? row[r * columns + column] : 0;
-            }
-#pragma unroll
-            for (int r = 0; r < COUNT; r++) {
-                double &sum = sums[k][r % chains_of<OWN_MAX>];
-                sum = fma((double)values[r], x[r], sum);
-            }
-        }
-    }
-}
-
-/* The same of a stage of any number of rows. */
-template <int OWN_MAX>
-__device__ inline void add_stage(const float *row, int32_t columns, int32_t rows, const double *factors,
-                                 double sums[OWN_MAX][chains_of<OWN_MAX>]) {
-    constexpr int COUNT = OWN_MAX == STREAM_OWN ? 4 : 8;
-    int32_t r = 0;
-    for (; r + COUNT <= rows; r += COUNT) {
-        add_stream<OWN_MAX, COUNT>(row + r * columns, columns, factors + r, sums);
-    }
-    if (COUNT > 4 && r + 4 <= rows) {
-        add_stream<OWN_MAX, 4>(row + r * columns, columns, factors + r, sums);
-        r += 4;
-    }
-    if (r + 2 <= rows) {
-        add_stream<OWN_MAX, 2>(row + r * columns, columns, factors + r, sums);
-        r += 2;
-    }
-    if (r < rows) {
-        add_stream<OWN_MAX, 1>(row + r * columns, columns, factors + r, sums);
-    }
-}
-
-#endif
-
-/* A thread owns columns thread, thread + THREADS, ...: OWN_MAX at most. The entries of x for a stage are read
- * two stages before, and lie in shared memory from the stage before on. */
-template <int OWN_MAX, typename X>
-__global__ void __launch_bounds__(THREADS, HC_STREAM_BLOCKS) multiply_back_stream(Job<X> job) {
-#if __CUDA_ARCH__ >= 900
-    static_assert((int)HC_STREAM_ROWS <= (int)THREADS, "a thread each");
-    __shared__ double factors[2][HC_STREAM_ROWS];
-    if (!hc_begin(job.stopped)) {
-        return;
-    }
-    int32_t thread = (int32_t)threadIdx.x;
-    int64_t first = hc_first_step(job.shares, blockIdx.x);
-    int64_t end = hc_first_step(job.shares, blockIdx.x + 1);
-    int32_t rows = HC_STREAM_VALUES / (int32_t)job.columns;
-    int64_t row = first + thread;
-    bool brings = thread < rows;
-    if (brings) {
-        factors[0][thread] = row < end ? (double)__ldg(job.x + row) : 0;
-    }
-    row += rows;
-    X next = brings && row < end ? __ldg(job.x + row) : 0;
-    double chains[OWN_MAX][chains_of<OWN_MAX>] = {};
-    HcStream stream = hc_stream_open(job, first, end);
-    int32_t stages = stream.stages();
-    for (int32_t stage = 0; stage < stages; stage++) {
-        if (brings) {
-            factors[(stage + 1) % 2][thread] = (double)next;
-        }
-        row += rows;
-        next = brings && row < end ? __ldg(job.x + row) : 0;
-        const float *values = stream.wait(stage);
-        add_stage<OWN_MAX>(values, stream.columns, stream.rows_of(stage), factors[stage % 2], chains);
-        __syncthreads();
-        if (thread == 0) {
-            stream.bring(stage + HC_STREAM_STAGES);
-        }
-    }
-    double sums[OWN_MAX] = {};
-#pragma unroll
-    for (int k = 0; k < OWN_MAX; k++) {
-#pragma unroll
-        for (int c = 0; c < chains_of<OWN_MAX>; c++) {
-            sums[k] += chains[k][c];
-        }
-    }
-    if (hc_gather(job.shares, 0, sums)) {
-#pragma unroll
-        for (int k = 0; k < OWN_MAX; k++) {
-            if (thread + k * THREADS < job.columns) {
-                hc_put(job.out, thread + k * THREADS, sums[k]);
-            }
-        }
-    }
-#endif
 }
 
 /* ---- short rows ---- */
@@ -398,13 +276,13 @@ __global__ void __launch_bounds__(THREADS, SHORT_BLOCKS) multiply_back_short(Job
         }
     }
     hc_add_halves(shared, place.step_rows, columns);
-    double sum[1] = {};
+    double sum = 0;
     if (thread < columns) {
-        sum[0] = shared[(thread + columns - head % columns) % columns];
-        sum[0] += add_edge(job, first, 0, head < count ? head : count) + add_edge(job, first, whole, count);
+        sum = shared[(thread + columns - head % columns) % columns];
+        sum += add_edge(job, first, 0, head < count ? head : count) + add_edge(job, first, whole, count);
     }
     if (hc_gather(job.shares, 0, sum) && thread < columns) {
-        hc_put(job.out, thread, sum[0]);
+        hc_put(job.out, thread, sum);
     }
 }
 
@@ -423,30 +301,13 @@ template <typename X> HcStatus run_short(HcQueue *queue, Job<X> *job, HcError *e
     return hc_launch(queue, kernel, job->shares.blocks, *job, err);
 }
 
-/* A step is a row. */
-template <typename X> HcStatus run_stream(HcQueue *queue, Job<X> *job, int64_t blocks, HcError *err) {
-    void (*kernel)(Job<X>) = multiply_back_stream<1, X>;
-    if (job->columns > 4 * THREADS) {
-        kernel = multiply_back_stream<STREAM_OWN, X>;
-    } else if (job->columns > 2 * THREADS) {
-        kernel = multiply_back_stream<4, X>;
-    } else if (job->columns > THREADS) {
-        kernel = multiply_back_stream<2, X>;
-    }
-    HC_OR_RETURN(hc_gpu_plan_shares(queue, 1, job->rows, blocks, (int32_t)job->columns, &job->shares, err));
-    return hc_launch_stream(queue, kernel, job->shares.blocks, *job, err);
-}
-
 /* A step is a row of each warp, or all rows where they are few: then a block has a tile. */
 template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *err) {
     bool few = job->rows <= FEW_ROWS;
     bool aligned = (uintptr_t)job->a % 16 == 0 && job->columns % PIECE == 0;
-    int64_t tiles = hc_div_up(job->columns, few ? WARPS * STRIP : aligned ? STRIP : STRIP - PIECE + 1);
-    job->strip = few ? STRIP : (int32_t)hc_div_up(job->columns, tiles); /* all about as wide */
-    if (aligned) {
-        job->strip = (job->strip + PIECE - 1) / PIECE * PIECE;
-    }
+    job->strip = aligned || few ? STRIP : STRIP - PIECE;
     job->step_rows = few ? FEW_ROWS : WARPS;
+    int64_t tiles = hc_div_up(job->columns, few ? WARPS * STRIP : job->strip);
     if (few) {
         aligned = aligned && (uintptr_t)job->out.y % 16 == 0;
         return hc_launch(queue, aligned ? multiply_back_few<PIECE, X> : multiply_back_few<1, X>, tiles, *job,
@@ -466,12 +327,7 @@ HcStatus hc_gpu_multiply_back(HcQueue *queue, const HcMatrix *matrix, const X *x
         HcMatrix row = hc_gpu_turned(matrix);
         return hc_gpu_multiply(queue, &row, x, out, stopped, err);
     }
-    int64_t blocks = 0;
     Job<X> job(matrix, x, out, stopped);
-    bool strips = (uintptr_t)job.a % 16 == 0 && matrix->columns % STRIP == 0;
-    if (!strips && hc_streams(queue->gpu, matrix, STREAM_OWN * THREADS, &blocks)) {
-        return run_stream(queue, &job, blocks, err);
-    }
     return matrix->columns < NARROW ? run_short(queue, &job, err) : run_long(queue, &job, err);
 }
 

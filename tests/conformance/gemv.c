@@ -120,9 +120,9 @@ static void check_products(bool turned) {
     rig_close(&rig);
 }
 
-/* Many rows of 128 to 4,096 columns, which a GPU brings in stages of whole rows: one column less and one more
- * than its warps, threads and strips have; rows that its blocks share evenly and not; matrices that begin at
- * each place of 16 bytes, and end at each. */
+/* Many rows of 128 to 2,049 columns: one column less and one more than warps, threads and strips of a GPU
+ * have; rows that its blocks share evenly and not; matrices that begin at each place of 16 bytes, and end at
+ * each. */
 static void check_many_rows(bool turned) {
     static const int64_t many[][2] = {{4224, 128},  {9001, 129},  {8999, 201}, {4229, 255},  {4224, 256},
                                       {30001, 257}, {4226, 260},  {4999, 420}, {4321, 511},  {4227, 512},
