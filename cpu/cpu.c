@@ -25,6 +25,16 @@ static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError
         free(cpu);
         return hc_fail_memory(err, (double)threads * sizeof(pthread_t), "the threads of the CPU backend");
     }
+    int32_t room = hc_cpu_blas_reserve(hc_team_threads(cpu->team));
+    if (room == 0) {
+        hc_team_close(cpu->team);
+        free(cpu);
+        return hc_fail(
+            err, HC_E_MEMORY,
+            "out of memory: the limit of address space (ulimit -v) leaves less than the 144 MiB that "
+            "products of matrices need");
+    }
+    hc_team_limit(cpu->team, room);
     cpu->threads = hc_team_threads(cpu->team);
     cpu->gram = HC_CPU_GRAM_BEST;
     *out = &cpu->base;

@@ -35,6 +35,11 @@ void hc_cpu_blas_threads(int threads);
  * every operation that uses them; hc_cpu_work does it for the threads of its team. */
 void hc_cpu_blas_alone(void);
 
+/* How many of so many threads may call BLAS at the same time. Each of them needs a buffer of 128 MiB of
+ * address space, which OpenBLAS keeps; where a limit (ulimit -v) leaves less, it tries for ever. So it takes
+ * them here, as far as there is room: 0 = there is none. Without a limit nothing is taken. */
+int32_t hc_cpu_blas_reserve(int32_t threads);
+
 /* The values and the mask of one line of the scene; NULL where the block does not have it. */
 static inline const float *hc_cpu_line(const HcBlock *block, int64_t line) {
     int64_t row = line - hc_block_first_line(block);

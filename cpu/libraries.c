@@ -4,6 +4,8 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Built with OpenMP, OpenBLAS asks in every call how many threads OpenMP gives to the calling thread, and
  * newer versions forget what openblas_set_num_threads said. hcube itself uses no OpenMP, so it takes the
@@ -31,6 +33,39 @@ void hc_cpu_blas_threads(int threads) {
     if (set_openmp_threads != NULL) {
         set_openmp_threads(threads);
     }
+}
+
+/* Whether the address space has room for one more buffer of OpenBLAS, and some more beside it. */
+static bool has_room(void) {
+    const size_t bytes = ((size_t)128 + 16) << 20;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return false;
+    }
+    munmap(memory, bytes);
+    return true;
+}
+
+int32_t hc_cpu_blas_reserve(int32_t threads) {
+    enum { MOST = 128 };
+    void *buffers[MOST];
+    int32_t count = 0;
+    struct rlimit limit;
+    void *(*take)(int) = NULL;
+    void (*give)(void *) = NULL;
+    *(void **)&take = dlsym(RTLD_DEFAULT, "blas_memory_alloc");
+    *(void **)&give = dlsym(RTLD_DEFAULT, "blas_memory_free");
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || take == NULL ||
+        give == NULL) {
+        return threads;
+    }
+    while (count < threads && count < MOST && has_room() && (buffers[count] = take(1)) != NULL) {
+        count++;
+    }
+    for (int32_t b = 0; b < count; b++) {
+        give(buffers[b]);
+    }
+    return count;
 }
 
 void hc_cpu_libraries(HcText *text) {

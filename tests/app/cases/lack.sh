@@ -15,6 +15,13 @@ for ((limit = 150; limit <= 800; limit += 25)); do
     done
 done
 ((told > 0)) || fail "no limit was too small"
+# Threads that multiply at the same time need a buffer of 128 MiB each: there are as many as have one.
+for limit in 900 1000 1100; do
+    (ulimit -v $((limit * 1024)) && exec timeout -k 5 60 "$HCUBE" mnf "$scene" out.tif --overwrite --components 2 --device cpu \
+        --threads 8) >log.txt 2>&1 || fail "8 threads with $limit MiB: $(<log.txt)"
+    threads=$(sed -n 's/^.*"threads":[[:space:]]*\([0-9]*\).*/\1/p' out.tif.hcube.json | head -n 1)
+    ((threads > 0 && threads * 128 < limit)) || fail "$threads threads with $limit MiB"
+done
 
 # fail_thread TIMES WORD...: hcube where the first thread cannot be started (TIMES=1), or none can (0).
 fail_thread() {
