@@ -219,7 +219,6 @@ static void share_out(const Jobs *jobs, const Gpus *gpus, int32_t number, HcBatc
     int32_t all = jobs->count * hc_ranks_local_count(ranks);
     number += jobs->count * hc_ranks_local_number(ranks);
     work->shares = work->device_shares = all;
-    work->at_once = scenes_at_once(jobs, work->device_shares);
     if (jobs->count == 1) {
         return;
     }
@@ -234,7 +233,6 @@ static void share_out(const Jobs *jobs, const Gpus *gpus, int32_t number, HcBatc
             hc_gpus_sit_near(gpus->address, gpus->count, number % gpus->count);
         }
     }
-    work->at_once = scenes_at_once(jobs, work->device_shares);
     common->device_memory /= (uint64_t)work->device_shares;
 }
 
@@ -254,6 +252,7 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
         tell_parent(&event, &mouth);
     }
     share_out(jobs, &gpus, number, &work, device, sizeof device);
+    work.at_once = scenes_at_once(jobs, work.device_shares);
     HcStatus status = hc_batch_work(jobs->batch, &work, &error);
     if (status != HC_OK) {
         HcBatchEvent event = {.what = HC_BATCH_BROKEN, .scene = -1, .status = status};

@@ -23,7 +23,7 @@ typedef struct HcChunkPlan {
     int64_t part;  /* into the scratch file: chunks side by side that are brought together in memory; 0 = the
                       lines of a chunk go there at once */
     int64_t again; /* lines at the end of what was asked for that are asked for once more */
-    int64_t end;   /* rows are brought ahead, but for lines from here on; 0 = none are */
+    int64_t end;   /* rows are brought ahead up to this line; 0 = none are */
     size_t bytes;  /* memory that this takes */
 } HcChunkPlan;
 

@@ -36,35 +36,12 @@ finished
 run 0 "${batch[@]}"
 [[ $(events skipped) == 8 ]] || fail "does again: $err"
 
-# begin PATTERNS WORD...: starts hcube, which pauses at calls of these patterns (pause_at.c). $process is its number.
-mkfifo events events.{1,2}
-exec 7<>events
-process=
-trap 'status=$?; [[ ! $process ]] || kill -KILL $process; rm -rf "$folder"; exit $status' EXIT
-begin() {
-    local patterns=$1
-    shift
+. "$here/pause.sh"
+# begin_batch PATTERNS: the batch from its beginning.
+begin_batch() {
     err=
     rm -rf out && mkdir out
-    {
-        (
-            trap - ERR
-            HCUBE_PAUSE=events HCUBE_PAUSE_AT=$patterns LD_PRELOAD=$MODULES/pause_at.so "$HCUBE" "$@" 2>log.txt 7>&- &
-            echo "begun $!" >&7
-            status=0
-            wait $! 2>/dev/null || status=$?
-            echo "ended $status" >&7
-        ) | cat >/dev/null
-    } &
-    gone=$!
-    next begun
-    process=$number
-}
-# next EVENT: waits for what comes next: the number of a pattern, or ended. $number is the process, or its exit code.
-next() {
-    local event
-    read -r event number <&7
-    [[ $event == "$1" ]] || fail "event $event $number instead of $1: $(cat log.txt)"
+    begin "$1" "${batch[@]}"
 }
 # both: waits until two scenes are in work in one process, $worker, which are about to make their files.
 both() {
@@ -74,18 +51,9 @@ both() {
     [[ $first$second == 12 || $first$second == 21 ]] || fail "events $first and $second: $(cat log.txt)"
     [[ $number == "$worker" ]] || fail "processes $worker and $number"
 }
-go_on() {
-    echo >events."$1"
-}
-ended() {
-    next ended
-    process=
-    wait "$gone"
-    [[ $number == "$1" ]] || fail "exit code $number instead of $1: $(cat log.txt)"
-}
 
 # Two scenes are at their last pass before either has a file. The others go on beside them.
-begin 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial' "${batch[@]}"
+begin_batch 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial'
 both
 go_on 2
 go_on 1
@@ -95,7 +63,7 @@ finished
 
 # A process that dies takes several scenes with it. All come again, one after the other, and none of them is to blame.
 export ASAN_OPTIONS=handle_segv=0:$ASAN_OPTIONS
-begin 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial' "${batch[@]}"
+begin_batch 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial'
 both
 kill -SEGV "$worker"
 next 1
@@ -108,7 +76,7 @@ ended 0
 finished
 
 # Both are given up at an interruption, and nothing of them is left.
-begin 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial;kill 15' "${batch[@]}"
+begin_batch 'mkdir *.s1.img.[0-9]*.partial;mkdir *.s2.img.[0-9]*.partial;kill 15'
 both
 mkfifo events.3
 kill -TERM "$process"
