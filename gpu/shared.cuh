@@ -14,6 +14,16 @@ __device__ static inline void hc_copy_16(void *to, const void *from) {
 #endif
 }
 
+/* The same of 4 bytes. */
+__device__ static inline void hc_copy_4(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+    uint32_t shared = (uint32_t)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from));
+#else
+    *(uint32_t *)to = *(const uint32_t *)from;
+#endif
+}
+
 __device__ static inline void hc_copies_end() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::);

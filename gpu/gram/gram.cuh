@@ -48,7 +48,8 @@ enum {
     HC_GROUP_TILES = 8,       /* of products, one a warp */
     HC_GROUP_BLOCKS = 8,      /* blocks of 32 bands that a group looks at, at most */
     HC_GROUP_BLOCKS_GRID = 6, /* of five limbs: one slot fits 64 KB */
-    HC_NEEDS_FAR = 0x80       /* beside the number of limbs: some value is far */
+    HC_NEEDS_FAR = 0x80,      /* beside the number of limbs: some value is far */
+    HC_SEEN_BANDS = 2         /* whose limbs a warp makes of bytes (raw_grid.cu) */
 };
 
 /* Tiles of products that one thread block sums: which of its blocks of bands each warp multiplies. */
@@ -96,6 +97,7 @@ struct HcExact {
     double *scale;        /* [device] [padded] */
     int64_t *far_sum;     /* [device] [bands][HC_LONG_DIGITS] */
     int64_t *far_product; /* [device] [bands][bands][HC_LONG_DIGITS], upper triangle */
+    uint8_t *seen;        /* [device] [tiles of pixels][HC_SEEN_BANDS bands], bits that become `needs` */
     int64_t far_pixels;   /* since carries were last made, at most */
 };
 

@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(THREADS, KIND == HC_DIFFERENCE_NONE ? 4 : 3)
     split_grid(HcGramJob job, HcTiling tiling, int64_t first, HcExact exact) {
     __shared__ uint32_t words[HC_LIMBS_GRID][HC_TILE_BANDS][WORDS + 1];
     __shared__ int64_t sums[WARPS][32];
-    __shared__ int32_t needs_by[WARPS];
+    __shared__ uint32_t marked;                           /* what was seen, as bits */
     __shared__ uint32_t valid[HC_TILE_PIXELS / HC_PATCH]; /* a byte a pixel */
     const int64_t tile = blockIdx.y;
     const int32_t warp = threadIdx.x / 32;
@@ -144,6 +144,9 @@ __global__ void __launch_bounds__(THREADS, KIND == HC_DIFFERENCE_NONE ? 4 : 3)
     const bool there = band < job.in.bands;
     const HcPixelPlace corner = hc_grid_corner(job, tiling, first + tile);
     bool ok = false;
+    if (threadIdx.x == 0) {
+        marked = 0;
+    }
     if (threadIdx.x < HC_TILE_PIXELS) {
         ok = hc_grid_used(job, KIND, hc_grid_place(job, tiling, corner, (int32_t)threadIdx.x));
         ((uint8_t *)valid)[threadIdx.x] = ok;
@@ -177,9 +180,16 @@ __global__ void __launch_bounds__(THREADS, KIND == HC_DIFFERENCE_NONE ? 4 : 3)
         }
         if (r >= 0) {
             double value[HC_PATCH];
+            double moved[HC_PATCH];
             uint32_t word[HC_LIMBS_GRID];
             differences<KIND>(rows, last, center, scale, value);
-            hc_grid_limbs(value, there ? valid_rows[r] : 0, &seen, word);
+#pragma unroll
+            for (int32_t c = 0; c < HC_PATCH; c++) {
+                moved[c] = __dadd_rn(value[c], hc_grid_mover);
+            }
+            hc_grid_limbs(
+                moved, there ? valid_rows[r] : 0, [&](int32_t c) { return value[c]; }, &seen, word);
+            seen.fifth |= word[HC_LIMBS_GRID - 1];
 #pragma unroll
             for (int32_t limb = 0; limb < HC_LIMBS_GRID; limb++) {
                 words[limb][lane][warp * HC_PATCH + r] = word[limb];
@@ -187,19 +197,15 @@ __global__ void __launch_bounds__(THREADS, KIND == HC_DIFFERENCE_NONE ? 4 : 3)
         }
     }
     sums[warp][lane] = (int64_t)seen.sum;
-    const int32_t warp_needs = hc_grid_needs(seen);
+    const uint32_t warp_bits = hc_grid_any(hc_grid_seen_bits(seen));
     if (lane == 0) {
-        needs_by[warp] = warp_needs;
+        atomicOr(&marked, warp_bits);
     }
     __syncthreads();
-    int32_t needs = HC_LIMBS_LEAST;
-    int32_t far = 0;
-    for (int32_t w = 0; w < WARPS; w++) {
-        needs = max(needs, needs_by[w] & ~HC_NEEDS_FAR);
-        far |= needs_by[w] & HC_NEEDS_FAR;
-    }
+    const int32_t tile_needs = hc_grid_needs(marked);
+    const int32_t needs = tile_needs & ~HC_NEEDS_FAR;
     if (threadIdx.x == 0) {
-        exact.needs[tile * gridDim.x + blockIdx.x] = (uint8_t)(needs | far);
+        exact.needs[tile * gridDim.x + blockIdx.x] = (uint8_t)tile_needs;
     }
     if (warp == 0) {
         int64_t total = 0;

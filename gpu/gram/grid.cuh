@@ -104,34 +104,39 @@ __device__ static inline bool hc_grid_used(const HcGramJob &job, HcDifference ki
 /* What a thread finds in its values. */
 struct HcGridSeen {
     uint64_t sum; /* of near values, and of near parts of far ones; below 0 as in two's complement */
-    uint32_t third, fourth, fifth; /* bits of these limbs, of any value */
+    uint32_t third, fourth; /* bits of these limbs, of any value */
+    uint32_t fifth;         /* for the caller */
     bool far;
 };
 
-/* The limbs of four values as words of the tile. v + 128 (1 + 256 + 256^2 + 256^3) has the bytes limb + 128,
- * and the fifth limb above them; added to `hc_rounder` it shows, rounded, in the low bits. valid: a byte a
- * value, 0 or 1. Most often all values count and have four limbs. */
-__device__ static inline void hc_grid_limbs(const double value[HC_PATCH], uint32_t valid, HcGridSeen *seen,
-                                            uint32_t word[HC_LIMBS_GRID]) {
-    const double mover = 0x1.8p52 + (double)0x80808080U;
+/* Added to a value, this shows its limbs: v + 128 (1 + 256 + 256^2 + 256^3) has the bytes limb + 128, and the
+ * fifth limb above them; the low bits have it rounded, as with `hc_rounder`. */
+static const double hc_grid_mover = 0x1.8p52 + (double)0x80808080U;
+
+/* The limbs of four values as words of the tile. moved: the values and `hc_grid_mover`, rounded once;
+ * value_of(c) is asked for a value where one does not fit. valid: a byte a value, 0 or 1. Most often all
+ * values count and have four limbs. */
+template <typename Value>
+__device__ static inline void hc_grid_limbs(const double moved[HC_PATCH], uint32_t valid, Value value_of,
+                                            HcGridSeen *seen, uint32_t word[HC_LIMBS_GRID]) {
     const int64_t mover_bits = 0x4338000080808080;
     int64_t bits[HC_PATCH];
     uint32_t other = valid ^ 0x01010101U;
 #pragma unroll
     for (int32_t c = 0; c < HC_PATCH; c++) {
-        bits[c] = __double_as_longlong(__dadd_rn(value[c], mover));
+        bits[c] = __double_as_longlong(moved[c]);
         other |= (uint32_t)(bits[c] >> 32) ^ (uint32_t)(mover_bits >> 32);
     }
     word[4] = 0;
     if (other != 0) {
 #pragma unroll
         for (int32_t c = 0; c < HC_PATCH; c++) {
-            double v = (valid >> 8 * c & 1) != 0 ? value[c] : 0.0;
+            double v = (valid >> 8 * c & 1) != 0 ? value_of(c) : 0.0;
             if (!(fabs(v) < HC_GRID_NEAR - 0.5)) { /* once rounded, it is not near */
                 v = hc_grid_far_rest(rint(v));
                 seen->far = true;
             }
-            bits[c] = __double_as_longlong(__dadd_rn(v, mover));
+            bits[c] = __double_as_longlong(__dadd_rn(v, hc_grid_mover));
             word[4] |= ((uint32_t)(bits[c] >> 32) - (uint32_t)(mover_bits >> 32) & 0xFFU) << 8 * c;
         }
     }
@@ -148,17 +153,35 @@ __device__ static inline void hc_grid_limbs(const double value[HC_PATCH], uint32
                  HC_PATCH * (uint64_t)mover_bits;
     seen->third |= word[2];
     seen->fourth |= word[3];
-    seen->fifth |= word[4];
 }
 
-/* Limbs that the values of a warp need, and whether one was far. */
-__device__ static inline int32_t hc_grid_needs(const HcGridSeen &seen) {
-    const uint32_t all = 0xFFFFFFFF;
-    const bool fifth = __any_sync(all, seen.fifth != 0) != 0;
-    const bool fourth = __any_sync(all, seen.fourth != 0) != 0;
-    const bool third = __any_sync(all, seen.third != 0) != 0;
-    const bool far = __any_sync(all, seen.far) != 0;
-    return (fifth ? 5 : fourth ? 4 : third ? 3 : HC_LIMBS_LEAST) | (far ? HC_NEEDS_FAR : 0);
+enum { HC_GRID_THIRD = 1, HC_GRID_FOURTH = 2, HC_GRID_FIFTH = 4, HC_GRID_FAR = 8 };
+
+/* What was seen, as bits: that there are limbs, and that a value was far. */
+__device__ static inline uint32_t hc_grid_seen_bits(const HcGridSeen &seen) {
+    return (seen.third != 0 ? HC_GRID_THIRD : 0U) | (seen.fourth != 0 ? HC_GRID_FOURTH : 0U) |
+           (seen.fifth != 0 ? HC_GRID_FIFTH : 0U) | (seen.far ? HC_GRID_FAR : 0U);
+}
+
+/* Limbs that a tile needs, and whether it has a far value (HC_NEEDS_FAR), by the bits of all its values. */
+__device__ static inline int32_t hc_grid_needs(uint32_t bits) {
+    const int32_t limbs = (bits & HC_GRID_FIFTH) != 0    ? 5
+                          : (bits & HC_GRID_FOURTH) != 0 ? 4
+                          : (bits & HC_GRID_THIRD) != 0  ? 3
+                                                         : HC_LIMBS_LEAST;
+    return limbs | ((bits & HC_GRID_FAR) != 0 ? HC_NEEDS_FAR : 0);
+}
+
+/* Bits that any thread of a warp has. */
+__device__ static inline uint32_t hc_grid_any(uint32_t bits) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(0xFFFFFFFFU, bits);
+#else
+    for (int32_t d = 16; d > 0; d /= 2) {
+        bits |= __shfl_xor_sync(0xFFFFFFFFU, bits, d);
+    }
+    return bits;
+#endif
 }
 
 #endif

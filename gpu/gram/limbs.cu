@@ -77,6 +77,7 @@ static size_t grid_layout(HcSums *sums, char *memory, size_t at) {
     exact->scale = (double *)hc_take(memory, &at, padded * sizeof(double));
     exact->far_sum = (int64_t *)hc_take(memory, &at, digits * sizeof(int64_t));
     exact->far_product = (int64_t *)hc_take(memory, &at, digits * (size_t)sums->bands * sizeof(int64_t));
+    exact->seen = (uint8_t *)hc_take(memory, &at, (size_t)exact->panel_tiles * (padded / HC_SEEN_BANDS));
     return at;
 }
 
@@ -515,6 +516,9 @@ HcExact hc_exact_behind(const HcSums *sums) {
     HcExact to = sums->exact;
     to.panel += to.filled * HC_TILE_STEPS * to.sides * to.limbs * HC_SIDE_LIMB_BYTES;
     to.needs += to.filled * (to.padded / HC_TILE_BANDS);
+    if (sums->on_grid) {
+        to.seen += to.filled * (to.padded / HC_SEEN_BANDS);
+    }
     return to;
 }
 

@@ -112,6 +112,35 @@ __device__ static inline void values_of(const Words<T> &words, bool swap, int32_
     }
 }
 
+/* ---- differences ---- */
+
+/* Three lines of a run of samples of a band, with a neighbour on each side. */
+struct Lines {
+    int32_t above[AROUND], here[AROUND], below[AROUND];
+};
+
+__device__ static inline void differences(const Lines &lines, HcDifference kind, int32_t value[RUN]) {
+    if (kind == HC_DIFFERENCE_MEAN3X3) {
+        int32_t column[AROUND];
+#pragma unroll
+        for (int32_t s = 0; s < AROUND; s++) {
+            column[s] = lines.above[s] + lines.here[s] + lines.below[s];
+        }
+#pragma unroll
+        for (int32_t s = 0; s < RUN; s++) {
+            value[s] = 9 * lines.here[s + 1] - (column[s] + column[s + 1] + column[s + 2]);
+        }
+        return;
+    }
+#pragma unroll
+    for (int32_t s = 0; s < RUN; s++) {
+        const int32_t taken = kind == HC_DIFFERENCE_SHIFT            ? lines.here[s + 2]
+                              : kind == HC_DIFFERENCE_SHIFT_DIAGONAL ? lines.below[s + 2]
+                                                                     : 0;
+        value[s] = lines.here[s + 1] - taken;
+    }
+}
+
 /* ---- limbs ---- */
 
 /* What a thread keeps of one of the sums. */
@@ -153,16 +182,16 @@ __device__ static inline void take_apart(const HcRawJob &job, const HcRawPart &p
 }
 
 /* One line of a tile. */
-__device__ static inline void add_line(const HcRawJob &job, const HcRawPart &part,
-                                       const HcRawLines<int32_t, RUN> &lines, bool there, int64_t line,
-                                       int64_t strip, int64_t tile, int32_t step, Kept *kept) {
+__device__ static inline void add_line(const HcRawJob &job, const HcRawPart &part, const Lines &lines,
+                                       bool there, int64_t line, int64_t strip, int64_t tile, int32_t step,
+                                       Kept *kept) {
     int32_t value[RUN];
     uint32_t word[2][HC_LIMBS_INTEGERS];
     uint32_t counts = 0;
     if (there && line < job.lines) {
         counts = part.counts[(line * job.strips + strip) * RUN_THREADS + threadIdx.x % RUN_THREADS];
     }
-    hc_raw_differences<int32_t, RUN>(lines, part.kind, value);
+    differences(lines, part.kind, value);
     take_apart(job, part, value, counts, kept, word);
     int8_t *to = place_of(part.to, tile, step);
     *(uint2 *)to = make_uint2(word[0][0], word[1][0]);
@@ -195,7 +224,7 @@ __global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ 
     const int64_t sample = strip * HC_STEP_PIXELS + threadIdx.x % RUN_THREADS * RUN;
     const char *from = sample < job.samples ? hc_raw_band_at(job, band, sample, sizeof(T)) : NULL;
     Kept kept[PARTS] = {};
-    HcRawLines<int32_t, RUN> lines;
+    Lines lines;
     values_of<T>(load_line<T>(job, from, line0 - 1), job.swap, lines.above);
     values_of<T>(load_line<T>(job, from, line0), job.swap, lines.here);
     Words<T> next = load_line<T>(job, from, line0 + 1);
@@ -236,7 +265,7 @@ static int64_t strips_of(const HcBlock *block) {
 /* Equal units, so that few tiles lie below the last line. */
 static int32_t unit_tiles_of(const HcBlock *block) {
     const int64_t tiles = hc_div_up(block->lines, HC_TILE_STEPS);
-    return (int32_t)hc_div_up(tiles, hc_div_up(tiles, UNIT_TILES));
+    return (int32_t)hc_div_up(tiles, hc_div_up(tiles, HC_RAW_UNIT_TILES));
 }
 
 /* Whether each float32 lies at a multiple of its bytes. */
@@ -254,7 +283,7 @@ static bool takes_bytes(const HcRaw *raw, const HcDecode *how, const HcBlock *bl
     const bool fits = sums->on_grid ? raw->type == HC_FLOAT32 && is_aligned(raw) : small;
     return fits && !how->keep_missing && part->kind != HC_DIFFERENCE_MEDIAN3X3 &&
            raw->stride_sample == (int64_t)hc_type_bytes(raw->type) && block->samples >= HC_STEP_PIXELS &&
-           sums->exact.panel_tiles >= UNIT_TILES && (uintptr_t)block->data % sizeof(uint32_t) == 0;
+           sums->exact.panel_tiles >= HC_RAW_UNIT_TILES && (uintptr_t)block->data % sizeof(uint32_t) == 0;
 }
 
 static HcRawJob make_job(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block) {

@@ -4,7 +4,10 @@
 
 #include "gpu/gram/gram.cuh"
 
-enum { HC_RAW_PAIR = 2 /* sums that a kernel adds to */ };
+enum {
+    HC_RAW_PAIR = 2,      /* sums that a kernel adds to */
+    HC_RAW_UNIT_TILES = 8 /* below one another, at most, of a thread block */
+};
 
 /* One of the sums, as the kernels take it. */
 struct HcRawPart {
@@ -43,34 +46,6 @@ __device__ static inline const char *hc_raw_band_at(const HcRawJob &job, int32_t
                                                     int64_t bytes) {
     const int32_t index = band < job.bands ? __ldg(job.index + band) : -1;
     return index >= 0 && index < job.stored ? job.data + index * job.stride_band + sample * bytes : NULL;
-}
-
-/* Three lines of a run of samples of a band, with a neighbour on each side. */
-template <typename T, int RUN> struct HcRawLines { T above[RUN + 2], here[RUN + 2], below[RUN + 2]; };
-
-/* In the order of core/operation/gram.h, which float64 is rounded by. */
-template <typename T, int RUN>
-__device__ static inline void hc_raw_differences(const HcRawLines<T, RUN> &lines, HcDifference kind,
-                                                 T value[RUN]) {
-    if (kind == HC_DIFFERENCE_MEAN3X3) {
-        T column[RUN + 2];
-#pragma unroll
-        for (int32_t s = 0; s < RUN + 2; s++) {
-            column[s] = lines.above[s] + lines.here[s] + lines.below[s];
-        }
-#pragma unroll
-        for (int32_t s = 0; s < RUN; s++) {
-            value[s] = 9 * lines.here[s + 1] - (column[s] + column[s + 1] + column[s + 2]);
-        }
-        return;
-    }
-#pragma unroll
-    for (int32_t s = 0; s < RUN; s++) {
-        const T taken = kind == HC_DIFFERENCE_SHIFT            ? lines.here[s + 2]
-                        : kind == HC_DIFFERENCE_SHIFT_DIAGONAL ? lines.below[s + 2]
-                                                               : 0;
-        value[s] = lines.here[s + 1] - taken;
-    }
 }
 
 /* Adds up the neighbouring threads that share a band. */

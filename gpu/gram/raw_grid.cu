@@ -1,57 +1,139 @@
 /* Bytes of float32 to limbs of the sums of a scene and of its noise, as raw.cu does it for integers: each
  * line is read once, comes to the grid once, and stays for the lines beside it. A thread takes four samples
- * of a band, so that three lines of float64 fit its registers. Of five limbs the first four are written at
- * once; the last is kept until it is known whether the tile needs it. */
+ * of a band; what lies beside them it asks of its neighbours. Warps do not wait for each other: what they
+ * see of a tile is put together afterwards. */
 #include "gpu/gram/grid.cuh"
 #include "gpu/gram/raw.cuh"
+#include "gpu/shared.cuh"
 
 enum {
     RUN = HC_PATCH,                     /* samples of a thread */
     RUN_THREADS = HC_STEP_PIXELS / RUN, /* that share a line of a strip and a band */
-    THREADS = HC_TILE_BANDS * RUN_THREADS,
-    WARPS = THREADS / 32,
-    AROUND = RUN + 2,     /* samples with their neighbours */
-    AHEAD = HC_TILE_STEPS /* lines that are on their way */
+    WARP_BANDS = 32 / RUN_THREADS,
+    TILE_WARPS = HC_TILE_BANDS / WARP_BANDS, /* whose limbs lie together */
+    WARPS = 4,                               /* of a thread block */
+    BLOCKS = 5,                              /* of a multiprocessor, at least: what registers allow */
+    THREADS = 32 * WARPS,
+    BANDS = WARPS * WARP_BANDS, /* of a thread block */
+    READ = RUN + 1, /* samples that are read: the last lies beside the strip, for its first and last run */
+    AHEAD = 4,      /* lines that are on their way: what a thread reads goes to shared memory first */
+    UNIT_LINES = HC_RAW_UNIT_TILES * HC_TILE_STEPS,
+    COUNT_WORDS = HC_STEP_PIXELS / 32, /* of a line of a strip */
+    SETTLE_THREADS = 128
 };
+
+static_assert((int32_t)WARP_BANDS == (int32_t)HC_SEEN_BANDS, "a byte a warp");
 
 /* ---- reading ---- */
 
-/* What a thread reads: a run of samples of a band, from one sample in front of it to one behind. */
+/* What a thread reads: a run of samples of a band, line by line. */
 struct Source {
-    const char *from;    /* the run's first sample, of the first interior line; NULL = there is none */
-    int64_t first, last; /* lines that the file has */
-    bool inside;         /* so are the samples around the run, in each line of the unit */
+    const char *at;  /* the run's first sample, of the next line */
+    int32_t left;    /* lines behind that one */
+    int32_t samples; /* of the run that the line has, 0 = there is no such band */
+    int32_t beside;  /* bytes from the first sample to that beside the strip; 0 = nobody wants one */
 };
 
-__device__ static inline Source source_of(const HcRawJob &job, int32_t band, int64_t sample, int64_t line0) {
-    Source source = {NULL, -job.above, job.lines + job.below - 1, false};
-    source.from = sample < job.samples ? hc_raw_band_at(job, band, sample, sizeof(float)) : NULL;
-    const char *top = source.from + max(line0 - 1, source.first) * job.stride_line;
-    const int64_t end = line0 + (int64_t)job.unit_tiles * HC_TILE_STEPS + AHEAD;
-    const char *bottom = source.from + min(end, source.last) * job.stride_line;
-    const char *low = top < bottom ? top : bottom;
-    const char *high = top < bottom ? bottom : top;
-    source.inside = source.from != NULL && low - sizeof(float) >= job.low &&
-                    high + (AROUND - 1) * sizeof(float) <= job.high;
+__device__ static inline int32_t run_of_thread(void) {
+    return (int32_t)threadIdx.x % RUN_THREADS;
+}
+
+/* begin: the first line that is read. */
+__device__ static inline Source source_of(const HcRawJob &job, int32_t band, int32_t sample, int64_t begin) {
+    Source source = {NULL, 0, 0, 0};
+    const char *from = sample < job.samples ? hc_raw_band_at(job, band, sample, sizeof(float)) : NULL;
+    if (from == NULL) {
+        return source;
+    }
+    const int32_t run = run_of_thread();
+    source.at = from + max(begin, -job.above) * job.stride_line;
+    source.left = (int32_t)(job.lines + job.below - 1 - begin);
+    source.samples = min(job.samples - sample, (int32_t)RUN);
+    if (run == 0 && sample > 0) {
+        source.beside = -(int32_t)sizeof(float);
+    } else if (run == RUN_THREADS - 1 && sample + RUN < job.samples) {
+        source.beside = RUN * (int32_t)sizeof(float);
+    }
     return source;
 }
 
-/* A line as float32. Where the file has no such line or sample, it is one that nobody uses. */
-__device__ static inline void load_line(const HcRawJob &job, const Source &source, int64_t line,
-                                        uint32_t word[AROUND]) {
-    const char *first =
-        source.from + min(max(line, source.first), source.last) * job.stride_line - sizeof(float);
-    if (source.inside) {
+/* Lines of a warp; each thread reads what it wrote itself. */
+typedef uint32_t Lines[AHEAD][READ][32];
+
+/* Begins to read the next line, of float32. Nobody uses a sample that the file does not have: it may be
+ * anything. */
+__device__ static inline void fetch_line(const Source &source, uint32_t to[READ][32]) {
+    const int32_t lane = (int32_t)threadIdx.x % 32;
 #pragma unroll
-        for (int32_t s = 0; s < AROUND; s++) {
-            word[s] = __ldg((const uint32_t *)first + s);
+    for (int32_t s = 0; s < RUN; s++) {
+        if (s < source.samples) {
+            hc_copy_4(&to[s][lane], source.at + s * (int32_t)sizeof(float));
+        }
+    }
+    if (source.beside != 0) {
+        hc_copy_4(&to[RUN][lane], source.at + source.beside);
+    }
+    hc_copies_end();
+}
+
+/* The last line is read again where there is no other. */
+__device__ static inline void go_on(const HcRawJob &job, Source *source) {
+    source->at += source->left > 0 ? job.stride_line : 0;
+    source->left--;
+}
+
+/* The oldest line that is on its way. */
+__device__ static inline void read_line(const uint32_t from[READ][32], bool swap, float x[READ]) {
+    hc_copies_wait<AHEAD - 1>();
+#pragma unroll
+    for (int32_t s = 0; s < READ; s++) {
+        x[s] = __uint_as_float(__byte_perm(from[s][threadIdx.x % 32], 0, swap ? 0x0123 : 0x3210));
+    }
+}
+
+/* ---- differences ---- */
+
+/* A sample on the left of a run: the last one of the neighbour. For all threads of a warp. */
+__device__ static inline double left_of(const double x[READ]) {
+    const double beside = __shfl_up_sync(0xFFFFFFFFU, x[RUN - 1], 1, RUN_THREADS);
+    return run_of_thread() == 0 ? x[RUN] : beside;
+}
+
+__device__ static inline double right_of(const double x[READ]) {
+    const double beside = __shfl_down_sync(0xFFFFFFFFU, x[0], 1, RUN_THREADS);
+    return run_of_thread() == RUN_THREADS - 1 ? x[RUN] : beside;
+}
+
+/* Of a line on the grid, with the one below and the sum of the one above and it, in the order of
+ * core/operation/gram.h, which float64 is rounded by. For all threads of a warp. */
+__device__ static inline void differences(HcDifference kind, const double both[READ], const double here[READ],
+                                          const double below[READ], double value[RUN]) {
+    if (kind == HC_DIFFERENCE_MEAN3X3) {
+        double column[READ];
+#pragma unroll
+        for (int32_t s = 0; s < READ; s++) {
+            column[s] = both[s] + below[s];
+        }
+        const double left = left_of(column);
+        const double right = right_of(column);
+#pragma unroll
+        for (int32_t s = 0; s < RUN; s++) {
+            value[s] = 9 * here[s] -
+                       ((s == 0 ? left : column[s - 1]) + column[s] + (s == RUN - 1 ? right : column[s + 1]));
         }
         return;
     }
+    double taken[READ];
 #pragma unroll
-    for (int32_t s = 0; s < AROUND; s++) {
-        const char *at = first + s * sizeof(float);
-        word[s] = source.from != NULL && at >= job.low && at < job.high ? __ldg((const uint32_t *)at) : 0;
+    for (int32_t s = 0; s < READ; s++) {
+        taken[s] = kind == HC_DIFFERENCE_SHIFT            ? here[s]
+                   : kind == HC_DIFFERENCE_SHIFT_DIAGONAL ? below[s]
+                                                          : 0;
+    }
+    const double right = right_of(taken);
+#pragma unroll
+    for (int32_t s = 0; s < RUN; s++) {
+        value[s] = here[s] - (kind == HC_DIFFERENCE_NONE ? 0 : s == RUN - 1 ? right : taken[s + 1]);
     }
 }
 
@@ -59,152 +141,191 @@ __device__ static inline void load_line(const HcRawJob &job, const Source &sourc
 
 /* What a thread keeps of one of the sums. */
 struct Kept {
-    double center, scale;  /* of its band */
-    const uint8_t *counts; /* of its samples, in the line after the next */
-    uint32_t next;         /* what they are in the next one */
-    int8_t *to;            /* of its limbs, in the next step */
-    HcGridSeen seen;
-    uint32_t fifth[HC_TILE_STEPS];
+    double center, scale; /* of its band */
+    HcGridSeen seen;      /* fifth: a bit a step */
 };
 
-__device__ static inline Kept begin_unit(const HcRawJob &job, const HcRawPart &part, int32_t band,
-                                         int64_t strip, int64_t line0, bool there) {
-    const int32_t run = (int32_t)threadIdx.x % RUN_THREADS;
-    const int64_t step = (int64_t)blockIdx.x * job.unit_tiles * HC_TILE_STEPS;
-    Kept kept = {};
-    kept.center = part.to.center[band];
-    kept.scale = part.to.scale[band];
-    kept.counts = part.counts + (line0 * job.strips + strip) * (HC_STEP_PIXELS / 8) + run / 2;
-    kept.next = there ? *kept.counts : 0;
-    kept.counts += job.strips * (HC_STEP_PIXELS / 8);
-    kept.to = part.to.panel + hc_panel_at<HC_LIMBS_GRID>(part.to, step, (int32_t)blockIdx.y) +
-              hc_swizzled((int32_t)threadIdx.x / RUN_THREADS, run / 4) + run % 4 * RUN;
-    return kept;
-}
-
-/* The next line of a run to limbs. follows: it has another one. */
-__device__ static inline void add_run(const HcRawJob &job, const HcRawPart &part, const double value[RUN],
-                                      bool follows, int32_t step, Kept *kept) {
+/* The values of a run to limbs, as hc_grid_limbs(). counts: a bit a sample, others 0; limbs: where they go,
+ * in panels that are smaller than 4 GiB. */
+template <typename Value>
+__device__ static inline void add_run(const HcRawPart &part, const double moved[RUN], Value value_of,
+                                      uint32_t counts, int32_t step, uint32_t limbs, Kept *kept) {
     uint32_t word[HC_LIMBS_GRID];
-    const uint32_t bits = kept->next >> threadIdx.x % 2 * RUN & 15U;
-    kept->next = follows ? *kept->counts : 0;
-    kept->counts += job.strips * (HC_STEP_PIXELS / 8);
-    hc_grid_limbs(value, bits * 0x00204081U & 0x01010101U, &kept->seen, word);
+    int8_t *to = part.to.panel + limbs;
+    hc_grid_limbs(moved, counts * 0x00204081U & 0x01010101U, value_of, &kept->seen, word);
 #pragma unroll
     for (int32_t limb = 0; limb < HC_LIMBS_GRID - 1; limb++) {
-        *(uint32_t *)(kept->to + limb * HC_SIDE_LIMB_BYTES) = word[limb];
+        *(uint32_t *)(to + limb * HC_SIDE_LIMB_BYTES) = word[limb];
     }
-    kept->fifth[step] = word[HC_LIMBS_GRID - 1];
-    kept->to += (int64_t)part.to.sides * (HC_LIMBS_GRID * HC_SIDE_LIMB_BYTES);
+    if (word[HC_LIMBS_GRID - 1] != 0) {
+        *(uint32_t *)(to + (HC_LIMBS_GRID - 1) * HC_SIDE_LIMB_BYTES) = word[HC_LIMBS_GRID - 1];
+        kept->seen.fifth |= 1U << step;
+    }
 }
 
-/* How many limbs the tile needs; writes the fifth where it does. For all threads, after a barrier behind what
- * each warp needs. */
-__device__ static inline void end_tile(const HcRawPart &part, int64_t tile, const uint8_t needs_by[WARPS],
-                                       Kept *kept) {
-    int32_t needs = HC_LIMBS_LEAST;
-    int32_t far = 0;
-    for (int32_t w = 0; w < WARPS; w++) {
-        needs = max(needs, needs_by[w] & ~HC_NEEDS_FAR);
-        far |= needs_by[w] & HC_NEEDS_FAR;
-    }
-    if (threadIdx.x == 0) {
-        part.to.needs[tile * gridDim.y + blockIdx.y] = (uint8_t)(needs | far);
-    }
-    const int64_t step_bytes = (int64_t)part.to.sides * (HC_LIMBS_GRID * HC_SIDE_LIMB_BYTES);
+/* Of a run, of the words of its line. */
+__device__ static inline uint32_t counts_of(const uint32_t word[COUNT_WORDS]) {
+    const int32_t run = run_of_thread();
+    return word[run * RUN / 32] >> run * RUN % 32;
+}
+
+/* A line of a scene. */
+__device__ static inline void add_values(const HcRawPart &part, const float x[READ], uint32_t counts,
+                                         int32_t step, uint32_t limbs, Kept *kept) {
+    double moved[RUN];
 #pragma unroll
-    for (int32_t step = 0; step < HC_TILE_STEPS && needs == HC_LIMBS_GRID; step++) {
-        *(uint32_t *)(kept->to - (HC_TILE_STEPS - step) * step_bytes +
-                      (HC_LIMBS_GRID - 1) * HC_SIDE_LIMB_BYTES) = kept->fifth[step];
+    for (int32_t s = 0; s < RUN; s++) {
+        moved[s] = __fma_rn(__dsub_rn((double)x[s], kept->center), kept->scale, hc_grid_mover);
+    }
+    add_run(
+        part, moved, [&](int32_t s) { return __dmul_rn(__dsub_rn((double)x[s], kept->center), kept->scale); },
+        counts, step, limbs, kept);
+}
+
+/* A line of its noise. */
+__device__ static inline void add_differences(const HcRawPart &part, const double both[READ],
+                                              const double here[READ], const double below[READ],
+                                              uint32_t counts, int32_t step, uint32_t limbs, Kept *kept) {
+    double value[RUN];
+    double moved[RUN];
+    differences(part.kind, both, here, below, value);
+#pragma unroll
+    for (int32_t s = 0; s < RUN; s++) {
+        moved[s] = __dadd_rn(value[s], hc_grid_mover);
+    }
+    add_run(
+        part, moved, [&](int32_t s) { return value[s]; }, counts, step, limbs, kept);
+}
+
+__device__ static inline uint32_t step_bytes(const HcRawPart &part) {
+    return (uint32_t)part.to.sides * (HC_LIMBS_GRID * HC_SIDE_LIMB_BYTES);
+}
+
+/* Says what a warp saw of a tile; completes its fifth limbs where there are any. limbs: of the step after it.
+ */
+__device__ static inline void end_tile(const HcRawPart &part, int64_t tile, int32_t warp, uint32_t limbs,
+                                       Kept *kept) {
+    const uint32_t bits = hc_grid_any(hc_grid_seen_bits(kept->seen));
+    if (threadIdx.x % 32 == 0) {
+        part.to.seen[tile * (part.to.padded / WARP_BANDS) + warp] = (uint8_t)bits;
+    }
+    if ((bits & HC_GRID_FIFTH) != 0) {
+#pragma unroll
+        for (int32_t step = 0; step < HC_TILE_STEPS; step++) {
+            if ((kept->seen.fifth >> step & 1) == 0) {
+                *(uint32_t *)(part.to.panel + limbs - (HC_TILE_STEPS - step) * step_bytes(part) +
+                              (HC_LIMBS_GRID - 1) * HC_SIDE_LIMB_BYTES) = 0;
+            }
+        }
     }
     kept->seen = {kept->seen.sum, 0, 0, 0, false};
 }
 
-/* Words of a line to float64 on the grid. */
-__device__ static inline void to_grid(const float x[AROUND], const Kept &kept, double whole[AROUND]) {
-    hc_all_on_grid<AROUND>(x, kept.center, kept.scale, whole);
-}
-
-__device__ static inline void values_of(const uint32_t word[AROUND], bool swap, float x[AROUND]) {
-#pragma unroll
-    for (int32_t s = 0; s < AROUND; s++) {
-        x[s] = __uint_as_float(__byte_perm(word[s], 0, swap ? 0x0123 : 0x3210));
-    }
-}
-
-/* Thread block (unit, 32 bands): a strip of 64 samples over some lines. VALUES: part 0 is of values;
- * DIFFERENCES: the last part is of differences. Each has a grid of its own. */
+/* Thread block (unit, bands): a strip of 64 samples over some lines. VALUES: part 0 is of values;
+ * DIFFERENCES: the last part is of differences, a line behind. Each has a grid of its own. */
 template <bool VALUES, bool DIFFERENCES>
-__global__ void __launch_bounds__(THREADS, 1)
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     split_raw_grid(const __grid_constant__ HcRawJob job, int64_t unit0) {
     const int32_t parts = VALUES + DIFFERENCES;
-    __shared__ uint8_t needs_by[2][parts][WARPS]; /* of tiles, by turns */
+    __shared__ Lines all_lines[WARPS];
+    __shared__ uint32_t counts[parts][UNIT_LINES][COUNT_WORDS]; /* a bit a sample */
     const int64_t unit = unit0 + blockIdx.x;
     const int64_t strip = unit % job.strips;
     const int64_t line0 = unit / job.strips * job.unit_tiles * HC_TILE_STEPS;
-    const int32_t warp = (int32_t)threadIdx.x / 32;
-    const int32_t band = (int32_t)blockIdx.y * HC_TILE_BANDS + (int32_t)threadIdx.x / RUN_THREADS;
-    const int64_t sample = strip * HC_STEP_PIXELS + threadIdx.x % RUN_THREADS * RUN;
-    const Source source = source_of(job, band, sample, line0);
-    Kept kept[parts];
+    const int32_t warp = (int32_t)blockIdx.y * WARPS + (int32_t)threadIdx.x / 32;
+    const int32_t band = (int32_t)blockIdx.y * BANDS + (int32_t)threadIdx.x / RUN_THREADS;
+    const int32_t run = run_of_thread();
+    const int64_t begin = line0 - DIFFERENCES;
+    const uint32_t step_limbs = step_bytes(job.part[0]);
+    Source source = source_of(job, band, (int32_t)strip * HC_STEP_PIXELS + run * RUN, begin);
+    const uint32_t there = source.samples > 0 ? 15U : 0;
+    uint32_t limbs = (uint32_t)(blockIdx.x * job.unit_tiles * HC_TILE_STEPS) * step_limbs +
+                     (uint32_t)hc_panel_at<HC_LIMBS_GRID>(job.part[0].to, 0, band / HC_TILE_BANDS) +
+                     (uint32_t)hc_swizzled(band % HC_TILE_BANDS, run / 4) + (uint32_t)(run % 4 * RUN);
+    uint32_t(*line_words)[READ][32] = all_lines[threadIdx.x / 32];
+    fetch_line(source, line_words[0]);
+    if (begin >= -job.above) {
+        go_on(job, &source);
+    } else { /* it was the line behind that one */
+        source.left--;
+    }
+#pragma unroll
+    for (int32_t k = 1; k < AHEAD; k++) {
+        fetch_line(source, line_words[k]);
+        go_on(job, &source);
+    }
+    Kept kept[parts] = {};
 #pragma unroll
     for (int32_t p = 0; p < parts; p++) {
-        kept[p] = begin_unit(job, job.part[p], band, strip, line0, source.from != NULL);
+        kept[p].center = job.part[p].to.center[band];
+        kept[p].scale = job.part[p].to.scale[band];
+        for (int32_t i = (int32_t)threadIdx.x; i < UNIT_LINES * COUNT_WORDS; i += THREADS) {
+            const int64_t at = (line0 * job.strips + strip) * COUNT_WORDS;
+            const int32_t line = i / COUNT_WORDS;
+            counts[p][line][i % COUNT_WORDS] =
+                line0 + line < job.lines
+                    ? ((const uint32_t *)job.part[p]
+                           .counts)[at + line * job.strips * COUNT_WORDS + i % COUNT_WORDS]
+                    : 0;
+        }
     }
-    HcRawLines<double, RUN> lines;
-    float here[AROUND];
-    uint32_t next[AHEAD][AROUND];
+    __syncthreads();
+    float x[READ];
+    double both[READ]; /* the sum of the line above and of this one, on the grid of the noise */
+    double here[READ];
+    uint32_t taken = 0; /* lines that were */
     if constexpr (DIFFERENCES) {
-        load_line(job, source, line0 - 1, next[0]);
-        values_of(next[0], job.swap, here);
-        to_grid(here, kept[VALUES], lines.above);
+        read_line(line_words[0], job.swap, x);
+        hc_all_on_grid<READ>(x, kept[VALUES].center, kept[VALUES].scale, both);
+        fetch_line(source, line_words[0]);
+        go_on(job, &source);
+        taken++;
     }
-    load_line(job, source, line0, next[0]);
-    values_of(next[0], job.swap, here);
+    read_line(line_words[taken], job.swap, x);
     if constexpr (DIFFERENCES) {
-        to_grid(here, kept[VALUES], lines.here);
-    }
+        hc_all_on_grid<READ>(x, kept[VALUES].center, kept[VALUES].scale, here);
 #pragma unroll
-    for (int32_t k = 0; k < AHEAD; k++) {
-        load_line(job, source, line0 + 1 + k, next[k]);
+        for (int32_t s = 0; s < READ; s++) {
+            both[s] += here[s];
+        }
     }
+    if constexpr (VALUES) {
+        add_values(job.part[0], x, counts_of(counts[0][0]) & there, 0, limbs, &kept[0]);
+    }
+    fetch_line(source, line_words[taken++]);
+    go_on(job, &source);
     for (int32_t t = 0; t < job.unit_tiles; t++) {
+        const int64_t tile = (int64_t)blockIdx.x * job.unit_tiles + t;
 #pragma unroll
         for (int32_t step = 0; step < HC_TILE_STEPS; step++) {
-            const int64_t line = line0 + t * HC_TILE_STEPS + step;
-            const bool follows = source.from != NULL && line + 1 < job.lines;
-            double value[RUN];
-            if constexpr (VALUES) {
-#pragma unroll
-                for (int32_t s = 0; s < RUN; s++) {
-                    value[s] = ((double)here[s + 1] - kept[0].center) * kept[0].scale;
-                }
-                add_run(job, job.part[0], value, follows, step, &kept[0]);
-            }
-            values_of(next[step], job.swap, here);
-            load_line(job, source, line + 1 + AHEAD, next[step]);
+            const int32_t line = t * HC_TILE_STEPS + step;
+            const bool last = step + 1 == HC_TILE_STEPS;
+            uint32_t(*words)[32] = line_words[taken++ % AHEAD];
+            read_line(words, job.swap, x);
             if constexpr (DIFFERENCES) {
-                to_grid(here, kept[VALUES], lines.below);
-                hc_raw_differences<double, RUN>(lines, job.part[VALUES].kind, value);
-                add_run(job, job.part[VALUES], value, follows, step, &kept[VALUES]);
+                double below[READ];
+                hc_all_on_grid<READ>(x, kept[VALUES].center, kept[VALUES].scale, below);
+                add_differences(job.part[VALUES], both, here, below, counts_of(counts[VALUES][line]) & there,
+                                step, limbs, &kept[VALUES]);
 #pragma unroll
-                for (int32_t s = 0; s < AROUND; s++) {
-                    lines.above[s] = lines.here[s];
-                    lines.here[s] = lines.below[s];
+                for (int32_t s = 0; s < READ; s++) {
+                    both[s] = here[s] + below[s];
+                    here[s] = below[s];
                 }
             }
-        }
+            limbs += step_limbs;
+            if (last) {
 #pragma unroll
-        for (int32_t p = 0; p < parts; p++) {
-            const int32_t needs = hc_grid_needs(kept[p].seen);
-            if (threadIdx.x % 32 == 0) {
-                needs_by[t % 2][p][warp] = (uint8_t)needs;
+                for (int32_t p = 0; p < parts; p++) {
+                    end_tile(job.part[p], tile, warp, limbs, &kept[p]);
+                }
             }
-        }
-        __syncthreads();
-#pragma unroll
-        for (int32_t p = 0; p < parts; p++) {
-            end_tile(job.part[p], (int64_t)blockIdx.x * job.unit_tiles + t, needs_by[t % 2][p], &kept[p]);
+            if (VALUES && !(last && t + 1 == job.unit_tiles)) {
+                add_values(job.part[0], x, counts_of(counts[0][line + 1]) & there, (step + 1) % HC_TILE_STEPS,
+                           limbs, &kept[0]);
+            }
+            fetch_line(source, words);
+            go_on(job, &source);
         }
     }
 #pragma unroll
@@ -213,11 +334,39 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
+/* A thread a tile and 32 bands: how many limbs they need. Where a warp had no fifth limb but others had, it
+ * is 0 there. */
+__global__ void __launch_bounds__(SETTLE_THREADS) settle(HcExact to, int64_t count) {
+    const int64_t at = blockIdx.x * (int64_t)SETTLE_THREADS + threadIdx.x;
+    if (at >= count) {
+        return;
+    }
+    const uint8_t *seen = to.seen + at * TILE_WARPS;
+    uint32_t bits = 0;
+    for (int32_t w = 0; w < TILE_WARPS; w++) {
+        bits |= seen[w];
+    }
+    to.needs[at] = (uint8_t)hc_grid_needs(bits);
+    const int32_t blocks = to.padded / HC_TILE_BANDS;
+    for (int32_t w = 0; w < TILE_WARPS && (bits & HC_GRID_FIFTH) != 0; w++) {
+        for (int32_t step = 0; step < HC_TILE_STEPS && (seen[w] & HC_GRID_FIFTH) == 0; step++) {
+            int8_t *limbs =
+                to.panel +
+                hc_panel_at<HC_LIMBS_GRID>(to, at / blocks * HC_TILE_STEPS + step, (int32_t)(at % blocks)) +
+                (HC_LIMBS_GRID - 1) * HC_SIDE_LIMB_BYTES + w * WARP_BANDS * HC_STEP_PIXELS;
+            for (int32_t i = 0; i < WARP_BANDS * HC_STEP_PIXELS / 16; i++) {
+                ((uint4 *)limbs)[i] = make_uint4(0, 0, 0, 0);
+            }
+        }
+    }
+}
+
 /* ---- the operation ---- */
 
 HcStatus hc_raw_grid_split(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
                            HcError *err) {
-    const dim3 grid((unsigned)units, (unsigned)(job->part[0].to.padded / HC_TILE_BANDS));
+    const dim3 grid((unsigned)units, (unsigned)(job->part[0].to.padded / BANDS));
+    const int64_t settled = units * job->unit_tiles * (job->part[0].to.padded / HC_TILE_BANDS);
     if (count == 2) {
         split_raw_grid<true, true><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
     } else if (job->part[0].kind == HC_DIFFERENCE_NONE) {
@@ -227,6 +376,9 @@ HcStatus hc_raw_grid_split(HcQueue *queue, const HcRawJob *job, int32_t count, i
     }
     HC_OR_RETURN(hc_gpu_launched("taking bytes of floats apart", err));
     for (int32_t p = 0; p < count; p++) {
+        settle<<<(unsigned)hc_div_up(settled, SETTLE_THREADS), SETTLE_THREADS, 0, queue->stream>>>(
+            job->part[p].to, settled);
+        HC_OR_RETURN(hc_gpu_launched("taking bytes of floats apart", err));
         HC_OR_RETURN(hc_far_add_raw(queue, job, &job->part[p], unit0, units, err));
     }
     return HC_OK;
