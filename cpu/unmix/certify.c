@@ -65,8 +65,8 @@ static double gap_of_dual(const HcUnmixing *unmixing, const double *abundance, c
     return unmixing->rise != NULL && moved < scaled ? moved : scaled;
 }
 
-static double relative_gap(const HcUnmixing *unmixing, const double *abundance, const double *slope,
-                           double square, double energy) {
+double hc_unmix_relative_gap(const HcUnmixing *unmixing, const double *abundance, const double *slope,
+                             double square, double energy) {
     double value = square / 2;
     double gap = 0;
     if (unmixing->rule.sum_to_one) {
@@ -105,8 +105,8 @@ void hc_unmix_certify(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
     for (int32_t j = 0; j < panel->open; j++) {
         int32_t p = panel->number[j];
         double *slope = panel->slope + j * spectra;
-        panel->gap[p] =
-            relative_gap(unmixing, panel->abundance + p * spectra, slope, square[j], panel->energy[p]);
+        panel->gap[p] = hc_unmix_relative_gap(unmixing, panel->abundance + p * spectra, slope, square[j],
+                                              panel->energy[p]);
         if (!(panel->gap[p] <= unmixing->rule.gap)) {
             memmove(panel->slope + open * spectra, slope, (size_t)spectra * sizeof *slope);
             panel->number[open++] = p;

@@ -1,7 +1,7 @@
 /* Fast proximal gradients (Beck and Teboulle 2009) in the metric of core/solver/metric.h, in which D W D' is
  * far from as steep; with momentum that starts anew where it leads uphill (O'Donoghue and Candes 2015). */
 #include "core/solver/metric.h"
-#include "cpu/unmix/unmix.h"
+#include "cpu/unmix/working.h"
 
 #include <math.h>
 #include <string.h>
@@ -133,15 +133,56 @@ static void look(const HcUnmixing *unmixing, HcUnmixPanel *panel, double *moment
     }
 }
 
+/* On a working set. */
+typedef struct Few {
+    double ahead[HC_WORKING_MOST];  /* where the momentum leads */
+    double turned[HC_WORKING_MOST]; /* M ahead */
+    double momentum;
+} Few;
+
+static void begin_few(const HcUnmixing *unmixing, const HcWorking *working, void *user) {
+    Few *few = user;
+    (void)unmixing;
+    memcpy(few->ahead, working->x, sizeof few->ahead);
+    memcpy(few->turned, working->turned, sizeof few->turned);
+    few->momentum = 1;
+}
+
+static void advance_few(const HcUnmixing *unmixing, HcWorking *working, int32_t steps, void *user) {
+    Few *few = user;
+    int32_t n = working->count;
+    double b[HC_WORKING_MOST];
+    double step[HC_WORKING_MOST];
+    double turned[HC_WORKING_MOST];
+    for (int32_t s = 0; s < steps; s++) {
+        hc_working_multiply(n, working->rest, few->ahead, b);
+        for (int32_t i = 0; i < n; i++) {
+            b[i] += working->product[i];
+        }
+        hc_working_nearest(unmixing, working, b, step, turned);
+        double uphill = 0;
+        for (int32_t i = 0; i < n; i++) {
+            uphill += (few->turned[i] - turned[i]) * (step[i] - working->x[i]);
+        }
+        double before = uphill > 0 ? 1 : few->momentum;
+        few->momentum = (1 + sqrt(1 + 4 * before * before)) / 2;
+        move(working->x, few->ahead, step, (before - 1) / few->momentum, n);
+        move(working->turned, few->turned, turned, (before - 1) / few->momentum, n);
+    }
+}
+
 void hc_unmix_fista(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
     double momentum[HC_UNMIX_PANEL];
     HcUnmixFactor factor;
     double *scratch = panel->scratch + HC_UNMIX_PANEL * kept(unmixing);
+    Few few;
+    hc_working_solve(unmixing, panel, (HcWorkingSolver){begin_few, advance_few, &few});
+    int32_t done = hc_unmix_taken(panel);
     for (int32_t j = 0; j < panel->open; j++) {
         begin(unmixing, fista_at(unmixing, panel, j));
         momentum[j] = 1;
     }
-    for (int32_t done = 0; panel->open > 0 && done < unmixing->rule.iterations;) {
+    for (; panel->open > 0 && done < unmixing->rule.iterations;) {
         int32_t steps = (int32_t)hc_min64(STEPS, unmixing->rule.iterations - done);
         done += steps;
         for (int32_t j = 0; j < panel->open; j++) {

@@ -1,12 +1,13 @@
 /* The nearest point without negative entries in the metric of core/solver/metric.h: of a pixel's unknowns
  * only the multipliers w of the directions are left, and the sum's, for which Newton's method takes a few
  * steps (Becker and Fadili 2012: proximity in metrics of low rank). */
-#include "core/solver/metric.h"
+#include "core/solver/working.h"
 #include "core/allocate.h"
 #include "cpu/unmix/unmix.h"
 
 #include <cblas.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PASSES = 60, HALVINGS = 10 };
@@ -34,6 +35,26 @@ size_t hc_unmix_nearest_scratch(const HcUnmixing *unmixing) {
     return 3 * (size_t)unmixing->rule.spectra;
 }
 
+/* 1 + U U' of the directions on working sets. */
+static HcStatus find_working_metric(HcUnmixing *unmixing, HcError *err) {
+    int32_t n = unmixing->rule.spectra;
+    int32_t size = hc_working_size(unmixing->eigenvalue, n, &unmixing->working_level);
+    double *direction = NULL;
+    HC_OR_RETURN(hc_new(unmixing->working_metric, (size_t)n * (size_t)n, "a metric", err));
+    HC_OR_RETURN(hc_new(direction, (size_t)n * (size_t)hc_max64(size, 1), "a metric", err));
+    for (int32_t k = 0; k < n; k++) {
+        unmixing->working_metric[(int64_t)k * (n + 1)] = 1;
+        hc_metric_row(unmixing->eigenvalue, unmixing->eigenvector, n, size, unmixing->working_level, false, k,
+                      direction + (int64_t)k * size);
+    }
+    if (size > 0) {
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, size, 1, direction, size, direction, size,
+                    1, unmixing->working_metric, n);
+    }
+    free(direction);
+    return HC_OK;
+}
+
 HcStatus hc_unmix_find_metric(HcUnmixing *unmixing, HcError *err) {
     int32_t n = unmixing->rule.spectra;
     bool sums = unmixing->rule.sum_to_one;
@@ -45,7 +66,7 @@ HcStatus hc_unmix_find_metric(HcUnmixing *unmixing, HcError *err) {
         hc_metric_row(unmixing->eigenvalue, unmixing->eigenvector, n, unmixing->size, unmixing->level, sums,
                       k, unmixing->direction + (int64_t)k * unmixing->width);
     }
-    return HC_OK;
+    return find_working_metric(unmixing, err);
 }
 
 static int32_t find_positive(const double *x, int32_t n, int32_t *number) {

@@ -178,6 +178,7 @@ void hc_cpu_unmix_close(HcUnmixing *unmixing) {
     free(unmixing->eigenvector);
     free(unmixing->total);
     free(unmixing->direction);
+    free(unmixing->working_metric);
     free(unmixing);
 }
 

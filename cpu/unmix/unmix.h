@@ -56,6 +56,9 @@ struct HcUnmixing {
     int32_t size, width; /* directions of the metric; one more with sum_to_one */
     double level;        /* no eigenvalue is beyond it in the metric */
     double *direction;   /* U [spectra][width] */
+    /* The metric on working sets (core/solver/working.h). */
+    double working_level;
+    double *working_metric; /* [spectra][spectra] */
     int threads;
     HcUnmixPanel *panel; /* [threads] */
 };
@@ -63,6 +66,20 @@ struct HcUnmixing {
 /* Residuals, slopes and relative duality gaps of the open pixels; those whose gap is as asked for are no
  * longer open. */
 void hc_unmix_certify(const HcUnmixing *unmixing, HcUnmixPanel *panel);
+
+/* The relative duality gap of a pixel's abundances [spectra] with their slopes [spectra], r'W r and y'W y. */
+double hc_unmix_relative_gap(const HcUnmixing *unmixing, const double *abundance, const double *slope,
+                             double square, double energy);
+
+/* The most iterations that an open pixel had. */
+static inline int32_t hc_unmix_taken(const HcUnmixPanel *panel) {
+    int32_t most = 0;
+    for (int32_t j = 0; j < panel->open; j++) {
+        int32_t here = panel->iterations[panel->number[j]];
+        most = here > most ? here : most;
+    }
+    return most;
+}
 
 /* The solvers: abundances of all open pixels, certified; and what they need of `scratch` [doubles]. */
 void hc_unmix_active(const HcUnmixing *unmixing, HcUnmixPanel *panel);
@@ -73,7 +90,7 @@ void hc_unmix_alm(const HcUnmixing *unmixing, HcUnmixPanel *panel);
 size_t hc_unmix_alm_scratch(const HcUnmixing *unmixing);
 
 /* What FISTA and ALM must know of the library: `rank`, `eigenvalue`, `eigenvector`, `total`; and from these
- * `size`, `width`, `level`, `direction`. */
+ * `size`, `width`, `level`, `direction`, `working_level`, `working_metric`. */
 HcStatus hc_unmix_find_eigenvectors(HcCompute *compute, HcUnmixing *unmixing, HcError *err);
 HcStatus hc_unmix_find_metric(HcUnmixing *unmixing, HcError *err);
 

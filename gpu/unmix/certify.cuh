@@ -110,7 +110,7 @@ __device__ static __noinline__ double relative_gap(const HcUnmixLibrary &library
     return gap <= 0 ? 0 : gap / fmax(value, HC_UNMIX_TINIEST * energy); /* rounding may take it below 0 */
 }
 
-/* The slots that are still open, by the first warp; those that close follow behind them. */
+/* The slots that are still open, by the first warp; those that close or are left follow behind them. */
 __device__ static void close_pixels(HcUnmixPanel *panel, double gap, int32_t iterations) {
     int32_t before = panel->open;
     int32_t open = 0;
@@ -120,8 +120,9 @@ __device__ static void close_pixels(HcUnmixPanel *panel, double gap, int32_t ite
     for (int i = 0; i < HC_UNMIX_PANEL / 32; i++) {
         int32_t j = 32 * i + hc_lane();
         slot[i] = j < before ? panel->number[j] : 0;
-        in[i] = __ballot_sync(0xFFFFFFFFU, j < before && !(panel->gap[slot[i]] <= gap) &&
-                                               panel->iterations[slot[i]] < iterations);
+        in[i] =
+            __ballot_sync(0xFFFFFFFFU, j < before && !(panel->gap[slot[i]] <= gap) &&
+                                           panel->iterations[slot[i]] < iterations && !panel->left[slot[i]]);
         open += __popc(in[i]);
     }
     __syncwarp();
@@ -140,8 +141,8 @@ __device__ static void close_pixels(HcUnmixPanel *panel, double gap, int32_t ite
     }
 }
 
-/* Residuals, slopes and relative duality gaps of the open slots; those whose gap is as asked for, or that had
- * so many iterations, are no longer open. All threads of the block. */
+/* Residuals, slopes and relative duality gaps of the open slots; those whose gap is as asked for, that had
+ * so many iterations or that are left, are no longer open. All threads of the block. */
 __device__ static __noinline__ void hc_unmix_certify(const HcUnmixLibrary &library, HcUnmixPanel *panel,
                                                      const HcUnmixScratch &scratch, int32_t iterations) {
     int64_t spectra = library.rule.spectra;

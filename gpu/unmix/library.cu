@@ -1,6 +1,6 @@
 /* What unmixing derives from a library, on the device. */
 #include "core/operation/eigh.h"
-#include "core/solver/metric.h"
+#include "core/solver/working.h"
 #include "gpu/unmix/active.cuh"
 
 #include <math.h>
@@ -71,7 +71,7 @@ static HcStatus down(double *to, const double *from, size_t count, HcError *err)
 /* The library's memory, as it is filled. */
 struct Parts {
     double *spectrum, *weight, *gram, *price, *rise, *eigenvalue, *eigenvector, *turned_back, *total,
-        *direction;
+        *direction, *metric;
     /* What is needed while the library is opened. */
     double *work;    /* [spectra][bands], at least [spectra][spectra] */
     double *share;   /* [spectra] */
@@ -86,6 +86,7 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     size_t bands = (size_t)rule->bands;
     size_t entries = spectra * spectra;
     size_t turned = rule->solver == HC_UNMIX_ALM ? entries : 0;
+    size_t metric = rule->solver == HC_UNMIX_ACTIVE ? 0 : entries;
     size_t directions = rule->solver == HC_UNMIX_ACTIVE ? 0 : spectra * HC_METRIC_STRIDE;
     size_t capacity = (size_t)hc_active_capacity(rule->spectra, rule->bands);
     auto take = [&](size_t count) { return (double *)hc_take(base, &at, count * sizeof(double)); };
@@ -99,6 +100,7 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     parts->turned_back = take(turned);
     parts->total = take(spectra);
     parts->direction = take(directions);
+    parts->metric = take(metric);
     parts->work = take(spectra * bands > entries ? spectra * bands : entries);
     parts->share = take(spectra);
     parts->product = take(spectra);
@@ -223,6 +225,29 @@ static HcStatus put_metric(HcUnmixLibrary *library, const Parts &parts, const do
     return up(parts.direction, work, entries, err);
 }
 
+__global__ static void add_one(int32_t n, double *matrix) {
+    int32_t k = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (k < n) {
+        matrix[k * ((int64_t)n + 1)] += 1;
+    }
+}
+
+/* 1 + U U' of the directions on working sets, which are formed in work[spectra][spectra]. */
+static HcStatus put_working_metric(HcUnmixLibrary *library, const Parts &parts, const double *value,
+                                   const double *vector, double *work, HcError *err) {
+    int32_t n = library->rule.spectra;
+    int32_t size = hc_working_size(value, n, &library->working_level);
+    for (int32_t k = 0; k < n; k++) {
+        hc_metric_row(value, vector, n, size, library->working_level, false, k, work + (int64_t)k * size);
+    }
+    HC_OR_RETURN(up(parts.work, work, (size_t)n * (size_t)size, err));
+    multiply_spectra<<<(unsigned)hc_div_up(n, HC_UNMIX_PANEL), HC_UNMIX_THREADS>>>(n, size, parts.work,
+                                                                                   parts.work, parts.metric);
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    add_one<<<(unsigned)hc_div_up(n, 256), 256>>>(n, parts.metric);
+    return hc_gpu_launched(doing, err);
+}
+
 /* What the solver of augmented Lagrangians needs of the eigenvectors; turned_back[spectra][spectra],
  * total[spectra]. */
 static HcStatus put_eigenvectors(const HcUnmixLibrary *library, const Parts &parts, const double *vector,
@@ -268,6 +293,7 @@ static HcStatus find_eigenvectors(const HcGpu *gpu, HcUnmixLibrary *library, con
     }
     HC_TRY(up(parts.eigenvalue, value, (size_t)n, err));
     HC_TRY(put_metric(library, parts, value, vector, work, err));
+    HC_TRY(put_working_metric(library, parts, value, vector, gram, err));
     if (library->rule.solver == HC_UNMIX_ALM) {
         HC_TRY(put_eigenvectors(library, parts, vector, gram, total, err));
     }
@@ -290,6 +316,7 @@ HcStatus hc_unmix_derive(HcGpu *gpu, HcUnmixLibrary *library, HcBuffer *memory, 
     library->turned_back = parts.turned_back;
     library->total = parts.total;
     library->direction = parts.direction;
+    library->working_metric = parts.metric;
     HC_OR_RETURN(form_gram(library, parts, err));
     if (!library->rule.sum_to_one) {
         HC_OR_RETURN(find_rise(library, parts, err));

@@ -7,6 +7,7 @@
 #include "gpu/unmix/certify.cuh"
 #include "gpu/unmix/fista.cuh"
 #include "gpu/unmix/panel.cuh"
+#include "gpu/unmix/working.cuh"
 
 enum { HC_SLOTS_WARPS = 16, HC_SLOTS_THREADS = 32 * HC_SLOTS_WARPS };
 
@@ -15,6 +16,7 @@ struct HcSlotsNear {
     bool directions; /* U of the metric */
     bool scratch;    /* of the warps, and the directions */
     size_t bytes;
+    int32_t few_warps, some_warps; /* of a block that works on sets of 32, and of 64 spectra */
 };
 
 /* What a thread block keeps beside its panel. */
@@ -40,10 +42,21 @@ static inline size_t hc_slots_scratch(const HcUnmixLibrary *library) {
     return HC_UNMIX_PANEL * slots_kept(library) + HC_SLOTS_WARPS * slots_warps(library);
 }
 
-/* Fills free slots with the next valid pixels, as long as there are any; the others are 0 in `out`. All
- * threads of the block. */
-__device__ static __noinline__ void take_pixels(const HcView &in, const HcView &out, HcUnmixPanel *panel,
-                                                HcSlotsShared *shared, int32_t slots,
+/* Which pixels a kernel takes. */
+enum HcSlotsWhich { HC_SLOTS_ALL, HC_SLOTS_LEFT };
+
+/* A pixel that is left to the next kernel has these bits in its first value of the output, a NaN, and in the
+ * lower ones the iterations that it had. */
+enum : uint32_t { HC_SLOTS_LEFT_BITS = 0xFFC00000U, HC_SLOTS_LEFT_TAKEN = ~HC_SLOTS_LEFT_BITS };
+
+__device__ static inline uint32_t slots_mark(const HcView &out, int64_t place) {
+    return __float_as_uint(out.data[place * out.bands]);
+}
+
+/* Fills free slots with the next pixels that are to be taken, as long as there are any; of `all` pixels,
+ * those that are masked are 0 in `out`. All threads of the block. */
+__device__ static __noinline__ void take_pixels(const HcView &in, const HcView &out, HcSlotsWhich which,
+                                                HcUnmixPanel *panel, HcSlotsShared *shared, int32_t slots,
                                                 unsigned long long *next) {
     int64_t above = (out.first_line - in.first_line) * in.samples;
     int64_t pixels = out.rows * out.samples;
@@ -60,18 +73,21 @@ __device__ static __noinline__ void take_pixels(const HcView &in, const HcView &
         if (count <= 0) {
             break;
         }
-        for (int32_t i = hc_warp(); i < count; i += hc_warps()) {
+        for (int32_t i = hc_warp(); which == HC_SLOTS_ALL && i < count; i += hc_warps()) {
             hc_unmix_write_mask(out, first + i, in.mask[above + first + i]);
         }
         for (int32_t i0 = 0; hc_warp() == 0 && i0 < count; i0 += 32) {
             int32_t i = i0 + hc_lane();
             bool valid = i < count && in.mask[above + first + i] != 0;
+            uint32_t mark = valid && which == HC_SLOTS_LEFT ? slots_mark(out, first + i) : HC_SLOTS_LEFT_BITS;
+            valid = valid && (mark & HC_SLOTS_LEFT_BITS) == HC_SLOTS_LEFT_BITS;
             uint32_t within = __ballot_sync(0xFFFFFFFFU, valid);
             if (valid) {
                 int32_t p = panel->number[open + __popc(within & ((1U << hc_lane()) - 1))];
                 panel->pixel[p] = in.data + (above + first + i) * in.bands;
                 panel->place[p] = first + i;
-                panel->iterations[p] = 0;
+                panel->iterations[p] = (int32_t)(mark & HC_SLOTS_LEFT_TAKEN);
+                panel->left[p] = false;
             }
             open += __popc(within);
             __syncwarp();
@@ -119,8 +135,9 @@ __device__ static inline void take_steps(const HcUnmixLibrary &library, HcUnmixP
 template <HcUnmixSolver SOLVER, bool NEAR>
 __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     unmix_slots(const __grid_constant__ HcUnmixLibrary library, HcView in, HcView out, HcUnmixCounted counted,
-                double *blocks_scratch, size_t scratch_doubles, HcSlotsNear near, unsigned long long *next) {
-    extern __shared__ double near_memory[];
+                double *blocks_scratch, size_t scratch_doubles, HcSlotsNear near, HcSlotsWhich which,
+                unsigned long long *next) {
+    extern __shared__ __align__(16) double near_memory[];
     __shared__ HcUnmixPanel panel;
     __shared__ HcSlotsShared shared;
     HcUnmixScratch scratch = hc_unmix_scratch_of(library, blocks_scratch + blockIdx.x * scratch_doubles);
@@ -147,7 +164,7 @@ __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     __syncthreads();
     for (;;) {
         int32_t before = panel.open;
-        take_pixels(in, out, &panel, &shared, slots, next);
+        take_pixels(in, out, which, &panel, &shared, slots, next);
         if (panel.open == 0) {
             return;
         }
@@ -170,14 +187,92 @@ __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     }
 }
 
+/* Warps of a block that works on sets of 8 SIDE spectra, at most: as many as registers leave room for. */
+template <int SIDE> struct HcWorkingBlock {
+    enum { WARPS = SIDE == 4 ? 12 : 8 };
+};
+
+/* Slot p begins with abundances 0. A warp. */
+__device__ static inline void working_clear(const HcUnmixLibrary &library, int32_t p,
+                                            const HcUnmixScratch &scratch) {
+    int64_t n = library.rule.spectra;
+    for (int64_t k = hc_lane(); k < n; k += 32) {
+        scratch.abundance[p * n + k] = 0;
+    }
+}
+
+/* Steps on working sets; pixels whose sets would be larger are marked in `out`. */
+template <int SIDE>
+__global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
+    unmix_working(const __grid_constant__ HcUnmixLibrary library, HcView in, HcView out,
+                  HcUnmixCounted counted, double *blocks_scratch, size_t scratch_doubles, HcSlotsWhich which,
+                  unsigned long long *next) {
+    extern __shared__ __align__(16) double near_memory[];
+    __shared__ HcUnmixPanel panel;
+    __shared__ HcSlotsShared shared;
+    HcWorkingShared<SIDE> *own = (HcWorkingShared<SIDE> *)near_memory + hc_warp();
+    HcUnmixScratch scratch = hc_unmix_scratch_of(library, blocks_scratch + blockIdx.x * scratch_doubles);
+    if (threadIdx.x < HC_UNMIX_PANEL) {
+        panel.number[threadIdx.x] = (int32_t)threadIdx.x;
+    }
+    if (threadIdx.x == 0) {
+        panel.open = 0;
+    }
+    /* Small blocks of a scene are shared among all thread blocks. */
+    int64_t share = (out.rows * out.samples + gridDim.x - 1) / gridDim.x;
+    int32_t slots = (int32_t)min((long long)HC_UNMIX_PANEL, (long long)share);
+    __syncthreads();
+    for (;;) {
+        int32_t before = panel.open;
+        take_pixels(in, out, which, &panel, &shared, slots, next);
+        if (panel.open == 0) {
+            return;
+        }
+        hc_unmix_gather(library, &panel, panel.number + before, panel.open - before, scratch);
+        for (int32_t j = before + hc_warp(); j < panel.open; j += hc_warps()) {
+            working_clear(library, panel.number[j], scratch);
+        }
+        __syncthreads();
+        int32_t open = panel.open;
+        for (int32_t p; next_slot(&panel, &shared, &p);) {
+            hc_working_steps(library, &panel, p, scratch, own);
+        }
+        __syncthreads();
+        hc_unmix_certify(library, &panel, scratch, library.rule.iterations);
+        for (int32_t j = panel.open + hc_warp(); j < open; j += hc_warps()) {
+            int32_t p = panel.number[j];
+            if (!panel.left[p] || panel.gap[p] <= library.rule.gap ||
+                panel.iterations[p] >= library.rule.iterations) {
+                hc_unmix_write(library.rule, &panel, p, scratch, out, counted);
+            } else if (hc_lane() == 0) {
+                uint32_t taken = min((uint32_t)panel.iterations[p], (uint32_t)HC_SLOTS_LEFT_TAKEN);
+                out.data[panel.place[p] * out.bands] = __uint_as_float(HC_SLOTS_LEFT_BITS | taken);
+            }
+        }
+        __syncthreads();
+    }
+}
+
 typedef void (*HcSlotsKernel)(const HcUnmixLibrary, HcView, HcView, HcUnmixCounted, double *, size_t,
-                              HcSlotsNear, unsigned long long *);
+                              HcSlotsNear, HcSlotsWhich, unsigned long long *);
 
 static inline HcSlotsKernel hc_slots_kernel(const HcUnmixLibrary *library, const HcSlotsNear *near) {
     if (library->rule.solver == HC_UNMIX_ALM) {
         return near->scratch ? unmix_slots<HC_UNMIX_ALM, true> : unmix_slots<HC_UNMIX_ALM, false>;
     }
     return near->scratch ? unmix_slots<HC_UNMIX_FISTA, true> : unmix_slots<HC_UNMIX_FISTA, false>;
+}
+
+/* How many warps of a block fit that works on sets. */
+template <int SIDE> static HcStatus slots_find_working(const HcGpu *gpu, int32_t *warps, HcError *err) {
+    size_t fixed = sizeof(HcUnmixPanel) + sizeof(HcSlotsShared) + 64;
+    size_t most = gpu->shared_memory > fixed ? gpu->shared_memory - fixed : 0;
+    size_t fitting = most / sizeof(HcWorkingShared<SIDE>);
+    *warps = fitting < HcWorkingBlock<SIDE>::WARPS ? (int32_t)fitting : HcWorkingBlock<SIDE>::WARPS;
+    return hc_gpu_check(cudaFuncSetAttribute((const void *)unmix_working<SIDE>,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             (int)((size_t)*warps * sizeof(HcWorkingShared<SIDE>))),
+                        "opening a library to unmix with", err);
 }
 
 /* What fits into shared memory: the directions before the scratch of the warps. */
@@ -191,6 +286,8 @@ static HcStatus hc_slots_find_near(const HcGpu *gpu, const HcUnmixLibrary *libra
     near->directions = directions <= most;
     near->scratch = directions + scratch <= most;
     near->bytes = vectors + (near->directions ? directions : 0) + (near->scratch ? scratch : 0);
+    HC_OR_RETURN(slots_find_working<4>(gpu, &near->few_warps, err));
+    HC_OR_RETURN(slots_find_working<8>(gpu, &near->some_warps, err));
     return hc_gpu_check(cudaFuncSetAttribute((const void *)hc_slots_kernel(library, near),
                                              cudaFuncAttributeMaxDynamicSharedMemorySize, (int)near->bytes),
                         "opening a library to unmix with", err);

@@ -40,6 +40,7 @@ __device__ static void take_panel(const HcView &in, const HcView &out, int64_t r
                 panel->pixel[p] = in.data + (first_in + sample) * in.bands;
                 panel->place[p] = row * out.samples + sample;
                 panel->iterations[p] = 0;
+                panel->left[p] = false;
             }
             count += __popc(within);
         }
@@ -140,24 +141,72 @@ void hc_gpu_unmix_close(HcUnmixing *unmixing) {
     }
 }
 
+/* What the kernels of one call share. */
+struct Call {
+    const HcUnmixing *unmixing;
+    HcView in, out;
+    HcUnmixCounted counted;
+    double *scratch;
+    unsigned long long *next; /* [KERNELS] */
+    cudaStream_t stream;
+};
+
+enum { KERNELS = 3 };
+
+template <int SIDE>
+static HcStatus unmix_on_sets(const Call &call, int32_t warps, HcSlotsWhich which, unsigned long long *next,
+                              HcError *err) {
+    const HcUnmixing *unmixing = call.unmixing;
+    unmix_working<SIDE>
+        <<<(unsigned)unmixing->blocks, 32 * (unsigned)warps, (size_t)warps * sizeof(HcWorkingShared<SIDE>),
+           call.stream>>>(unmixing->library, call.in, call.out, call.counted, call.scratch,
+                          unmixing->scratch_doubles, which, next);
+    return hc_gpu_launched(doing, err);
+}
+
+/* FISTA and augmented Lagrangians: working sets of 32, then of 64, then all spectra, each for the pixels that
+ * the one before has left. */
+static HcStatus unmix_in_slots(const Call &call, HcError *err) {
+    const HcUnmixing *unmixing = call.unmixing;
+    const HcSlotsNear *near = &unmixing->near;
+    int32_t spectra = unmixing->library.rule.spectra;
+    HcSlotsWhich which = HC_SLOTS_ALL;
+    if (unmixing->library.rule.solver == HC_UNMIX_FISTA) {
+        HC_OR_RETURN(unmix_on_sets<4>(call, near->few_warps, HC_SLOTS_ALL, &call.next[0], err));
+        if (spectra <= 32) {
+            return HC_OK;
+        }
+        HC_OR_RETURN(unmix_on_sets<8>(call, near->some_warps, HC_SLOTS_LEFT, &call.next[1], err));
+        if (spectra <= 64) {
+            return HC_OK;
+        }
+        which = HC_SLOTS_LEFT;
+    }
+    hc_slots_kernel(&unmixing->library,
+                    near)<<<(unsigned)unmixing->blocks, HC_SLOTS_THREADS, near->bytes, call.stream>>>(
+        unmixing->library, call.in, call.out, call.counted, call.scratch, unmixing->scratch_doubles, *near,
+        which, &call.next[2]);
+    return hc_gpu_launched(doing, err);
+}
+
 HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,
                       HcError *err) {
-    unsigned long long *next = NULL;
-    double *blocks_scratch = NULL;
-    HcUnmixCounted counted = {out->above, (int64_t)out->above + out->lines};
+    char *memory = (char *)unmixing->scratch.data;
+    Call call = {unmixing,
+                 hc_view(in),
+                 hc_view(out),
+                 {out->above, (int64_t)out->above + out->lines},
+                 (double *)(memory + 256),
+                 (unsigned long long *)memory,
+                 queue->stream};
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
-    next = (unsigned long long *)unmixing->scratch.data;
-    blocks_scratch = (double *)((char *)unmixing->scratch.data + 256);
-    HC_OR_RETURN(hc_gpu_check(cudaMemsetAsync(next, 0, sizeof *next, queue->stream), doing, err));
-    if (unmixing->library.rule.solver == HC_UNMIX_ACTIVE) {
-        unmix_panels<<<(unsigned)unmixing->blocks, HC_UNMIX_THREADS, 0, queue->stream>>>(
-            unmixing->library, hc_view(in), hc_view(out), counted, blocks_scratch, unmixing->scratch_doubles,
-            next);
-    } else {
-        hc_slots_kernel(&unmixing->library, &unmixing->near)<<<(unsigned)unmixing->blocks, HC_SLOTS_THREADS,
-                                                               unmixing->near.bytes, queue->stream>>>(
-            unmixing->library, hc_view(in), hc_view(out), counted, blocks_scratch, unmixing->scratch_doubles,
-            unmixing->near, next);
+    HC_OR_RETURN(
+        hc_gpu_check(cudaMemsetAsync(call.next, 0, KERNELS * sizeof *call.next, queue->stream), doing, err));
+    if (unmixing->library.rule.solver != HC_UNMIX_ACTIVE) {
+        return unmix_in_slots(call, err);
     }
+    unmix_panels<<<(unsigned)unmixing->blocks, HC_UNMIX_THREADS, 0, queue->stream>>>(
+        unmixing->library, call.in, call.out, call.counted, call.scratch, unmixing->scratch_doubles,
+        call.next);
     return hc_gpu_launched(doing, err);
 }

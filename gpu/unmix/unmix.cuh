@@ -42,6 +42,8 @@ struct HcUnmixLibrary {
     int32_t size, width;       /* directions of the metric (core/solver/metric.h); one more with sum_to_one */
     double level;              /* no eigenvalue is beyond it in the metric */
     const double *direction;   /* U [spectra][HC_METRIC_STRIDE], 0 beyond the width */
+    double working_level;      /* the same of the metric on working sets (core/solver/working.h) */
+    const double *working_metric; /* [spectra][spectra] */
 };
 
 /* A panel in shared memory: HC_UNMIX_PANEL slots for a pixel each. Those not yet certified are "open". */
@@ -56,6 +58,7 @@ struct HcUnmixPanel {
     double rmse[HC_UNMIX_PANEL];   /* [units of the spectra] */
     double gap[HC_UNMIX_PANEL];    /* relative */
     double state[HC_UNMIX_PANEL];  /* the solver's: momentum or penalty */
+    bool left[HC_UNMIX_PANEL];     /* to the next kernel: a working set is too small */
 };
 
 /* Memory of a thread block; rows of pixels at the number of their slot. */

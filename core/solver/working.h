@@ -1,0 +1,41 @@
+/* Working sets of unmix: the few spectra on which FISTA and augmented Lagrangians take their steps for a
+ * pixel. What both backends decide alike. */
+#ifndef HC_CORE_SOLVER_WORKING_H
+#define HC_CORE_SOLVER_WORKING_H
+
+#include "core/solver/metric.h"
+
+enum {
+    HC_WORKING_MOST = 64,    /* spectra of a set */
+    HC_WORKING_FIRST = 16,   /* at most so many begin */
+    HC_WORKING_ADDED = 8,    /* and at most so many are added to those that have abundances, */
+    HC_WORKING_ROOM = 2,     /* at least so many, or the set is too small */
+    HC_WORKING_CLASSES = 32, /* spectra whose numbers leave the same rest: one of them is added at most */
+    HC_WORKING_STEPS = 2,    /* between two looks at all spectra */
+    HC_WORKING_PASSES = 200,
+    HC_WORKING_TRIES =
+        3 /* exchanges of all wrong members that may not help, before one goes after the other */
+};
+
+/* A set is chosen anew where a spectrum outside asks for so much of what one inside does. */
+#define HC_WORKING_OUTSIDE 0.25
+
+/* What rounding may make of a slope of 0, of its terms. */
+#define HC_WORKING_ROUNDING 0x1p-46
+
+/* The metric on working sets may have more directions than HC_METRIC_MOST, down to this part of the
+ * steepest. */
+#define HC_WORKING_LEAST 0x1p-24
+
+/* As hc_metric_size. */
+static inline int32_t hc_working_size(const double *eigenvalue, int32_t spectra, double *level) {
+    double least = HC_WORKING_LEAST * eigenvalue[0];
+    int32_t size = 0;
+    while (size < spectra / HC_METRIC_PART && eigenvalue[size] > least) {
+        size++;
+    }
+    *level = (1 + 0x1p-20) * fmax(fmax(eigenvalue[size], least), 0);
+    return size;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* Working sets (core/solver/working.h): FISTA and augmented Lagrangians take their steps for a pixel on few
+ * spectra, and look at all of them once in some steps. M is the metric among the spectra
+ * of a set, and slopes are counted in units of its level. */
+#ifndef HC_CPU_UNMIX_WORKING_H
+#define HC_CPU_UNMIX_WORKING_H
+
+#include "core/solver/working.h"
+#include "cpu/unmix/unmix.h"
+
+typedef struct HcWorking {
+    int32_t count;
+    int32_t number[HC_WORKING_MOST]; /* of the spectra */
+    double x[HC_WORKING_MOST];       /* abundances */
+    double turned[HC_WORKING_MOST];  /* M x */
+    double slope[HC_WORKING_MOST];   /* D W (y - D'x) - lambda [units] */
+    double product[HC_WORKING_MOST]; /* D W y - lambda [units] */
+    double metric[HC_WORKING_MOST * HC_WORKING_MOST];
+    double rest[HC_WORKING_MOST * HC_WORKING_MOST];  /* M - D W D' [units] */
+    double table[HC_WORKING_MOST * HC_WORKING_MOST]; /* M, swept on the members */
+    bool member[HC_WORKING_MOST];
+} HcWorking;
+
+/* A solver on a working set. `begin` is told of a set that is new; x and its companions are there. `advance`
+ * takes steps. `user` is the solver's. */
+typedef struct HcWorkingSolver {
+    void (*begin)(const HcUnmixing *unmixing, const HcWorking *working, void *user);
+    void (*advance)(const HcUnmixing *unmixing, HcWorking *working, int32_t steps, void *user);
+    void *user;
+} HcWorkingSolver;
+
+/* The open pixels from nothing, certified. Those that a set is too small for are open afterwards. */
+void hc_working_solve(const HcUnmixing *unmixing, HcUnmixPanel *panel, HcWorkingSolver solver);
+
+/* x >= 0, with the sum to one where that is asked for, that makes 1/2 x'M x - b'x least; turned = M x. The
+ * search begins at the members, and leaves those of x. */
+void hc_working_nearest(const HcUnmixing *unmixing, HcWorking *working, const double *b, double *x,
+                        double *turned);
+
+/* product = matrix vector, of a set's size. */
+void hc_working_multiply(int32_t count, const double *matrix, const double *vector, double *product);
+
+/* matrix = -inv(matrix). */
+void hc_working_invert(int32_t count, double *matrix);
+
+/* What slopes are counted in. */
+static inline double hc_working_unit(const HcUnmixing *unmixing) {
+    return unmixing->working_level > 0 ? unmixing->working_level : 1;
+}
+
+#endif
