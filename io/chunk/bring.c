@@ -271,16 +271,13 @@ typedef struct Targets {
     const HcTarget *target;
 } Targets;
 
-static int64_t chunks_of(const HcTarget *target) {
+int64_t hc_chunk_target_count(const HcTarget *target) {
     return target->count[HC_AXIS_SAMPLE] * target->count[HC_AXIS_BAND];
 }
 
-static HcStatus bring_item(void *user, int64_t item, HcChunkWorkspace *workspace, HcError *err) {
-    const Targets *targets = user;
-    HcChunks *chunks = targets->chunks;
+HcStatus hc_chunk_bring_into(HcChunks *chunks, const HcTarget *target, int64_t within,
+                             HcChunkWorkspace *workspace, HcError *err) {
     const HcChunkIndex *index = chunks->index;
-    const HcTarget *target = &targets->target[item / chunks_of(&targets->target[0])];
-    int64_t within = item % chunks_of(target);
     int64_t sample = target->first[HC_AXIS_SAMPLE] + within / target->count[HC_AXIS_BAND];
     int64_t band = target->first[HC_AXIS_BAND] + within % target->count[HC_AXIS_BAND];
     int64_t number = hc_chunk_number(index, hc_chunk_row_place(index, target->row), sample, band);
@@ -306,7 +303,14 @@ static HcStatus bring_item(void *user, int64_t item, HcChunkWorkspace *workspace
     return HC_OK;
 }
 
+static HcStatus bring_item(void *user, int64_t item, HcChunkWorkspace *workspace, HcError *err) {
+    const Targets *targets = user;
+    int64_t count = hc_chunk_target_count(&targets->target[0]);
+    return hc_chunk_bring_into(targets->chunks, &targets->target[item / count], item % count, workspace, err);
+}
+
 HcStatus hc_chunk_bring(HcChunks *chunks, const HcTarget *target, int64_t count, HcError *err) {
     Targets targets = {.chunks = chunks, .target = target};
-    return count > 0 ? hc_chunk_each(chunks, count * chunks_of(target), bring_item, &targets, err) : HC_OK;
+    return count > 0 ? hc_chunk_each(chunks, count * hc_chunk_target_count(target), bring_item, &targets, err)
+                     : HC_OK;
 }

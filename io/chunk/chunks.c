@@ -1,5 +1,6 @@
-/* Reading lines: rows of chunks that lie within the lines go straight where they are wanted; rows that are
- * cut, or needed again for the next lines, stay in memory and are copied from there. */
+/* Reading lines. Where they are asked for in their order, a stream brings rows of chunks into memory, or into
+ * the scratch file, and lines are copied from there. Else rows that lie within the lines go straight where
+ * they are wanted; rows that are cut, or needed again for the next lines, stay in memory. */
 #include "io/chunk/chunks.h"
 #include "core/allocate.h"
 #include "io/chunk/parts.h"
@@ -18,6 +19,9 @@
  */
 #define BUSY            0.9
 #define CHUNKS_A_THREAD 8
+
+/* Pieces of lines of the scratch file need not be longer. */
+#define PIECE_BYTES ((double)(256 << 10))
 
 /* ---- plans ---- */
 
@@ -51,45 +55,67 @@ static int32_t threads_in(double bytes, double each, int64_t most) {
     return count >= (double)most ? (int32_t)most : count < 1 ? 1 : (int32_t)count;
 }
 
-/* The largest part that leaves memory for a thread a chunk of it, or for all threads. */
-static int64_t choose_part(const HcChunkIndex *index, int axis, int32_t threads, double workspace,
-                           double bytes) {
-    int64_t across = hc_chunk_count(index) / hc_chunk_row_count(index) / index->count[axis], part = 1;
-    for (int64_t more = 2; more <= index->count[axis]; more++) {
-        double needed = part_bytes(index, axis, more) + workspace * (double)hc_min64(threads, more * across);
-        part = needed <= bytes ? more : part;
-    }
-    return part;
-}
-
 /* Whether the lines of a chunk are pieces of lines of the scratch file. */
 static bool goes_at_once(const HcChunkIndex *index) {
     return pixels_together(index) && index->order[0] == HC_AXIS_LINE && index->count[HC_AXIS_BAND] == 1;
 }
 
-HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes) {
-    HcChunkPlan plan = {.again = again, .rows = rows_kept(index, again), .part = 1};
-    double workspace = (double)hc_chunk_workspace_bytes(index), kept = row_bytes(index) * (double)plan.rows;
-    int64_t most = hc_max64(1, hc_min64(threads, hc_chunk_count(index)));
+/* Settles parts of rows, and returns the chunks that they have. While one part is written, the chunks of the
+ * others keep that many threads busy, where this fits. */
+static int64_t choose_parts(HcChunkPlan *plan, const HcChunkIndex *index, int64_t threads, double workspace,
+                            double bytes) {
     int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
-    if (kept + workspace > bytes && goes_at_once(index)) {
-        plan.rows = plan.part = 0;
-        kept = 0;
-    } else if (kept + workspace > bytes && part_bytes(index, axis, 1) < kept) {
-        plan.rows = 0;
-        plan.part = choose_part(index, axis, (int32_t)most, workspace, bytes);
-        kept = part_bytes(index, axis, plan.part);
-        most = hc_min64(most,
-                        hc_chunk_count(index) / hc_chunk_row_count(index) / index->count[axis] * plan.part);
+    int64_t rows = hc_chunk_row_count(index), across = hc_chunk_count(index) / rows / index->count[axis];
+    double lines = (double)row_lines(index);
+    plan->part = plan->parts = 1;
+    for (int64_t more = 1; more <= index->count[axis]; more++) {
+        int64_t all = rows * ((index->count[axis] + more - 1) / more), chunks = more * across;
+        int64_t parts = hc_min64(all, 1 + (threads + chunks - 1) / chunks);
+        double part = part_bytes(index, axis, more);
+        while (more == 1 && parts > 1 &&
+               part * (double)parts + workspace * (double)hc_min64(threads, parts * chunks) > bytes) {
+            parts--;
+        }
+        if (part * (double)parts + workspace * (double)hc_min64(threads, parts * chunks) <= bytes) {
+            plan->part = more;
+            plan->parts = parts;
+        }
+        if (part / lines >= PIECE_BYTES) {
+            break;
+        }
+    }
+    return plan->part * plan->parts * across;
+}
+
+/* The plan by a scratch file. */
+static HcChunkPlan plan_scratch(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes) {
+    HcChunkPlan plan = {.again = again};
+    double workspace = (double)hc_chunk_workspace_bytes(index), kept = 0;
+    int64_t most = hc_max64(1, hc_min64(threads, hc_chunk_count(index)));
+    if (!goes_at_once(index)) {
+        int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
+        most = hc_min64(most, choose_parts(&plan, index, most, workspace, bytes));
+        kept = part_bytes(index, axis, plan.part) * (double)plan.parts;
     }
     plan.threads = threads_in(bytes - kept, workspace, most);
     plan.bytes = (size_t)(kept + workspace * plan.threads);
     return plan;
 }
 
-/* The fewest rows whose chunks keep the threads busy: the last chunks of what is brought together leave some
- * without work. */
-static int64_t rows_together(const HcChunkIndex *index, int32_t threads) {
+HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes) {
+    HcChunkPlan plan = {.again = again, .rows = rows_kept(index, again)};
+    double workspace = (double)hc_chunk_workspace_bytes(index), kept = row_bytes(index) * (double)plan.rows;
+    int64_t most = hc_max64(1, hc_min64(threads, hc_chunk_count(index)));
+    int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
+    if (kept + workspace > bytes && (goes_at_once(index) || part_bytes(index, axis, 1) < kept)) {
+        return plan_scratch(index, threads, again, bytes);
+    }
+    plan.threads = threads_in(bytes - kept, workspace, most);
+    plan.bytes = (size_t)(kept + workspace * plan.threads);
+    return plan;
+}
+
+int64_t hc_chunk_rows_together(const HcChunkIndex *index, int32_t threads) {
     int64_t all = hc_chunk_row_count(index), across = hc_chunk_count(index) / all, best = 1;
     double busiest = 0;
     for (int64_t rows = 1; rows <= all && busiest < BUSY; rows++) {
@@ -104,36 +130,26 @@ static int64_t rows_together(const HcChunkIndex *index, int32_t threads) {
     return best;
 }
 
+/* One row is handed out while the others are brought. A single thread gains nothing by more memory. */
 void hc_chunks_plan_ahead(HcChunkPlan *plan, const HcChunkIndex *index, int64_t end, double bytes) {
     double fit = (bytes - (double)plan->bytes) / row_bytes(index);
-    int64_t more = hc_min64(rows_together(index, plan->threads) - 1, hc_chunk_row_count(index) - plan->rows);
+    int64_t more = hc_chunk_rows_together(index, plan->threads) - 1;
+    more = hc_min64(hc_max64(more, plan->threads > 1), hc_chunk_row_count(index) - plan->rows);
     more = fit < (double)more ? (int64_t)fit : more;
-    if (plan->rows > 0 && end > 0 && more > 0) {
-        plan->rows += more;
-        plan->bytes += (size_t)(row_bytes(index) * (double)more);
+    if (end > 0 && (plan->rows == 0 || more > 0)) {
         plan->end = end;
+        plan->bytes += plan->rows > 0 ? (size_t)(row_bytes(index) * (double)more) : 0;
+        plan->rows += plan->rows > 0 ? more : 0;
     }
 }
 
 HcChunkPlan hc_chunks_plan_again(const HcChunks *chunks, int32_t threads, int64_t again, double bytes) {
     const HcChunkIndex *index = chunks->index;
-    HcChunkPlan plan = hc_chunks_plan(index, threads, again, bytes), kept = plan;
-    double workspace = (double)hc_chunk_workspace_bytes(index), part = 0;
+    HcChunkPlan plan = hc_chunks_plan(index, threads, again, bytes);
+    HcChunkPlan scratch = plan_scratch(index, threads, again, bytes);
     double file = (double)index->size[HC_AXIS_LINE] * (double)hc_chunk_line_bytes(chunks);
-    int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
-    int64_t across = hc_chunk_count(index) / hc_chunk_row_count(index), most = hc_min64(threads, across);
-    if (plan.rows == 0 || hc_scratch_free() < 2 * file) {
-        return plan;
-    }
-    kept.rows = kept.part = 0;
-    if (!goes_at_once(index)) {
-        kept.part = choose_part(index, axis, (int32_t)hc_max64(1, most), workspace, bytes);
-        part = part_bytes(index, axis, kept.part);
-        most = hc_min64(most, across / index->count[axis] * kept.part);
-    }
-    kept.threads = threads_in(bytes - part, workspace, hc_max64(1, most));
-    kept.bytes = (size_t)(part + workspace * kept.threads);
-    return (double)kept.bytes <= bytes ? kept : plan;
+    bool fits = (double)scratch.bytes <= bytes && hc_scratch_free() >= 2 * file;
+    return plan.rows > 0 && fits ? scratch : plan;
 }
 
 /* ---- opening ---- */
@@ -173,6 +189,7 @@ void hc_chunks_close(HcChunks *chunks) {
     if (chunks == NULL) {
         return;
     }
+    hc_chunk_stream_close(chunks, true);
     hc_team_close(chunks->team);
     close_workspaces(chunks);
     hc_chunk_scratch_close(chunks);
@@ -246,10 +263,13 @@ static HcStatus take_memory(HcChunks *chunks, HcError *err) {
     const HcChunkIndex *index = chunks->index;
     const HcChunkPlan *plan = &chunks->plan;
     int axis = chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
-    double used = (double)chunks->used / (double)index->size[HC_AXIS_BAND];
-    double bytes = plan->rows > 0   ? row_bytes(index) * used * (double)plan->rows
-                   : chunks->pixels ? part_bytes(index, axis, plan->part) * used
-                                    : part_bytes(index, axis, plan->part);
+    double used = (double)chunks->used / (double)index->size[HC_AXIS_BAND], bytes = 0;
+    if (plan->rows > 0) {
+        bytes = row_bytes(index) * used * (double)plan->rows;
+    } else if (plan->part > 0) {
+        chunks->part_bytes = (int64_t)(part_bytes(index, axis, plan->part) * (chunks->pixels ? used : 1)) + 8;
+        bytes = (double)chunks->part_bytes * (double)plan->parts;
+    }
     int64_t rows = hc_max64(plan->rows, 1);
     chunks->rows = malloc((size_t)bytes + 1);
     chunks->row_in = malloc((size_t)rows * sizeof *chunks->row_in);
@@ -284,7 +304,7 @@ static HcStatus begin(HcChunks *chunks, HcError *err) {
 
 /* ---- lines from rows of chunks ---- */
 
-static char *kept_row(const HcChunks *chunks, int64_t place) {
+char *hc_chunk_kept_row(const HcChunks *chunks, int64_t place) {
     return chunks->rows + place * row_lines(chunks->index) * hc_chunk_line_bytes(chunks);
 }
 
@@ -306,33 +326,31 @@ typedef struct Request {
     int64_t targets;
     int64_t *copied; /* [rows] places of rows in memory whose lines are to be copied */
     int64_t copies;
-    int64_t ahead; /* places behind those, of rows that later requests will want */
 } Request;
 
-static void copy_lines(const HcChunks *chunks, const Request *request, int64_t place) {
+static void copy_lines(const HcChunks *chunks, int64_t line0, int64_t end, char *to, int64_t place) {
     int64_t row = chunks->row_in[place], line = hc_chunk_line_bytes(chunks);
-    int64_t begin_line = hc_chunk_row_begin(chunks->index, row);
-    int64_t first = hc_max64(begin_line, request->line0);
-    int64_t end = hc_min64(hc_chunk_row_end(chunks->index, row), request->end);
-    memcpy(request->to + (first - request->line0) * line,
-           kept_row(chunks, place) + (first - begin_line) * line, (size_t)((end - first) * line));
+    int64_t begin_line = hc_chunk_row_begin(chunks->index, row), first = hc_max64(begin_line, line0);
+    int64_t last = hc_min64(hc_chunk_row_end(chunks->index, row), end);
+    memcpy(to + (first - line0) * line, hc_chunk_kept_row(chunks, place) + (first - begin_line) * line,
+           (size_t)((last - first) * line));
 }
 
 /* Brings what is on its way. */
 static HcStatus flush(HcChunks *chunks, Request *request, HcError *err) {
     HcStatus status = hc_chunk_bring(chunks, request->target, request->targets, err);
     for (int64_t c = 0; c < request->copies && status == HC_OK; c++) {
-        copy_lines(chunks, request, request->copied[c]);
+        copy_lines(chunks, request->line0, request->end, request->to, request->copied[c]);
     }
-    for (int64_t c = 0; c < request->copies + request->ahead && status != HC_OK; c++) {
+    for (int64_t c = 0; c < request->copies && status != HC_OK; c++) {
         chunks->row_in[request->copied[c]] = -1; /* it may lack chunks */
     }
-    request->targets = request->copies = request->ahead = 0;
+    request->targets = request->copies = 0;
     return status;
 }
 
 static bool is_pending(const Request *request, int64_t place) {
-    for (int64_t c = 0; c < request->copies + request->ahead; c++) {
+    for (int64_t c = 0; c < request->copies; c++) {
         if (request->copied[c] == place) {
             return true;
         }
@@ -365,7 +383,7 @@ static HcStatus add_row(HcChunks *chunks, Request *request, int64_t row, HcError
             line = hc_chunk_line_bytes(chunks);
     int64_t place = find_row(chunks, row);
     if (place >= 0) {
-        copy_lines(chunks, request, place);
+        copy_lines(chunks, request->line0, request->end, request->to, place);
         return HC_OK;
     }
     bool whole = first >= request->line0 && end <= request->end;
@@ -378,73 +396,95 @@ static HcStatus add_row(HcChunks *chunks, Request *request, int64_t row, HcError
     chunks->row_in[place] = row;
     request->copied[request->copies++] = place;
     request->target[request->targets++] =
-        hc_chunk_target(chunks, row, first, end - first, kept_row(chunks, place));
+        hc_chunk_target(chunks, row, first, end - first, hc_chunk_kept_row(chunks, place));
     return HC_OK;
 }
 
-/* A place that holds none of the rows from `keep` on that the next requests want; -1 = none is free. */
-static int64_t free_place(const HcChunks *chunks, const Request *request, int64_t keep) {
-    for (int64_t r = 0; r < chunks->plan.rows; r++) {
-        bool wanted = chunks->row_in[r] >= keep && chunks->row_in[r] < keep + chunks->plan.rows;
-        if (!wanted && !is_pending(request, r)) {
-            return r;
-        }
-    }
-    return -1;
-}
-
-/* Whether requests come in the order of their lines: a pass begins, or this one goes on where the last ended.
- */
-static bool goes_on(HcChunks *chunks, const Request *request) {
-    bool begins = request->line0 <= chunks->first;
-    bool follows = request->line0 <= chunks->next && request->end > chunks->next;
-    chunks->first = hc_min64(chunks->first, request->line0);
-    chunks->next = request->end;
-    return begins || follows;
-}
-
-/* The rows behind the request, as many as there are places. */
-static void add_ahead(HcChunks *chunks, Request *request) {
-    const HcChunkIndex *index = chunks->index;
-    int64_t end = hc_min64(chunks->plan.end, index->size[HC_AXIS_LINE]);
-    int64_t keep = hc_max64(0, request->end - hc_max64(1, chunks->plan.again));
-    keep = hc_chunk_row_of_line(index, keep);
-    for (int64_t row = hc_chunk_row_of_line(index, request->end - 1) + 1;
-         row < keep + chunks->plan.rows && row < hc_chunk_row_count(index); row++) {
-        int64_t first = hc_chunk_row_begin(index, row), place = free_place(chunks, request, keep);
-        if (find_row(chunks, row) >= 0) {
-            continue;
-        }
-        if (first >= end || place < 0) {
-            break;
-        }
-        chunks->row_in[place] = row;
-        request->copied[request->copies + request->ahead++] = place;
-        request->target[request->targets++] = hc_chunk_target(
-            chunks, row, first, hc_chunk_row_end(index, row) - first, kept_row(chunks, place));
-    }
-}
-
-static HcStatus read_rows(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
+/* Brings the rows that are not there, and waits for all of them. */
+static HcStatus read_now(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
     HcStatus status = HC_OK;
     int64_t row = hc_chunk_row_of_line(chunks->index, line0);
     int64_t end = hc_chunk_row_of_line(chunks->index, line0 + lines - 1) + 1;
     Request request = {.line0 = line0, .end = line0 + lines, .to = to};
     size_t most = (size_t)(end - row + chunks->plan.rows);
-    bool ordered = goes_on(chunks, &request);
     HC_TRY(hc_new(request.target, most, "rows of chunks", err));
     HC_TRY(hc_new(request.copied, most, "rows of chunks", err));
     for (; row < end; row++) {
         HC_TRY(add_row(chunks, &request, row, err));
-    }
-    if (ordered && request.targets > 0) {
-        add_ahead(chunks, &request);
     }
     HC_TRY(flush(chunks, &request, err));
 done:
     free(request.target);
     free(request.copied);
     return status;
+}
+
+/* ---- lines in their order ---- */
+
+/* Whether requests come in the order of their lines: a pass begins, or this one goes on where the last ended.
+ */
+static bool goes_on(HcChunks *chunks, int64_t line0, int64_t end) {
+    bool begins = line0 <= chunks->first;
+    bool follows = line0 <= chunks->next && end > chunks->next;
+    chunks->first = hc_min64(chunks->first, line0);
+    chunks->next = end;
+    return begins || follows;
+}
+
+/* The stream with all rows of a request; none where requests come in another order. */
+static HcStatus follow(HcChunks *chunks, int64_t line0, int64_t end, HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t row = hc_chunk_row_of_line(index, line0), last = hc_chunk_row_of_line(index, end - 1);
+    int64_t lines = hc_min64(chunks->plan.end, index->size[HC_AXIS_LINE]);
+    bool wanted = goes_on(chunks, line0, end) && end <= lines;
+    if (wanted && hc_chunk_stream_has(chunks, row) && hc_chunk_stream_has(chunks, last)) {
+        return HC_OK;
+    }
+    hc_chunk_stream_close(chunks, false);
+    return wanted ? hc_chunk_stream_open(chunks, row, hc_chunk_row_of_line(index, lines - 1) + 1, err)
+                  : HC_OK;
+}
+
+/* From the rows of the stream, one after the other; each gives its place away when no later request wants it.
+ */
+static HcStatus read_stream(HcChunks *chunks, int64_t line0, int64_t end, char *to, HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t row = hc_chunk_row_of_line(index, line0), last = hc_chunk_row_of_line(index, end - 1);
+    int64_t again = hc_max64(0, end - hc_max64(1, chunks->plan.again)), rows = chunks->plan.rows;
+    int64_t kept = chunks->plan.again > 0 || hc_chunk_row_end(index, last) > end
+                       ? hc_chunk_row_of_line(index, again)
+                       : last + 1;
+    hc_chunk_stream_allow(chunks, row + rows);
+    for (; row <= last; row++) {
+        HC_OR_RETURN(hc_chunk_stream_wait(chunks, row, err));
+        copy_lines(chunks, line0, end, to, row % rows);
+        hc_chunk_stream_allow(chunks, hc_min64(row + 1, kept) + rows);
+    }
+    return HC_OK;
+}
+
+static HcStatus read_rows(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
+    HC_OR_RETURN(follow(chunks, line0, line0 + lines, err));
+    return chunks->stream != NULL ? read_stream(chunks, line0, line0 + lines, to, err)
+                                  : read_now(chunks, line0, lines, to, err);
+}
+
+static HcStatus read_scratch(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
+    const HcChunkIndex *index = chunks->index;
+    int64_t row = hc_chunk_row_of_line(index, line0);
+    int64_t last = hc_chunk_row_of_line(index, line0 + lines - 1);
+    HC_OR_RETURN(follow(chunks, line0, line0 + lines, err));
+    if (chunks->stream != NULL) {
+        hc_chunk_stream_allow(chunks, last + 2 + hc_chunk_rows_together(index, chunks->plan.threads));
+    }
+    for (; row <= last; row++) {
+        if (chunks->stream != NULL) {
+            HC_OR_RETURN(hc_chunk_stream_wait(chunks, row, err));
+        } else if (!chunks->written[row]) {
+            HC_OR_RETURN(hc_chunk_stream_row(chunks, row, err));
+        }
+    }
+    return hc_chunk_scratch_read(chunks, line0, lines, to, err);
 }
 
 HcStatus hc_chunks_read(HcChunks *chunks, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
@@ -461,7 +501,7 @@ HcStatus hc_chunks_read(HcChunks *chunks, int64_t line0, int32_t lines, void *to
                    .stride_sample = view.stride[HC_AXIS_SAMPLE],
                    .stride_band = view.stride[HC_AXIS_BAND]};
     return chunks->plan.rows > 0 ? read_rows(chunks, line0, lines, to, err)
-                                 : hc_chunk_scratch_read(chunks, line0, lines, to, err);
+                                 : read_scratch(chunks, line0, lines, to, err);
 }
 
 /* ---- a look at one chunk ---- */

@@ -1,6 +1,6 @@
 /* Chunks: lines of an array that is stored in chunks, each of which is decompressed once on its way through
  * the array. The threads of a team decode the chunks of some rows of chunks at a time, and put their values
- * where they belong.
+ * where they belong. Where lines are asked for in their order, the next rows are decoded meanwhile.
  *
  * Lines that are asked for seldom end where a row of chunks ends. So rows that are needed again stay in
  * memory; where they are too large for that, all rows go through a scratch file that holds plain lines. */
@@ -22,6 +22,7 @@ typedef struct HcChunkPlan {
     int64_t rows;  /* rows of chunks that stay in memory, 0 = lines come from a scratch file */
     int64_t part;  /* into the scratch file: chunks side by side that are brought together in memory; 0 = the
                       lines of a chunk go there at once */
+    int64_t parts; /* in memory at a time: some are decoded while others are written */
     int64_t again; /* lines at the end of what was asked for that are asked for once more */
     int64_t end;   /* rows are brought ahead up to this line; 0 = none are */
     size_t bytes;  /* memory that this takes */
@@ -37,8 +38,9 @@ const HcChunkIndex *hc_chunks_index(const HcChunks *chunks);
 /* The plan for at most `threads` threads in at most that many bytes, or the smallest one where it takes more.
  */
 HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t again, double bytes);
-/* Adds rows to a plan for lines that are asked for in their order, up to `end`: rows of few chunks are
- * brought several at a time, so that all threads have work, where they fit into that many bytes. */
+/* Changes a plan for lines that are asked for in their order, up to `end`: chunks of later rows are decoded
+ * while lines are handed out. Rows that stay in memory grow by those that give all threads work, where they
+ * fit into that many bytes. */
 void hc_chunks_plan_ahead(HcChunkPlan *plan, const HcChunkIndex *index, int64_t end, double bytes);
 /* The plan for lines that are read again in a later pass: they stay in the scratch file, which is read much
  * faster than chunks are decoded. The plan above where twice its size is not free in its folder, or that

@@ -1,5 +1,6 @@
-/* The scratch file: the lines of the scene as they are handed out, without a name. A row of chunks is brought
- * in parts, each of chunks side by side, for as much memory as there is. */
+/* The scratch file: the lines of the scene as they are handed out, without a name. Where the lines of a chunk
+ * are pieces of its lines, each chunk is written by the thread that has decoded it. Else a row of chunks is
+ * brought in parts of chunks side by side, since each chunk has only some values of a line in one piece. */
 #include "core/allocate.h"
 #include "io/chunk/parts.h"
 #include "io/gdal_errors.h"
@@ -86,14 +87,18 @@ static int64_t used_before(const HcChunks *chunks, int64_t band) {
     return count;
 }
 
-/* The chunks from `first` on, side by side: its lines lie in chunks->rows. Returns the place of the part in a
- * line of the scratch file. */
-static int64_t target_part(const HcChunks *chunks, HcTarget *target, int64_t first) {
+int64_t hc_chunk_part_count(const HcChunks *chunks) {
+    int64_t side = chunks->index->count[chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND];
+    return (side + chunks->plan.part - 1) / chunks->plan.part;
+}
+
+int64_t hc_chunk_part_target(const HcChunks *chunks, int64_t row, int64_t part, char *to, HcTarget *target) {
     const HcChunkIndex *index = chunks->index;
     int axis = chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
-    int64_t each = (int64_t)hc_type_bytes(index->type);
-    int64_t count = hc_min64(chunks->plan.part, index->count[axis] - first);
+    int64_t each = (int64_t)hc_type_bytes(index->type), line0 = hc_chunk_row_begin(index, row);
+    int64_t first = part * chunks->plan.part, count = hc_min64(chunks->plan.part, index->count[axis] - first);
     int64_t begin = first * index->shape[axis], end = begin + count * index->shape[axis];
+    *target = hc_chunk_target(chunks, row, line0, hc_chunk_row_end(index, row) - line0, to);
     target->first[axis] = first;
     target->count[axis] = count;
     if (chunks->pixels) {
@@ -109,12 +114,20 @@ static int64_t target_part(const HcChunks *chunks, HcTarget *target, int64_t fir
     return target->band0 * band_bytes;
 }
 
-/* ---- the lines of a chunk at once ---- */
+HcStatus hc_chunk_scratch_part(const HcChunks *chunks, const HcTarget *target, int64_t place, int64_t first,
+                               int64_t lines, HcError *err) {
+    int64_t bytes = target->stride[HC_AXIS_LINE], line = hc_chunk_line_bytes(chunks);
+    for (int64_t l = first; l < first + lines; l++) {
+        int number = hc_scratch_write(chunks->scratch, (target->line0 + l) * line + place,
+                                      target->to + l * bytes, (size_t)bytes);
+        if (number != 0) {
+            return fail_scratch(chunks, "writing", number, err);
+        }
+    }
+    return HC_OK;
+}
 
-typedef struct Row {
-    HcChunks *chunks;
-    int64_t place; /* of the row among the chunks along lines */
-} Row;
+/* ---- the lines of a chunk at once ---- */
 
 /* Leaves the bands that are used of `samples` samples from `first` on. Nothing moves backwards. */
 static void pack(const HcChunks *chunks, char *values, int64_t lines, int64_t first, int64_t samples) {
@@ -148,11 +161,11 @@ static void fill(const HcChunkIndex *index, char *to, int64_t pixels) {
     }
 }
 
-static HcStatus write_chunk(void *user, int64_t item, HcChunkWorkspace *workspace, HcError *err) {
-    const Row *row = user;
-    HcChunks *chunks = row->chunks;
+HcStatus hc_chunk_scratch_chunk(HcChunks *chunks, int64_t row, int64_t sample, HcChunkWorkspace *workspace,
+                                HcError *err) {
     const HcChunkIndex *index = chunks->index;
-    int64_t number = hc_chunk_number(index, row->place, item, 0), first[HC_AXES], size[HC_AXES];
+    int64_t number = hc_chunk_number(index, hc_chunk_row_place(index, row), sample, 0);
+    int64_t first[HC_AXES], size[HC_AXES];
     int64_t pixel = chunks->used * (int64_t)hc_type_bytes(index->type);
     uint8_t *values = NULL;
     hc_chunk_box(index, number, first, size);
@@ -179,43 +192,9 @@ static HcStatus write_chunk(void *user, int64_t item, HcChunkWorkspace *workspac
     return move_all(&all, size[HC_AXIS_LINE], err);
 }
 
-static HcStatus write_row(HcChunks *chunks, int64_t row, HcError *err) {
-    if (chunks->plan.part == 0) {
-        Row all = {.chunks = chunks, .place = hc_chunk_row_place(chunks->index, row)};
-        HC_OR_RETURN(hc_chunk_each(chunks, chunks->index->count[HC_AXIS_SAMPLE], write_chunk, &all, err));
-        chunks->written[row] = 1;
-        return HC_OK;
-    }
-
-    const HcChunkIndex *index = chunks->index;
-    int64_t begin = hc_chunk_row_begin(index, row), lines = hc_chunk_row_end(index, row) - begin;
-    int64_t parts = index->count[chunks->pixels ? HC_AXIS_SAMPLE : HC_AXIS_BAND];
-    for (int64_t first = 0; first < parts; first += chunks->plan.part) {
-        HcTarget target = hc_chunk_target(chunks, row, begin, lines, chunks->rows);
-        int64_t at = target_part(chunks, &target, first), bytes = target.stride[HC_AXIS_LINE];
-        if (bytes == 0) {
-            continue; /* none of its bands is used */
-        }
-        HC_OR_RETURN(hc_chunk_bring(chunks, &target, 1, err));
-        Stretches all = {.chunks = chunks,
-                         .memory = chunks->rows,
-                         .at = begin * hc_chunk_line_bytes(chunks) + at,
-                         .bytes = bytes,
-                         .step = hc_chunk_line_bytes(chunks),
-                         .writes = true};
-        HC_OR_RETURN(move_all(&all, lines, err));
-    }
-    chunks->written[row] = 1;
-    return HC_OK;
-}
+/* ---- reading ---- */
 
 HcStatus hc_chunk_scratch_read(HcChunks *chunks, int64_t line0, int64_t lines, char *to, HcError *err) {
-    int64_t last = hc_chunk_row_of_line(chunks->index, line0 + lines - 1);
-    for (int64_t row = hc_chunk_row_of_line(chunks->index, line0); row <= last; row++) {
-        if (!chunks->written[row]) {
-            HC_OR_RETURN(write_row(chunks, row, err));
-        }
-    }
     int64_t line = hc_chunk_line_bytes(chunks), each = line < SHARE ? SHARE / line : 1;
     int64_t whole = lines / each;
     Stretches all = {
