@@ -161,9 +161,26 @@ static HcStatus places_of(const HcProductArray *array, int32_t **place, HcError 
     return HC_OK;
 }
 
+/* The array that has all bands that are read, in their order: its lines need no copy. -1 = none. */
+static int32_t only_array(const HcProduct *product, const int32_t *used, int32_t count) {
+    int32_t a = product->band[used != NULL ? used[0] : 0].array;
+    const HcProductArray *array = &product->array[a];
+    bool only = !array->mirrored && array->used_count == count &&
+                hc_chunks_index(array->chunks)->type == product->scene.type;
+    for (int32_t k = 0; k < count && only; k++) {
+        const HcProductBand *band = &product->band[used != NULL ? used[k] : k];
+        only = band->array == a && band->band == array->used[k];
+    }
+    return only ? a : -1;
+}
+
 HcStatus hc_product_read_chunks(HcProduct *product, const int32_t *used, int32_t count, int64_t line0,
                                 int32_t lines, void *to, HcRaw *raw, HcError *err) {
     int64_t step = 0;
+    int32_t only = only_array(product, used, count);
+    if (only >= 0) {
+        return hc_chunks_read(product->array[only].chunks, line0, lines, to, raw, err);
+    }
     void *scratch = (char *)to + hc_product_block_bytes(product, count, lines);
     (void)scratch_bytes(product, lines, &step);
     *raw = hc_product_block(product, count, line0, lines, to);
