@@ -340,32 +340,37 @@ const HcDimension *hc_linear_dimension(const HcStage *stage) {
     return linear->dimension.bands > 0 ? &linear->dimension : NULL;
 }
 
-/* The first `used` columns of forward, and the first rows of inverse, on the device. Called when the
- * transform is there: at the first process pass. */
-static HcStatus upload_matrices(HcStage *stage, HcError *err) {
+HcStatus hc_linear_upload(HcCompute *compute, const HcTransform *transform, int32_t count,
+                          HcLinearMatrices *out, HcError *err) {
     HcStatus status = HC_OK;
-    HcLinear *linear = stage->state;
-    const HcTransform *transform = transform_of(stage);
     size_t bands = (size_t)transform->bands;
-    size_t used = (size_t)linear->used;
+    size_t used = (size_t)count;
     double *narrow = NULL;
     HC_OR_RETURN(hc_new(narrow, bands * used, "a transform", err));
     for (size_t b = 0; b < bands; b++) {
         memcpy(narrow + b * used, transform->forward + b * (size_t)transform->components,
                used * sizeof *narrow);
     }
-    HC_TRY(hc_memory_upload(stage->compute, narrow, bands * used * sizeof *narrow, &linear->forward, err));
-    HC_TRY(hc_memory_upload(stage->compute, transform->inverse, used * bands * sizeof(double),
-                            &linear->inverse, err));
-    HC_TRY(hc_memory_upload(stage->compute, transform->mean, bands * sizeof(double), &linear->mean, err));
+    HC_TRY(hc_memory_upload(compute, narrow, bands * used * sizeof *narrow, &out->forward, err));
+    HC_TRY(hc_memory_upload(compute, transform->inverse, used * bands * sizeof(double), &out->inverse, err));
+    HC_TRY(hc_memory_upload(compute, transform->mean, bands * sizeof(double), &out->mean, err));
 done:
     free(narrow);
     return status;
 }
 
-/* Once there is a transform: all that process needs. */
+void hc_linear_release(HcCompute *compute, HcLinearMatrices *matrices) {
+    hc_memory_release(compute, &matrices->forward);
+    hc_memory_release(compute, &matrices->inverse);
+    hc_memory_release(compute, &matrices->mean);
+}
+
+/* Once there is a transform: all that process needs, at the first process pass. */
 static HcStatus ready(HcStage *stage, HcError *err) {
-    return params_of(stage)->fit_only ? HC_OK : upload_matrices(stage, err);
+    HcLinear *linear = stage->state;
+    return params_of(stage)->fit_only
+               ? HC_OK
+               : hc_linear_upload(stage->compute, transform_of(stage), linear->used, &linear->device, err);
 }
 
 HcStatus hc_linear_open(HcStage *stage, HcError *err) {
@@ -394,17 +399,19 @@ HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, co
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
     if (params->inverse) {
-        return hc_project(queue, in, linear->inverse.data, NULL, linear->mean.data, out, err);
+        return hc_project(queue, in, linear->device.inverse.data, NULL, linear->device.mean.data, out, err);
     }
     if (!params->denoise) {
-        return hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, out, err);
+        return hc_project(queue, in, linear->device.forward.data, linear->device.mean.data, NULL, out, err);
     }
     HcBlock components = *out;
     components.bands = linear->used;
     components.data = scratch;
     components.mask = (uint8_t *)scratch + hc_block_values(&components) * sizeof(float);
-    HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
-    return hc_project(queue, &components, linear->inverse.data, NULL, linear->mean.data, out, err);
+    HC_OR_RETURN(
+        hc_project(queue, in, linear->device.forward.data, linear->device.mean.data, NULL, &components, err));
+    return hc_project(queue, &components, linear->device.inverse.data, NULL, linear->device.mean.data, out,
+                      err);
 }
 
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
@@ -444,9 +451,7 @@ void hc_linear_report(const HcStage *stage, HcJson *to) {
 void hc_linear_close(HcStage *stage) {
     HcLinear *linear = stage->state;
     hc_scene_sums_end(stage);
-    hc_memory_release(stage->compute, &linear->forward);
-    hc_memory_release(stage->compute, &linear->inverse);
-    hc_memory_release(stage->compute, &linear->mean);
+    hc_linear_release(stage->compute, &linear->device);
     hc_transform_clear(&linear->transform);
     *linear = (HcLinear){0};
 }

@@ -46,14 +46,26 @@ HcStatus hc_linear_check_components(const char *who, const char *text, HcError *
                                              .help = "replace an existing model file; any: also a scene"     \
     }
 
+/* The matrices of a transform on the device [float64]. */
+typedef struct HcLinearMatrices {
+    HcBuffer forward; /* [bands][count] */
+    HcBuffer inverse; /* [count][bands] */
+    HcBuffer mean;    /* [bands] */
+} HcLinearMatrices;
+
+/* Those of the first `count` components; the caller releases them. */
+HcStatus hc_linear_upload(HcCompute *compute, const HcTransform *transform, int32_t count,
+                          HcLinearMatrices *out, HcError *err) HC_MUST_CHECK;
+void hc_linear_release(HcCompute *compute, HcLinearMatrices *matrices);
+
 /* First in the state of both stages. */
 typedef struct HcLinear {
-    HcTransform transform;           /* fitted or loaded; method set once it is there */
-    int32_t used;                    /* components that are kept */
-    int64_t asked;                   /* by --components, 0 = not by number */
-    int32_t rule;                    /* HcDimensionRule, -1 = none */
-    HcDimension dimension;           /* with a rule, once fitted */
-    HcBuffer forward, inverse, mean; /* [device], made when first needed */
+    HcTransform transform;   /* fitted or loaded; method set once it is there */
+    int32_t used;            /* components that are kept */
+    int64_t asked;           /* by --components, 0 = not by number */
+    int32_t rule;            /* HcDimensionRule, -1 = none */
+    HcDimension dimension;   /* with a rule, once fitted */
+    HcLinearMatrices device; /* made when first needed */
 } HcLinear;
 
 /* Plans out and needs, except the needs of a fit. `label` begins the band names ("MNF"). Sets *fits when

@@ -245,6 +245,36 @@ void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix) {
     }
 }
 
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The variances of bands count as those of white noise where nine tenths lie within this factor. */
+static const double white_spread = 2;
+
+HcStatus hc_noise_whiten(HcStatistics *noise, bool always, HcError *err) {
+    size_t bands = (size_t)noise->scene.bands;
+    size_t count = 0;
+    double *variance = NULL;
+    HC_OR_RETURN(hc_new(variance, bands, "variances of noise", err));
+    for (size_t b = 0; b < bands; b++) {
+        if (noise->covariance[b * bands + b] > 0) {
+            variance[count++] = noise->covariance[b * bands + b];
+        }
+    }
+    qsort(variance, count, sizeof *variance, compare_doubles);
+    bool alike = count > 0 && variance[count - 1 - count / 20] <= white_spread * variance[count / 20];
+    for (size_t b = 0; b < bands && count > 0 && (alike || always); b++) {
+        double *own = &noise->covariance[b * bands + b];
+        *own = *own > 0 ? variance[count / 2] : 0;
+        snprintf(noise->noise, sizeof noise->noise, "regression, white");
+    }
+    free(variance);
+    return HC_OK;
+}
+
 static HcStatus regress(const Kind *kind, HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
                         HcError *err) {
     HcStatus status = HC_OK;

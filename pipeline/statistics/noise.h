@@ -54,6 +54,11 @@ HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const H
 HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                                       HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
 
+/* Gives all bands that vary the median of their variances, where these are alike (nine tenths within a factor
+ * of 2), or `always`. `noise`: diagonal, by regression. A band that others do not explain has a variance that
+ * is too large; the median does not follow it. */
+HcStatus hc_noise_whiten(HcStatistics *noise, bool always, HcError *err) HC_MUST_CHECK;
+
 /* Keeps the diagonal of a noise covariance, where `matrix` says so, and adds that to its name. */
 void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix);
 

@@ -55,6 +55,7 @@ def all_cases():
         "stage/inverse": ("small", 120, ["run", "read", "SCENE", "!", "mnf", "--keep-all", "!", "svd", "!", "mnf",
                                          "--inverse", "!", "write", "out.img"]),
         "stage/svd": ("small", 100, ["svd", "SCENE", "out.img", "--noise", "estimate", "--tiled"]),
+        "stage/svd-reduced": ("small", 120, ["svd", "SCENE", "out.img"]),
         "stage/knn": ("small", 100, ["knn", "SCENE", "out.img", "--training", "classes.hdr", "--split", "0.5"]),
         "stage/classify": ("small", 100, ["classify", "SCENE", "out.img", "--training", "classes.hdr", "--split", "0.5"]),
         "stage/classify-ml": ("small", 100, ["classify", "SCENE", "out.img", "--training", "classes.hdr", "--method", "ml", "--rules"]),

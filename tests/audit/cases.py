@@ -75,6 +75,7 @@ def stages(common, suffix="", **more):
         "noise-trimmed": ["cov", scene, "out/a.json", "--noise", "trimmed"],
         "denoise-patches": ["denoise", scene, "out/a.img", "--method", "patches", "--window", "8"],
         "svd": ["svd", scene, "out/a.img", "--noise", "estimate", "--window", "8"],
+        "svd-reduced": ["svd", scene, "out/a.img", "--window", "8"],
         "knn": ["knn", scene, "out/a.img", "--training", "in/class.hdr", "--confidence", "--split", "0.5", "--report",
                 "out/r.json", "--report", "out/r.txt"],
         "classify": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--split", "0.5", "--report", "out/r.json"],

@@ -386,6 +386,7 @@ static void denoise_and_inverse_agree(void **state) {
         {"mnf --components 12 ! svd --tiled --keep optimal ! filter mean3x3", 12, 1e-3},
         {"mnf --components 8 ! svd --window 5 --output dimension --values 3", 4, 1e-5},
         {"denoise", 59, 1e-3},
+        {"svd", 59, 1e-3},
         {"denoise --method subspace ! filter mean3x3", 59, 1e-5},
         {"rx", 1, 1e-5},
         {"mnf --components 8 ! rx", 1, 1e-5},

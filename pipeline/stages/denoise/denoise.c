@@ -66,9 +66,6 @@ enum { STRIP = 64, GROUP_STRIP = 128 };
  */
 enum { GROUP_SIZE = 4, GROUP_REACH = 8, GROUP_COUNT = 32 };
 
-/* The variances of the bands count as those of white noise where nine tenths lie within this factor. */
-static const double white_spread = 2;
-
 /* Less is no gain [dB]: the estimate of the lost signal is not better than that. */
 static const double least_gain = 0.1;
 
@@ -409,39 +406,6 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     return prepare(stage, err);
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The same variance for all bands that vary, where they are alike or the user says so. A band that others do
- * not explain has a variance that is too large; the median does not follow it. */
-static HcStatus whiten(const HcStage *stage, HcStatistics *noise, HcError *err) {
-    size_t bands = (size_t)noise->scene.bands;
-    int32_t asked = noise_kind(stage);
-    size_t count = 0;
-    double *variance = NULL;
-    if (asked == NOISE_REGRESSION) {
-        return HC_OK;
-    }
-    HC_OR_RETURN(hc_new(variance, bands, "variances of noise", err));
-    for (size_t b = 0; b < bands; b++) {
-        if (noise->covariance[b * bands + b] > 0) {
-            variance[count++] = noise->covariance[b * bands + b];
-        }
-    }
-    qsort(variance, count, sizeof *variance, compare_doubles);
-    bool alike = count > 0 && variance[count - 1 - count / 20] <= white_spread * variance[count / 20];
-    for (size_t b = 0; b < bands && count > 0 && (alike || asked == NOISE_WHITE); b++) {
-        double *own = &noise->covariance[b * bands + b];
-        *own = *own > 0 ? variance[count / 2] : 0;
-        snprintf(noise->noise, sizeof noise->noise, "regression, white");
-    }
-    free(variance);
-    return HC_OK;
-}
-
 /* Makes state->noise of differences. */
 static HcStatus fit_neighbours(HcStage *stage, const HcMoments *differences, HcError *err) {
     State *state = stage->state;
@@ -471,7 +435,9 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMom
         HC_OR_RETURN(hc_noise_regression(noise, scene, HC_NOISE_DIAGONAL, err));
     }
     bool regression = differences == NULL || hc_noise_is_regression(state->choice.taken);
-    return regression ? whiten(stage, noise, err) : HC_OK;
+    return regression && noise_kind(stage) != NOISE_REGRESSION
+               ? hc_noise_whiten(noise, noise_kind(stage) == NOISE_WHITE, err)
+               : HC_OK;
 }
 
 static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *differences, HcError *err) {
@@ -551,7 +517,8 @@ static HcStatus map_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, con
     if (state->handed_on) {
         return hc_sigma_map_write(map, queue, in, &clean, false, &part, err);
     }
-    HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
+    HC_OR_RETURN(
+        hc_project(queue, in, linear->device.forward.data, linear->device.mean.data, NULL, &components, err));
     HcBlock noisy = hc_block_part(&components, top, bottom, 0);
     HC_OR_RETURN(hc_sigma_map_fetch(queue, &noisy, &map->noisy, err));
     if (filters) {
@@ -571,9 +538,10 @@ static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in,
     HcBlock components = strip_of(state, &state->components, in, first, end, strip_halo(stage));
     HcBlock clean = strip_of(state, &state->clean, in, first, end, 0);
     HcBlock part = hc_block_part(out, first, end, 0);
-    HC_OR_RETURN(hc_project(queue, in, linear->forward.data, linear->mean.data, NULL, &components, err));
+    HC_OR_RETURN(
+        hc_project(queue, in, linear->device.forward.data, linear->device.mean.data, NULL, &components, err));
     HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
-    return hc_project(queue, &clean, linear->inverse.data, NULL, linear->mean.data, &part, err);
+    return hc_project(queue, &clean, linear->device.inverse.data, NULL, linear->device.mean.data, &part, err);
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,

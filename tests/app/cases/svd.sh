@@ -14,8 +14,14 @@ done
 run 0 mnf "$scene" parts.tif --components 12
 run 0 svd parts.tif clean.tif --step 6
 [[ $err != *"is assumed"* ]]
-run 0 svd "$scene" assumed.img
+run 0 run read "$scene" ! pca --components 12 ! svd ! pca --inverse ! write assumed.img
 [[ $err == *"svd: noise of standard deviation 1 is assumed in every band"* ]]
+# Bands with their noise are reduced first; the record has what was found.
+run 0 svd "$scene" reduced.img
+[[ $err == *"svd: noise by regression, patches of 5 of 59 components"* ]]
+grep -q "\"expected_gain_db\":.10\.4" reduced.img.hcube.json
+grep -q '"noise_choice"' reduced.img.hcube.json
+run 0 rerun reduced.img.hcube.json --check
 run 0 svd "$scene" estimated.img --noise estimate --keep optimal --tiled
 [[ $err != *"is assumed"* ]]
 run 0 svd "$scene" local.tif --noise estimate --output dimension --values 3
@@ -31,7 +37,7 @@ mkdir refused
 cd refused
 refuse 2 "more than the window of 4" svd "$scene" bad.img --window 4 --step 5
 refuse 2 "did you mean shrink" svd "$scene" bad.img --keep shrunk
-refuse 2 "--noise 0: estimate, or a number above 0" svd "$scene" bad.img --noise 0
+refuse 2 "--noise 0: scene, estimate, or a number above 0" svd "$scene" bad.img --noise 0
 refuse 2 "svd: the scene is a class map" svd "$SAMPLE/class.hdr" bad.img
 refuse 2 "svd in between makes other bands" run read "$scene" ! mnf ! svd --output dimension ! mnf --inverse ! write bad.img
 only

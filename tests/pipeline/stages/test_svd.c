@@ -158,14 +158,14 @@ static void check_rule(const Cube *cube, const char *read, const Rule *rule) {
     free(sum);
 }
 
-static const Rule rules[] = {{"--window 4 --keep optimal", 4, 2, 'o', 1, 0},
+static const Rule rules[] = {{"--window 4 --keep optimal --noise 1", 4, 2, 'o', 1, 0},
                              {"--window 5 --step 3 --keep edge --noise 1.5", 5, 3, 'e', 1.5, 0},
                              {"--keep shrink --noise 1", 8, 4, 's', 1, 0},
                              {"--window 6 --tiled --keep shrink --noise estimate", 6, 6, 's', 0, 0},
                              {"--window 3 --step 1 --keep optimal --noise estimate", 3, 1, 'o', 0, 0},
                              {"--window 7 --keep 2", 7, 3, 'c', 1, 2},
-                             {"--window 1 --keep shrink", 1, 1, 's', 1, 0},
-                             {"--window 32 --step 32 --keep optimal", 32, 32, 'o', 1, 0}};
+                             {"--window 1 --keep shrink --noise 1", 1, 1, 's', 1, 0},
+                             {"--window 32 --step 32 --keep optimal --noise 1", 32, 32, 'o', 1, 0}};
 
 static void agrees_with_the_definition(void **state) {
     (void)state;
@@ -340,7 +340,7 @@ static void many_bands(void **state) {
     cube_write(&cube, "wide", HC_FLOAT32, "bip", NULL);
     check_all_kept("wide.img", &cube, 1e-2);
     check_runs(NULL, "read wide.img ! svd --window 9 --step 6 --keep 4096 ! write out.img");
-    check_runs(NULL, "read wide.img ! svd --window 9 --tiled --keep optimal ! write low.img");
+    check_runs(NULL, "read wide.img ! svd --window 9 --tiled --keep optimal --noise 1 ! write low.img");
     Cube out = cube_read_floats("out", 18, 20, MANY);
     Cube low = cube_read_floats("low", 18, 20, MANY);
     double before = 0;
@@ -386,6 +386,9 @@ static void wrong_options_are_refused(void **state) {
         {"svd --noise nan", "--noise nan"},
         {"svd --noise guess", "--noise guess"},
         {"svd --keep 3 --noise 2", "does not look at the noise"},
+        {"svd --noise scene --output dimension", "svd: --noise scene: goes with --output denoised"},
+        {"svd --keep 3 --noise scene", "does not look at the noise"},
+        {"svd --step 9", "svd: --step 9: more than the window of 8"},
         {"svd --values 3", "--output dimension"},
         {"svd --output components", "--output components"},
         {"mnf ! svd --output dimension --values 4 ! mnf --inverse", "svd in between makes other bands"}};
@@ -398,7 +401,10 @@ static void wrong_options_are_refused(void **state) {
     assert_false(file_exists("bad.img"));
     HcText notes = {0};
     RunHow how = {.notes = &notes};
-    check_runs(&how, "read scene.img ! svd ! write out.img");
+    check_runs(&how, "read scene.img ! pca ! svd ! pca --inverse ! write out.img");
+    assert_non_null(strstr(notes.data, "svd: noise of standard deviation 1 is assumed"));
+    hc_text_clear(&notes);
+    check_runs(&how, "read scene.img ! svd --output dimension ! write out.img");
     assert_non_null(strstr(notes.data, "svd: noise of standard deviation 1 is assumed"));
     hc_text_clear(&notes);
     check_runs(&how, "read scene.img ! svd --noise estimate ! write out.img");
@@ -429,6 +435,79 @@ static void the_window_goes_by_the_bands(void **state) {
         check_same_files("standard.img", "given.img");
         cube_free(&cube);
     }
+}
+
+/* ---- scenes that are reduced first ---- */
+
+/* Two signals; the noise of a band has its own variance, or that of all bands. */
+static Cube make_spectra(bool white, double signal) {
+    uint64_t seed = 13;
+    Cube cube = cube_new(70, 37, 24);
+    for (int32_t line = 0; line < cube.lines; line++) {
+        for (int32_t sample = 0; sample < cube.samples; sample++) {
+            for (int32_t b = 0; b < cube.bands; b++) {
+                double noise = random_normal(&seed) * (white ? 1 : 0.4 + 0.1 * b);
+                double fields = 8 * sin(0.2 * line + 0.1 * sample) * cos(1.0 + b) +
+                                7 * cos(0.3 * sample) * sin(0.5 * b * b);
+                cube_pixel(&cube, line, sample)[b] = (double)(float)(40 + signal * fields + noise);
+            }
+        }
+    }
+    return cube;
+}
+
+/* The same as the steps that it stands for: with a variance for each band, and where one holds for all. */
+static void scenes_are_reduced_first(void **state) {
+    (void)state;
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    Cube cube = make_spectra(false, 1);
+    cube_border(&cube, 0);
+    cube_write(&cube, "scene", HC_FLOAT32, "bil", nodata);
+    check_runs(&how, "read scene.img ! svd ! write out.img");
+    assert_non_null(strstr(notes.data, "svd: noise by regression, patches of 2 of 24 components"));
+    hc_text_clear(&notes);
+    check_runs(NULL, "read scene.img ! mnf --components 2 --noise regression ! svd ! mnf --inverse ! write "
+                     "steps.img");
+    check_same_files("steps.img", "out.img");
+    check_runs(NULL, "read scene.img ! svd --noise scene --window 6 --step 2 --keep edge ! write out.img");
+    check_runs(NULL,
+               "read scene.img ! mnf --components 2 --noise regression ! svd --window 6 --step 2 --keep "
+               "edge ! mnf --inverse ! write steps.img");
+    check_same_files("steps.img", "out.img");
+    static const char *const chains[] = {"read scene.img ! svd ! filter median3x3 ! write out.img",
+                                         "read scene.img ! svd --tiled ! svd --window 3 ! write out.img"};
+    check_runs_agree(chains, sizeof chains / sizeof *chains, 35);
+    cube_free(&cube);
+
+    cube = make_spectra(true, 1);
+    cube_write(&cube, "white", HC_FLOAT32, "bip", NULL);
+    check_runs(&how, "read white.img ! svd ! write out.img");
+    assert_non_null(strstr(notes.data, "svd: noise by regression, white, patches of 2 of 24 components"));
+    hc_text_clear(&notes);
+    check_runs(NULL, "read white.img ! denoise --method patches --window 8 --step 4 ! write steps.img");
+    check_same_files("steps.img", "out.img");
+    cube_free(&cube);
+}
+
+/* Noise alone goes on as it is; too few pixels are refused. */
+static void scenes_without_signal_are_handed_on(void **state) {
+    (void)state;
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    Cube cube = make_spectra(true, 0);
+    cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
+    check_runs(&how, "read scene.img ! svd ! write out.img --interleave bip");
+    assert_non_null(strstr(notes.data, "svd: noise by regression, white: no gain is expected, the scene is "
+                                       "handed on unchanged"));
+    hc_text_clear(&notes);
+    check_same_files("scene.img", "out.img");
+    cube_free(&cube);
+    cube = cube_new(1, 1, 24);
+    cube.value[0] = 1;
+    cube_write(&cube, "small", HC_FLOAT32, "bip", NULL);
+    check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read small.img ! svd ! write bad.img");
+    cube_free(&cube);
 }
 
 /* ---- the sample scene, whose truth is known ---- */
@@ -522,7 +601,9 @@ static void denoising_needs_no_dark_image(void **state) {
     double small = denoise(&truth, "svd --noise estimate --window 8");
     assert_true(small < denoise(&truth, "svd --noise estimate --window 8 --keep optimal"));
     assert_true(shrink < 0.95 * small);
-    assert_true(denoise(&truth, "pca --components 10 ! svd --noise estimate ! pca --inverse") < 0.9 * shrink);
+    double by_pca = denoise(&truth, "pca --components 10 ! svd --noise estimate ! pca --inverse");
+    assert_true(by_pca < 0.9 * shrink);
+    assert_true(denoise(&truth, "svd") < 0.9 * by_pca);
     /* What the page warns of. */
     assert_true(denoise(&truth, "mnf --noise mean3x3 --keep-all ! svd ! mnf --inverse") > 5);
     truth_free(&truth);
@@ -542,6 +623,8 @@ int main(void) {
         IN_FOLDER(masked_scenes_stay_masked),
         IN_FOLDER(wrong_options_are_refused),
         IN_FOLDER(the_window_goes_by_the_bands),
+        IN_FOLDER(scenes_are_reduced_first),
+        IN_FOLDER(scenes_without_signal_are_handed_on),
         IN_FOLDER(denoising_beats_that_of_the_whole_scene),
         IN_FOLDER(denoising_needs_no_dark_image),
     };

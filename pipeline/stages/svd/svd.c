@@ -3,6 +3,7 @@
 #include "core/patch.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/stages/svd/svd_reduced.h"
 #include "pipeline/statistics/noise.h"
 
 #include <math.h>
@@ -18,18 +19,22 @@ typedef struct Params {
 } Params;
 
 typedef struct State {
+    HcSceneSums sums, differences; /* of a scene that is to be reduced */
+    HcSvdReduced reduced;
     HcPatches *patches;
 } State;
 
 enum { OUTPUT_DENOISED, OUTPUT_DIMENSION };
 
 /* A patch needs about as many pixels as bands to tell signal from noise. Of reduced scenes small patches are
- * enough, and take the least time (docs/stages/svd.md has the figures). */
+ * enough, and take the least time. The less noise a scene has, the more components it keeps: so the window
+ * goes by the noise, too (docs/stages/svd.md has the figures). */
 enum { WINDOW = 16, SMALL_WINDOW = 8, REDUCED_BANDS = 32 };
 
 /* The median of fewer singular values is easily one of signal. */
 enum { NOISE_VALUES = 10 };
 
+static const char noise_of_scene[] = "scene";
 static const char *const output_words[] = {"denoised", "dimension", NULL};
 
 /* As HcPatchKeep has them, but for COUNT. */
@@ -37,8 +42,8 @@ static const char *const keep_words[] = {"optimal", "edge", "shrink", NULL};
 
 static const HcOption options[] = {
     {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MAX},
-     .otherwise = "16; 8 where at most 32 bands come in, and with --output dimension", .unit = "pixels",
-     .value = "SIZE", .help = "lines and samples of a patch"},
+     .otherwise = "16; 8 where patches have at most 32 bands or components, and with --output dimension",
+     .unit = "pixels", .value = "SIZE", .help = "lines and samples of a patch"},
     {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "half the window", .unit = "pixels",
      .value = "STEP", .help = "lines and samples from one patch to the next, at most the window"},
     {HC_FLAG(Params, tiled), .help = "patches side by side: the step is the window"},
@@ -46,9 +51,12 @@ static const HcOption options[] = {
      .otherwise = "shrink; with --output dimension optimal",
      .help = "which singular values are signal: those above the optimal limit, those above the edge of the "
              "noise, those above the edge with the share of the noise taken off (shrink), or this many"},
-    {HC_TEXT(Params, noise), .unit = "units of the input", .value = "SIGMA|estimate",
-     .otherwise = "1, as mnf leaves it",
-     .help = "standard deviation of the noise in every band, or an estimate in each patch"},
+    {HC_TEXT(Params, noise), .unit = "units of the input", .value = "SIGMA|estimate|scene",
+     .otherwise = "scene where bands with their noise come in; else 1, as mnf leaves it",
+     .help =
+         "standard deviation of the noise in every band, an estimate in each patch, or that of the "
+         "scene, which is then reduced first: to the components with signal, by a regression of each band "
+         "on all others"},
     {HC_CHOICE(Params, output), .choices = output_words, .standard = "denoised",
      .help = "the bands without the noise, or the number of singular values that are signal"},
     {HC_INT(Params, values), .range = {0, HC_SVD_MAX}, .initial = 0, .value = "COUNT",
@@ -61,12 +69,53 @@ static const Params *params_of(const HcStage *stage) {
 
 /* ---- plan ---- */
 
+static bool is_named(const HcScene *scene, const char *begin) {
+    const char *name = scene->band_name != NULL ? scene->band_name[0] : NULL;
+    return name != NULL && strncmp(name, begin, strlen(begin)) == 0;
+}
+
+/* Whether the noise of the bands is what mnf makes it; their names say so, in a file too. */
+static bool has_unit_noise(const HcScene *scene) {
+    return is_named(scene, "MNF ");
+}
+
+/* Bands that explain each other, each with its noise. Components do not. */
+static bool has_spectra(const HcScene *scene) {
+    return scene->meaning == HC_SPECTRAL && !has_unit_noise(scene) && !is_named(scene, "PCA ");
+}
+
+static bool keeps_count(const HcStage *stage) {
+    const char *keep = params_of(stage)->keep;
+    double count = 0;
+    return keep != NULL && hc_option_numbers(keep, &count, 1) == 1;
+}
+
+/* Whether the scene is reduced to its components with signal first. */
+static bool reduces(const HcStage *stage) {
+    const Params *params = params_of(stage);
+    if (params->noise != NULL) {
+        return hc_text_equal(params->noise, noise_of_scene);
+    }
+    return params->output == OUTPUT_DENOISED && has_spectra(&stage->in) && !keeps_count(stage);
+}
+
+/* Bands of a patch: those that come in, or the components, all of them until the scene is seen. */
+static int32_t bands_of(const HcStage *stage) {
+    const State *state = stage->state;
+    return reduces(stage) && hc_svd_reduced_is_there(&state->reduced) ? state->reduced.used : stage->in.bands;
+}
+
 static int64_t window_of(const HcStage *stage) {
     const Params *params = params_of(stage);
     if (params->window > 0) {
         return params->window;
     }
-    return stage->in.bands <= REDUCED_BANDS || params->output == OUTPUT_DIMENSION ? SMALL_WINDOW : WINDOW;
+    return bands_of(stage) <= REDUCED_BANDS || params->output == OUTPUT_DIMENSION ? SMALL_WINDOW : WINDOW;
+}
+
+/* The smallest that the default may become. */
+static int64_t least_window(const HcStage *stage) {
+    return params_of(stage)->window > 0 || !reduces(stage) ? window_of(stage) : SMALL_WINDOW;
 }
 
 static HcStatus parse_keep(const char *text, HcPatchRule *rule, HcError *err) {
@@ -97,20 +146,23 @@ static HcStatus parse_noise(const char *text, HcPatchRule *rule, HcError *err) {
         return HC_OK;
     }
     if (hc_option_numbers(text, &rule->noise, 1) != 1 || !(rule->noise > 0 && isfinite(rule->noise))) {
-        return hc_fail(err, HC_E_USAGE, "svd: --noise %s: estimate, or a number above 0", text);
+        return hc_fail(err, HC_E_USAGE, "svd: --noise %s: scene, estimate, or a number above 0", text);
     }
     return HC_OK;
 }
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
-    int64_t window = window_of(stage);
+    int64_t window = least_window(stage);
     if (params->tiled && params->step > 0) {
         return hc_fail(err, HC_E_USAGE, "svd: give one of --step and --tiled");
     }
     if (params->step > window) {
         return hc_fail(err, HC_E_USAGE, "svd: --step %lld: more than the window of %lld leaves pixels out",
                        (long long)params->step, (long long)window);
+    }
+    if (reduces(stage) && params->output != OUTPUT_DENOISED) {
+        return hc_fail(err, HC_E_USAGE, "svd: --noise %s: goes with --output denoised", params->noise);
     }
     if (params->values > 0 && params->output != OUTPUT_DIMENSION) {
         return hc_fail(err, HC_E_USAGE, "svd: --values %lld: goes with --output dimension",
@@ -135,7 +187,7 @@ static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
     int64_t half = window > 1 ? window / 2 : 1;
     *rule = (HcPatchRule){.lines = stage->in.lines,
                           .samples = (int32_t)stage->in.samples,
-                          .bands = stage->in.bands,
+                          .bands = bands_of(stage),
                           .size = (int32_t)window,
                           .step = (int32_t)(params->tiled      ? window
                                             : params->step > 0 ? params->step
@@ -149,15 +201,9 @@ static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "svd: --noise %s: --keep %s does not look at the noise",
                        params->noise, params->keep);
     }
-    HC_OR_RETURN(parse_noise(params->noise != NULL ? params->noise : "1", rule, err));
+    HC_OR_RETURN(parse_noise(params->noise != NULL && !reduces(stage) ? params->noise : "1", rule, err));
     rule->values = params->values < most_values(rule) ? (int32_t)params->values : most_values(rule);
     return HC_OK;
-}
-
-/* Whether the noise of the bands is what mnf makes it; their names say so, in a file too. */
-static bool has_unit_noise(const HcScene *scene) {
-    const char *name = scene->band_name != NULL ? scene->band_name[0] : NULL;
-    return name != NULL && strncmp(name, "MNF ", 4) == 0;
 }
 
 /* Edges that mnf took for noise make signal small against it. Known once mnf is fitted. */
@@ -175,6 +221,9 @@ static void note_edges(HcStage *stage) {
 
 static void note_choices(HcStage *stage, const HcPatchRule *rule) {
     const Params *params = params_of(stage);
+    if (reduces(stage)) {
+        return; /* a note says what the scene showed */
+    }
     if (rule->keep != HC_PATCH_COUNT && params->noise == NULL && !has_unit_noise(&stage->in)) {
         hc_stage_note(stage, "noise of standard deviation 1 is assumed in every band, as mnf leaves it, but "
                              "no components of mnf come in (--noise says otherwise)");
@@ -209,6 +258,18 @@ static HcStatus plan_out(HcStage *stage, const HcPatchRule *rule, HcError *err) 
     return HC_OK;
 }
 
+/* Until the scene is seen, all bands may be components. */
+static void plan_reduced(HcStage *stage, int32_t halo) {
+    State *state = stage->state;
+    stage->needs.bytes_fixed = hc_svd_reduced_bytes(&stage->in, bands_of(stage), halo);
+    if (stage->settled) {
+        stage->needs.passes_through = state->reduced.handed_on;
+        return;
+    }
+    hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
+    hc_scene_sums_want(&state->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL);
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     HcPatchRule rule;
     HC_OR_RETURN(check_params(stage, err));
@@ -216,34 +277,68 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(rule_of(stage, &rule, err));
     note_choices(stage, &rule);
     HC_OR_RETURN(plan_out(stage, &rule, err));
-    stage->needs.halo = rule.size - 1;
+    if (reduces(stage)) {
+        plan_reduced(stage, rule.size - 1);
+    }
+    stage->needs.halo = (int32_t)hc_max64(stage->needs.halo, rule.size - 1);
     /* The patches that are worked on, and as much again to work in. */
+    size_t before = stage->needs.bytes_fixed;
     rule.tight = false;
-    stage->needs.bytes_fixed = 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    stage->needs.bytes_fixed = before + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
     rule.tight = true;
-    stage->needs.bytes_tight = 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    stage->needs.bytes_tight = before + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
     return HC_OK;
 }
 
 /* ---- the run ---- */
 
-static HcStatus open_svd(HcStage *stage, HcError *err) {
+static HcStatus open_patches(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcPatchRule rule;
     HC_OR_RETURN(rule_of(stage, &rule, err));
+    if (reduces(stage)) {
+        HC_OR_RETURN(hc_svd_reduced_open(&state->reduced, stage, rule.size - 1, err));
+    }
     return hc_patches_open(stage->compute, &rule, &state->patches, err);
+}
+
+static HcStatus open_svd(HcStage *stage, HcError *err) {
+    return stage->needs.observes ? hc_scene_sums_start(stage, err) : open_patches(stage, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    HcMoments values = {0};
+    HcMoments differences = {0};
+    HC_TRY(hc_scene_sums_take(&state->sums, stage, queue, &values, err));
+    HC_TRY(hc_scene_sums_take(&state->differences, stage, queue, &differences, err));
+    HC_TRY(hc_svd_reduced_fit(&state->reduced, stage, &values, &differences, err));
+    if (!state->reduced.handed_on) {
+        HC_TRY(open_patches(stage, err));
+    }
+done:
+    hc_moments_clear(&values);
+    hc_moments_clear(&differences);
+    return status;
 }
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     (void)scratch;
-    const State *state = stage->state;
+    State *state = stage->state;
     /* All rows alike: what comes behind may want a halo. */
     HcBlock rows = *out;
     rows.line0 = hc_block_first_line(out);
     rows.lines = (int32_t)hc_block_rows(out);
     rows.above = rows.below = 0;
-    return hc_patches(queue, in, state->patches, &rows, err);
+    return reduces(stage) ? hc_svd_reduced_process(&state->reduced, queue, in, state->patches,
+                                                   (int32_t)window_of(stage) - 1, &rows, err)
+                          : hc_patches(queue, in, state->patches, &rows, err);
+}
+
+static void report(const HcStage *stage, HcJson *to) {
+    hc_svd_reduced_put(&((const State *)stage->state)->reduced, to);
 }
 
 static void close_svd(HcStage *stage) {
@@ -251,6 +346,8 @@ static void close_svd(HcStage *stage) {
     if (stage->compute != NULL) {
         hc_patches_close(state->patches);
     }
+    hc_scene_sums_end(stage);
+    hc_svd_reduced_close(&state->reduced, stage->compute);
     *state = (State){0};
 }
 
@@ -258,13 +355,16 @@ const HcStageClass hc_stage_svd = {
     .name = "svd",
     .summary = "singular values of overlapping patches: denoising, local dimension",
     .cite = "Gavish, Donoho 2014, 2017; Li, Yan, Hou: batched singular value decompositions of small patches",
-    .example = "hcube svd scene.hdr denoised.img --noise estimate",
+    .example = "hcube svd scene.hdr denoised.img",
     .role = HC_ROLE_STAGE,
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
+    HC_TWO_SCENE_SUMS(State, sums, differences),
     .open = open_svd,
+    .settle = settle,
     .process = process,
+    .report = report,
     .close = close_svd,
 };

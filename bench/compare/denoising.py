@@ -1,0 +1,169 @@
+"""How close denoised scenes come to their truth: the tables of docs/stages/denoise.md, svd.md and unmix.md.
+
+    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|map|unmix... [--seeds 19 20]
+
+Adds noise of fixed seeds to real scenes and to DC1 (which count as noiseless), runs hcube, and prints a table in Markdown. Errors
+are those of `hcube compare`; where there are several seeds, their mean. A scene that HCUBE_DATA lacks is left out.
+
+svd, denoise  white noise of 20 and 30 dB, the same standard deviation in all bands: SRE [dB] of what a chain makes of it
+correlated    the same of noise that is a moving average over two bands (weights 1 and 0.8)
+map           root mean square of `denoise --sigma-map` over that of the true error, and the correlation of both over the pixels,
+              with the true error averaged over the 9 x 9 pixels of the map
+unmix         DC1 of 20, 30 and 40 dB: SRE and RMSE of its abundances, as it is and denoised
+"""
+import argparse, json, os, re, subprocess, tempfile
+from pathlib import Path
+
+import numpy as np
+
+from envi import read_envi, write_envi
+
+SCENES = {
+    "Jasper": "jasper-ridge/jasper_r198.img",
+    "Samson": "samson/samson.img",
+    "DC1": "dc1/dc1_clean.img",
+    "Salinas A": "salinas-a/salinas_a.img",
+    "HYDICE Urban": "hydice-urban/hydice_urban.img",
+    "AVIRIS": "aviris-crop/aviris_crop.img",
+}
+REDUCED = "pca --components 20 ! svd --noise {noise} ! pca --inverse"
+CHAINS = {
+    "svd": [
+        "svd", "svd --window 4", "svd --window 6", "svd --window 12", "svd --window 16", "svd --step 2",
+        "svd --noise estimate --window 8", "svd --noise estimate", "svd --noise estimate --window 24", "svd --noise SIGMA",
+        REDUCED.format(noise="estimate"), REDUCED.format(noise="SIGMA"),
+    ],
+    "denoise": [
+        "denoise", "denoise --method patches", "denoise --method subspace", "denoise --window 16", "denoise --window 6",
+        "denoise --noise regression",
+    ],
+    "correlated": ["denoise", "denoise --noise trimmed", "denoise --noise spatial-spectral"],
+    "map": ["denoise", "denoise --method patches", "denoise --method subspace"],
+}
+UNMIXED = ["", "denoise !", "denoise --method patches !", "denoise --method subspace !"]
+LAMBDAS = ["auto", "0", "1e-5", "1e-4", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3"]
+
+
+class Hcube:
+    def __init__(self, program, folder):
+        self.program, self.folder = str(Path(program).resolve()), folder
+
+    def run(self, words):
+        done = subprocess.run([self.program] + words, cwd=self.folder, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit("hcube " + " ".join(words) + "\n" + done.stderr)
+        return done
+
+    def chain(self, scene, steps, out):
+        self.run(["run", "read", scene, "!"] + steps.split() +
+                 ["!", "write", out, "--overwrite=any", "--record", "none"])
+
+    def figures(self, found, truth):
+        self.run(["compare", found, truth, "--no-ssim", "--json", "figures.json", "--overwrite"])
+        return json.loads((self.folder / "figures.json").read_text())
+
+
+def add_noise(clean, snr, seed, correlated=False):
+    """The noisy scene, and the standard deviation of its noise."""
+    sigma = np.sqrt(np.mean(clean**2) / 10 ** (snr / 10))
+    lines, samples, bands = clean.shape
+    noise = np.random.default_rng(seed).normal(0, 1, (lines, samples, bands + correlated))
+    if correlated:
+        noise = (noise[..., 1:] + 0.8 * noise[..., :-1]) / np.hypot(1, 0.8)
+    return clean + sigma * noise, sigma
+
+
+def mean9(error):
+    """The mean of 9 x 9 pixels, of those that are there."""
+    shape, around = error.shape, []
+    for values in (error, np.ones(shape)):
+        wide = np.pad(values, 4)
+        around.append(sum(wide[i : i + shape[0], j : j + shape[1]] for i in range(9) for j in range(9)))
+    return around[0] / around[1]
+
+
+def map_cell(hcube, clean, chain):
+    hcube.chain("noisy.img", chain, "out.img")
+    hcube.chain("noisy.img", chain + " --sigma-map", "map.img")
+    error = np.mean((read_envi(hcube.folder / "out.img") - clean) ** 2, axis=2)
+    expected = read_envi(hcube.folder / "map.img")[..., 0] ** 2
+    return np.array([np.sqrt(expected.mean() / error.mean()), np.corrcoef(np.sqrt(expected).ravel(), np.sqrt(mean9(error)).ravel())[0, 1]])
+
+
+def table(hcube, name, scenes, seeds, levels=(20, 30)):
+    columns = [(scene, snr) for scene in scenes for snr in levels]
+    cells = {chain: {} for chain in CHAINS[name]}
+    for scene, snr in columns:
+        clean = read_envi(scenes[scene])
+        clean = clean[..., np.ptp(clean, axis=(0, 1)) > 0]
+        write_envi(hcube.folder / "clean.img", clean)
+        for seed in seeds:
+            noisy, sigma = add_noise(clean, snr, seed, name == "correlated")
+            write_envi(hcube.folder / "noisy.img", noisy)
+            for chain in CHAINS[name]:
+                if name == "map":
+                    value = map_cell(hcube, clean, chain)
+                else:
+                    hcube.chain("noisy.img", chain.replace("SIGMA", repr(float(sigma))), "out.img")
+                    value = np.array([hcube.figures("out.img", "clean.img")["sre_db"]])
+                cells[chain].setdefault((scene, snr), []).append(value)
+    print("| steps | " + " | ".join("%s %d" % column for column in columns) + " |\n|---" + "|---" * len(columns) + "|")
+    for chain in CHAINS[name]:
+        means = (np.mean(cells[chain][column], axis=0) for column in columns)
+        print("| `%s` | " % chain + " | ".join(", ".join("%.2f" % v for v in mean) for mean in means) + " |", flush=True)
+
+
+def unmix(hcube, data, seeds):
+    clean = read_envi(data / SCENES["DC1"])
+    active = read_envi(data / "dc1/dc1_abundance_active.img")
+    names = (data / "dc1/dc1_abundance_active.hdr").read_text().split("band names")[1]
+    numbers = [int(number) for number in re.findall(r"(?:\{|,)\s*(\d+) ", names)]
+    truth = np.zeros(active.shape[:2] + (240,))
+    truth[..., np.array(numbers) - 1] = active
+    write_envi(hcube.folder / "truth.img", truth)
+    library = str((data / "dc1/dc1_library.sli").resolve())
+    print("| steps | " + " | ".join("%d dB: SRE, RMSE, lambda" % snr for snr in (20, 30, 40)) + " |\n|---|---|---|---|")
+    rows = {}
+    for snr in (20, 30, 40):
+        for seed in seeds:
+            write_envi(hcube.folder / "noisy.img", add_noise(clean, snr, seed)[0])
+            for before in UNMIXED:
+                for value in LAMBDAS:
+                    steps = (before + " unmix --library %s --lambda %s" % (library, value)).strip()
+                    hcube.chain("noisy.img", steps, "out.img")
+                    found = hcube.figures("out.img", "truth.img")
+                    rows.setdefault((before, value, snr), []).append((found["sre_db"], found["rmse"]))
+    for before in UNMIXED:
+        for label in ("auto", "0", "best"):
+            cells = []
+            for snr in (20, 30, 40):
+                means = {value: np.mean(rows[before, value, snr], axis=0) for value in LAMBDAS}
+                value = max(LAMBDAS[1:], key=lambda v: means[v][0]) if label == "best" else label
+                cells.append("%.2f, %.4f, %s" % (*means[value], value))
+            print("| `%sunmix --lambda %s` | " % (before + " " if before else "", label.upper() if label == "best" else label) +
+                  " | ".join(cells) + " |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "unmix"])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[19])
+    parser.add_argument("--scenes", nargs="+", default=["Jasper", "Samson", "DC1"], choices=list(SCENES))
+    parser.add_argument("--snr", nargs="+", type=int, default=[20, 30])
+    options = parser.parse_args()
+    if "HCUBE_DATA" not in os.environ:
+        parser.error("set HCUBE_DATA to the folder of the scenes")
+    data = Path(os.environ["HCUBE_DATA"])
+    scenes = {name: data / SCENES[name] for name in options.scenes if (data / SCENES[name]).exists()}
+    with tempfile.TemporaryDirectory() as folder:
+        hcube = Hcube(options.program, Path(folder))
+        for name in options.tables:
+            print("\n%s\n" % name)
+            if name == "unmix":
+                unmix(hcube, data, options.seeds)
+            else:
+                table(hcube, name, scenes, options.seeds, options.snr)
+
+
+main()
