@@ -41,7 +41,7 @@ CHAINS = {
     "map": ["denoise", "denoise --method patches", "denoise --method subspace"],
 }
 UNMIXED = ["", "denoise !", "denoise --method patches !", "denoise --method subspace !"]
-LAMBDAS = ["auto", "0", "1e-5", "1e-4", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3"]
+LAMBDAS = ["auto", "0", "1e-4", "2e-4", "3e-4", "5e-4", "0.001", "0.002", "0.003", "0.005", "0.01", "0.03", "0.1", "0.3"]
 
 
 class Hcube:
