@@ -6,6 +6,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/picture/plots.h"
+#include "pipeline/stages/noise/noise_columns.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise_choice.h"
 #include "pipeline/statistics/sums.h"
@@ -16,6 +17,8 @@
 typedef struct Params {
     const char *path, *csv, *picture;
     int32_t compare;
+    int64_t columns; /* of a group, 0 = none */
+    const char *column_csv;
     int32_t overwrite; /* HcOverwrite */
 } Params;
 
@@ -25,6 +28,7 @@ typedef struct State {
     double *ratio;       /* [bands] SNR: mean over standard deviation of the noise; NaN where there is none */
     double ratio_median; /* of the bands, NaN = no band has one */
     HcNoiseChoice choice;
+    HcNoiseColumns columns;
 } State;
 
 static const HcOption options[] = {
@@ -36,6 +40,10 @@ static const HcOption options[] = {
      .help = "plot of the signal-to-noise ratio over the bands to write: .png, .svg or .pdf"},
     {HC_CHOICE(Params, compare), .choices = hc_neighbour_words, .standard = "mean3x3",
      .help = "difference of neighbours that the regression is compared with"},
+    {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "the scene alone",
+     .help = "also the noise of each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
+    {HC_TEXT(Params, column_csv, "column-csv"), .file = HC_FILE_WRITTEN, .value = "COLUMNS.csv",
+     .help = "with --columns: table to write, a group of columns a line, a band a column"},
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace existing files; any: also a scene with more bands than the result"},
     {0}};
@@ -44,15 +52,31 @@ static HcDifference difference_of(const HcStage *stage) {
     return hc_noise_of_word(hc_neighbour_words[((const Params *)stage->params)->compare]);
 }
 
+static void plan_columns(HcStage *stage) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    size_t bands = (size_t)stage->in.bands;
+    int64_t width = hc_min64(params->columns, stage->in.samples);
+    size_t groups = (size_t)((stage->in.samples + width - 1) / width);
+    state->columns.width = (int32_t)width;
+    stage->needs.selects = true; /* sums of columns need blocks */
+    stage->needs.host_bytes += groups * (bands + 2) * sizeof(double) + bands * bands * sizeof(double);
+    stage->needs.worker_bytes += hc_noise_columns_room(stage->in.bands) * sizeof(double);
+    hc_column_sums_plan(stage, state->columns.width);
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
+    if (params->column_csv != NULL && params->columns == 0) {
+        return hc_fail(err, HC_E_USAGE, "noise: --column-csv %s: needs --columns", params->column_csv);
+    }
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "noise", err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (params->picture != NULL) {
         HC_OR_RETURN(hc_plot_file_check("noise", "--picture", params->picture, err));
     }
-    const char *files[] = {params->path, params->csv, params->picture};
+    const char *files[] = {params->path, params->csv, params->picture, params->column_csv};
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
         if (files[k] != NULL) {
             HC_OR_RETURN(hc_stage_writes(stage, files[k], err));
@@ -63,6 +87,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (!stage->settled) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
         hc_scene_sums_want(&state->differences, stage, difference_of(stage), NULL);
+        if (params->columns > 0) {
+            plan_columns(stage);
+        }
     }
     stage->needs.host_bytes += hc_plot_file_bytes(params->picture, 2, stage->in.bands);
     return HC_OK;
@@ -104,6 +131,32 @@ static HcStatus find_ratios(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus open_noise(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_scene_sums_start(stage, err));
+    return state->columns.width > 0
+               ? hc_column_sums_open(&state->columns.sums, stage, state->columns.width, err)
+               : HC_OK;
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_scene_sums_observe(stage, queue, in, err));
+    return state->columns.width > 0 ? hc_column_sums_add(&state->columns.sums, stage, queue, in, err) : HC_OK;
+}
+
+/* The regression of the scene serves all columns. */
+static HcStatus settle_columns(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HcStatistics full = {0};
+    HcStatus status = hc_noise_regression(&full, &state->scene, HC_NOISE_FULL, err);
+    if (status == HC_OK) {
+        status = hc_noise_columns_settle(&state->columns, stage, &full, err);
+    }
+    hc_statistics_clear(&full);
+    return status;
+}
+
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
@@ -119,6 +172,9 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
                           &state->neighbours, err));
     if (!state->choice.fits || state->choice.ratio > 2) {
         hc_noise_choice_note(stage, &state->choice);
+    }
+    if (state->columns.width > 0) {
+        HC_TRY(settle_columns(stage, err));
     }
 done:
     hc_moments_clear(&moments);
@@ -202,6 +258,21 @@ done:
     return status;
 }
 
+/* The columns with the least and the most noise. */
+static void report_columns(const HcNoiseColumns *columns, HcJson *to) {
+    static const char *const names[] = {"least_noise", "most_noise"};
+    hc_json_put_number(to, "columns", columns->width);
+    for (int32_t k = 0; k < 2; k++) {
+        int64_t group = hc_noise_columns_extreme(columns, k > 0);
+        if (group >= 0) {
+            hc_json_open_object(to, names[k]);
+            hc_json_put_number(to, "column", (double)(group * columns->width + 1));
+            hc_json_put_double(to, "relative_noise", columns->relative[group]);
+            hc_json_close(to);
+        }
+    }
+}
+
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     hc_json_put_number(to, "pixels", (double)state->regression.pixels);
@@ -210,6 +281,9 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_double(to, "median_snr", state->ratio_median);
     hc_json_put_double(to, "differences_over_regression", state->choice.ratio);
     hc_noise_choice_put(&state->choice, to);
+    if (state->columns.width > 0) {
+        report_columns(&state->columns, to);
+    }
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {
@@ -221,6 +295,9 @@ static HcStatus finish(HcStage *stage, HcError *err) {
         hc_json_put_number(&json, "hcube_noise", 1);
         report(stage, &json);
         put_bands(stage, &json);
+        if (((const State *)stage->state)->columns.width > 0) {
+            hc_noise_columns_put(&((const State *)stage->state)->columns, &json);
+        }
         HcStatus status = hc_json_save(&json, params->path, overwrite, err);
         hc_json_clear(&json);
         HC_OR_RETURN(status);
@@ -228,12 +305,32 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     if (params->csv != NULL) {
         HC_OR_RETURN(write_csv(stage, params->csv, overwrite, err));
     }
+    if (params->column_csv != NULL) {
+        const State *state = stage->state;
+        HC_OR_RETURN(hc_noise_columns_csv(&state->columns, params->column_csv, overwrite, err));
+    }
     return params->picture != NULL ? draw(stage, params->picture, overwrite, err) : HC_OK;
 }
 
 static const char *output(const HcStage *stage) {
     const Params *params = stage->params;
-    return params->path != NULL ? params->path : params->csv != NULL ? params->csv : params->picture;
+    return params->path != NULL      ? params->path
+           : params->csv != NULL     ? params->csv
+           : params->picture != NULL ? params->picture
+                                     : params->column_csv;
+}
+
+static void show_columns(const HcNoiseColumns *columns, HcText *to) {
+    int64_t least = hc_noise_columns_extreme(columns, false);
+    int64_t most = hc_noise_columns_extreme(columns, true);
+    if (least >= 0) {
+        hc_text_add(
+            to,
+            "noise of columns over that of the scene: lowest %.4g (column %lld), highest %.4g (column "
+            "%lld)\n",
+            columns->relative[least], (long long)(least * columns->width + 1), columns->relative[most],
+            (long long)(most * columns->width + 1));
+    }
 }
 
 static void show(const HcStage *stage, HcText *to) {
@@ -253,6 +350,7 @@ static void show(const HcStage *stage, HcText *to) {
     }
     hc_text_add(to, "\nvariance by differences (%s) over that by regression: %.4g\n", state->neighbours.noise,
                 state->choice.ratio);
+    show_columns(&state->columns, to);
     hc_text_add(to, "--noise auto takes %s: %s\n", state->choice.taken, state->choice.why);
 }
 
@@ -262,6 +360,7 @@ static void close_noise(HcStage *stage) {
     hc_statistics_clear(&state->scene);
     hc_statistics_clear(&state->regression);
     hc_statistics_clear(&state->neighbours);
+    hc_noise_columns_close(&state->columns);
     free(state->ratio);
     state->ratio = NULL;
 }
@@ -276,8 +375,11 @@ const HcStageClass hc_stage_noise = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = hc_scene_sums_start,
-    HC_TWO_SCENE_SUMS(State, sums, differences),
+    .open = open_noise,
+    .observe = observe,
+    .sums = hc_scene_sums_parts,
+    .sums_at = {offsetof(State, sums), offsetof(State, differences)},
+    .sums_count = 2,
     .settle = settle,
     .finish = finish,
     .output = output,
