@@ -108,7 +108,9 @@ void hc_column_sums_close(HcColumnSums *sums) {
     free(sums->scale);
     free(sums->unit);
     free(sums->largest);
-    free(sums->sum);
+    if (!sums->given) {
+        free(sums->sum);
+    }
     free(sums->far);
     *sums = (HcColumnSums){0};
 }
@@ -337,6 +339,12 @@ HcStatus hc_column_sums_take(HcColumnSums *sums, HcStage *stage, HcError *err) {
     }
     HC_OR_RETURN(hc_ranks_sum(ranks, sums->far, 1, err));
     return hc_ranks_sum(ranks, sums->sum, (size_t)sums->groups * sums->tiles * TILE, err);
+}
+
+double *hc_column_sums_give(HcColumnSums *sums, size_t *values) {
+    *values = sums->tiles * TILE;
+    sums->given = true;
+    return (double *)(void *)sums->sum;
 }
 
 /* The sum of products of bands i >= j, in units. */

@@ -29,6 +29,7 @@ typedef struct HcColumnSums {
     double *scale, *unit; /* [strips * 12] 2^-exponent, 2^exponent */
     float *largest;       /* [bands] that takes part */
     int64_t *sum;         /* [groups][tiles][4][12], tiles of the lower triangle */
+    bool given;           /* somebody else frees them */
     float *values;        /* [lines of a panel][samples][bands] copied rows */
     uint8_t *mask;        /* [lines of a panel][samples] */
     const float **row;    /* [lines of a panel] the rows that wait, of `values` or of a block */
@@ -59,6 +60,11 @@ HcStatus hc_column_sums_take(HcColumnSums *sums, HcStage *stage, HcError *err) H
 /* Then: the pixels of a group, their mean[bands] and covariance[bands][bands]. Fewer than two pixels have no
  * covariance. Several threads may call it. */
 int64_t hc_column_sums_statistics(const HcColumnSums *sums, int64_t group, double *mean, double *covariance);
+
+/* Then: hands the memory of all sums over, [groups][*values] numbers of 8 bytes, at least (bands + 1) (bands
+ * + 13) / 2 for each group. The caller frees it, and may write to that of a group once its statistics were
+ * taken. */
+double *hc_column_sums_give(HcColumnSums *sums, size_t *values);
 
 void hc_column_sums_close(HcColumnSums *sums);
 

@@ -8,7 +8,7 @@ static size_t top_of(const HcDetectionParams *params) {
     return params->top > 0 ? (size_t)params->top : USUAL_TOP;
 }
 
-HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, HcError *err) {
+HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int32_t scores, HcError *err) {
     const char *who = stage->kind->name;
     if (params->path == NULL) {
         const char *alone = params->top > 0               ? "top"
@@ -22,22 +22,21 @@ HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, HcE
     stage->needs.consumes = true;
     stage->needs.has_output = true;
     /* The heaps, what another rank hands over, and the points. */
-    stage->needs.host_bytes +=
-        (size_t)stage->out.bands * top_of(params) * (2 * sizeof(HcDetection) + sizeof(HcPoint)) +
-        (size_t)stage->out.bands * (sizeof(int64_t) + sizeof(double));
+    stage->needs.host_bytes += (size_t)scores * top_of(params) * (2 * sizeof(HcDetection) + sizeof(HcPoint)) +
+                               (size_t)scores * (sizeof(int64_t) + sizeof(double));
     return HC_OK;
 }
 
-HcStatus hc_detections_open(HcDetections *to, const HcStage *stage, const HcDetectionParams *params, bool low,
+HcStatus hc_detections_open(HcDetections *to, const HcDetectionParams *params, int32_t scores, bool low,
                             HcError *err) {
-    size_t count = (size_t)stage->out.bands * top_of(params);
-    *to = (HcDetections){.bands = stage->out.bands,
+    size_t count = (size_t)scores * top_of(params);
+    *to = (HcDetections){.bands = scores,
                          .top = (int32_t)top_of(params),
                          .low = low,
                          .threshold = params->threshold,
                          .false_alarm = params->false_alarm};
-    HC_OR_RETURN(hc_new(to->scored, stage->out.bands, "detections", err));
-    HC_OR_RETURN(hc_new(to->deviation, stage->out.bands, "detections", err));
+    HC_OR_RETURN(hc_new(to->scored, scores, "detections", err));
+    HC_OR_RETURN(hc_new(to->deviation, scores, "detections", err));
     HC_OR_RETURN(hc_new(to->best, count, "detections", err));
     for (size_t k = 0; k < count; k++) {
         to->best[k].pixel = -1;
@@ -85,7 +84,7 @@ void hc_detections_consume(HcDetections *to, const HcBlock *block) {
     int64_t first = block->line0 * block->samples;
     double least = to->low ? -to->threshold : to->threshold;
     const float *score = block->data;
-    for (int64_t p = 0; p < (int64_t)block->lines * block->samples; p++, score += to->bands) {
+    for (int64_t p = 0; p < (int64_t)block->lines * block->samples; p++, score += block->bands) {
         for (int32_t b = 0; b < to->bands && block->mask[p] != 0; b++) {
             HcDetection next = {to->low ? -(double)score[b] : (double)score[b], first + p};
             to->scored[b] += !isnan(next.score);

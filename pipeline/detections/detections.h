@@ -57,10 +57,12 @@ typedef struct HcDetections {
     double *deviation;             /* [bands] of HC_NULL_NORMAL, filled by the stage */
 } HcDetections;
 
-/* In plan, behind all that fills stage->needs: adds to them, and refuses a file that cannot be. */
-HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, HcError *err) HC_MUST_CHECK;
+/* In plan, behind all that fills stage->needs: adds to them, and refuses a file that cannot be. The first
+ * `scores` bands that go out are scores. */
+HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int32_t scores,
+                            HcError *err) HC_MUST_CHECK;
 /* In open, where the file is asked for. */
-HcStatus hc_detections_open(HcDetections *to, const HcStage *stage, const HcDetectionParams *params, bool low,
+HcStatus hc_detections_open(HcDetections *to, const HcDetectionParams *params, int32_t scores, bool low,
                             HcError *err) HC_MUST_CHECK;
 void hc_detections_consume(HcDetections *to, const HcBlock *block);
 HcStatus hc_detections_gather(HcDetections *to, HcStage *stage, HcError *err) HC_MUST_CHECK;

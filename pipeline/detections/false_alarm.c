@@ -16,7 +16,7 @@ static double normal_tail(double z) {
     return 0.5 * erfc(z * M_SQRT1_2);
 }
 
-/* Each term is x / (2 j) of the one before. In logarithms, since the first may be below all numbers. */
+/* Each term is half / j of the one before. In logarithms where the first may be below all numbers. */
 static double chi_square_tail(double score, int32_t directions) {
     if (!(score > 0)) {
         return isnan(score) ? NAN : 1;
@@ -28,7 +28,16 @@ static double chi_square_tail(double score, int32_t directions) {
     bool odd = directions % 2 == 1;
     double sum = odd ? erfc(sqrt(half)) : 0;
     double term = odd ? -half + 0.5 * log(half) - log(sqrt(M_PI) / 2) : -half; /* of j = 1/2 + 1/2, or 0 */
-    for (double j = odd ? 0.5 : 0; j < (double)directions / 2 - 0.25; j++) {
+    double end = (double)directions / 2 - 0.25;
+    if (half < 650) {
+        term = exp(term);
+        for (double j = odd ? 0.5 : 0; j < end; j++) {
+            sum += term;
+            term *= half / (j + 1);
+        }
+        return fmin(sum, 1);
+    }
+    for (double j = odd ? 0.5 : 0; j < end; j++) {
         sum += exp(term);
         term += log(half / (j + 1));
     }

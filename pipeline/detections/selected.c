@@ -25,6 +25,10 @@ static size_t part_bytes(const HcStage *stage) {
     return (size_t)hc_selected_lines(stage) * (size_t)stage->in.samples * pixel_bytes(stage);
 }
 
+size_t hc_selected_part_bytes(const HcStage *stage) {
+    return part_bytes(stage) + (size_t)stage->in.bands * sizeof(int32_t);
+}
+
 static size_t scene_pixels(const HcStage *stage) {
     return (size_t)stage->in.lines * (size_t)stage->in.samples;
 }
@@ -40,7 +44,7 @@ HcStatus hc_selected_plan(HcSelected *selected, HcStage *stage, const char *text
     if (selected->selection == NULL && selected->mask.data == NULL) {
         HC_OR_RETURN(hc_view_selection_open(&selected->selection, stage->chain->source->view, text, err));
     }
-    stage->needs.bytes_fixed += scene_pixels(stage) + part_bytes(stage) + (size_t)stage->in.bands * 4;
+    stage->needs.bytes_fixed += scene_pixels(stage) + hc_selected_part_bytes(stage);
     stage->needs.host_bytes += scene_pixels(stage);
     stage->needs.host_bytes += selected->selection != NULL ? hc_view_selection_bytes(selected->selection) : 0;
     return HC_OK;
@@ -78,6 +82,11 @@ static HcStatus open_index(HcSelected *selected, HcStage *stage, HcError *err) {
     return status;
 }
 
+HcStatus hc_selected_open_part(HcSelected *selected, HcStage *stage, HcError *err) {
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, part_bytes(stage), &selected->part, err));
+    return open_index(selected, stage, err);
+}
+
 HcStatus hc_selected_open(HcSelected *selected, HcStage *stage, const char *option, const char *text,
                           HcError *err) {
     HcStatus status = HC_OK;
@@ -90,8 +99,7 @@ HcStatus hc_selected_open(HcSelected *selected, HcStage *stage, const char *opti
                        stage->kind->name, option, text));
     }
     HC_TRY(hc_memory_upload(stage->compute, mask, pixels, &selected->mask, err));
-    HC_TRY(hc_alloc(stage->compute, HC_MEMORY_DEVICE, part_bytes(stage), &selected->part, err));
-    HC_TRY(open_index(selected, stage, err));
+    HC_TRY(hc_selected_open_part(selected, stage, err));
     hc_view_selection_close(selected->selection);
     selected->selection = NULL;
 done:
@@ -100,9 +108,9 @@ done:
 }
 
 /* Flags are what the mask says of pixels that are valid. */
-static HcStatus take_flags(HcSelected *selected, HcQueue *queue, const HcBlock *in, const HcBlock *flags,
-                           HcError *err) {
-    HcRaw raw = {.data = (const uint8_t *)selected->mask.data + in->line0 * in->samples,
+static HcStatus take_flags(HcSelected *selected, const uint8_t *mask, HcQueue *queue, const HcBlock *in,
+                           const HcBlock *flags, HcError *err) {
+    HcRaw raw = {.data = mask + in->line0 * in->samples,
                  .type = HC_UINT8,
                  .line0 = in->line0,
                  .lines = in->lines,
@@ -118,6 +126,11 @@ static HcStatus take_flags(HcSelected *selected, HcQueue *queue, const HcBlock *
 
 HcStatus hc_selected_take(HcSelected *selected, HcQueue *queue, const HcBlock *in, int64_t first, int64_t end,
                           HcBlock *out, HcError *err) {
+    return hc_selected_take_by(selected, selected->mask.data, queue, in, first, end, out, err);
+}
+
+HcStatus hc_selected_take_by(HcSelected *selected, const uint8_t *mask, HcQueue *queue, const HcBlock *in,
+                             int64_t first, int64_t end, HcBlock *out, HcError *err) {
     HcBlock part = hc_block_part(in, first, end, 0);
     size_t pixels = hc_block_pixels(&part);
     int64_t bytes = part.bands * (int64_t)sizeof(float);
@@ -128,7 +141,7 @@ HcStatus hc_selected_take(HcSelected *selected, HcQueue *queue, const HcBlock *i
     flags.data = out->data + hc_block_values(out);
     out->mask = (uint8_t *)(flags.data + pixels);
     flags.mask = out->mask + pixels;
-    HC_OR_RETURN(take_flags(selected, queue, &part, &flags, err));
+    HC_OR_RETURN(take_flags(selected, mask, queue, &part, &flags, err));
     HcRaw raw = {.data = part.data,
                  .type = HC_FLOAT32,
                  .line0 = part.line0,

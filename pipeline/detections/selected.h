@@ -31,6 +31,13 @@ int32_t hc_selected_lines(const HcStage *stage);
 HcStatus hc_selected_take(HcSelected *selected, HcQueue *queue, const HcBlock *in, int64_t first, int64_t end,
                           HcBlock *out, HcError *err) HC_MUST_CHECK;
 
+/* The same with masks that the stage has [device] [lines][samples], 1 = selected: no plan and no open but
+ * this. */
+size_t hc_selected_part_bytes(const HcStage *stage); /* of the device */
+HcStatus hc_selected_open_part(HcSelected *selected, HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_selected_take_by(HcSelected *selected, const uint8_t *mask, HcQueue *queue, const HcBlock *in,
+                             int64_t first, int64_t end, HcBlock *out, HcError *err) HC_MUST_CHECK;
+
 void hc_selected_close(HcSelected *selected, HcCompute *compute);
 
 #endif

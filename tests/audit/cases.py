@@ -95,6 +95,8 @@ def stages(common, suffix="", **more):
                            "--shrink", "0.1", "--detections", "out/d.gpkg"],
         "detect-mask": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--background-mask", "in/mask.hdr",
                         "--shrink", "ledoit-wolf", "--robust", "0.01"],
+        "detect-classes": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--background-classes", "in/mask.hdr",
+                           "--shrink", "0.1", "--rates", "rank"],
         "endmembers": ["endmembers", scene, "out/e.sli", "--count", "4", "--places", "out/e.gpkg"],
         "kmeans": ["kmeans", scene, "out/a.img", "--clusters", "4", "--centres", "out/c.sli"],
         "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],

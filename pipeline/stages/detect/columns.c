@@ -1,5 +1,5 @@
-/* detect --columns: a matched filter for each group of detector columns, with the mean and covariance of its
- * pixels (pipeline/detections/column_sums.h). Plumes of gas are found this way: detectors of a pushbroom
+/* detect --columns: mf, cem, amf and ace with the mean and covariance of each group of detector columns
+ * (pipeline/detections/column_sums.h). Plumes of gas are found this way: detectors of a pushbroom
  * sensor differ by more than a weak plume does (Thompson et al. 2015). Filters and scores are computed on the
  * host, since they are little work beside the sums. */
 #include "core/allocate.h"
@@ -18,8 +18,20 @@ static const char what[] = "filters of columns";
 
 /* ---- plan ---- */
 
+static size_t targets_of(const HcStage *stage) {
+    return (size_t)((const HcDetectState *)stage->state)->targets;
+}
+
 static size_t filter_values(const HcStage *stage) {
-    return (1 + (size_t)((const HcDetectState *)stage->state)->targets) * (size_t)stage->in.bands;
+    return (1 + targets_of(stage)) * (size_t)stage->in.bands;
+}
+
+static bool is_whitened(const HcStage *stage) {
+    return hc_detect_method(stage) == &hc_detect_ace;
+}
+
+static size_t panel_values(const HcStage *stage) {
+    return is_whitened(stage) ? HC_DETECT_PANEL * (size_t)stage->in.bands : 0;
 }
 
 static int64_t groups_of(const HcStage *stage) {
@@ -37,10 +49,11 @@ static HcStatus check(const HcStage *stage, HcError *err) {
     const HcDetectParams *params = hc_detect_params(stage);
     const HcBackgroundParams *background = &params->background;
     const char *unused = background->file != NULL     ? "background"
+                         : params->classes != NULL    ? "background-classes"
                          : !isnan(background->robust) ? "robust"
                                                       : NULL;
-    if (hc_detect_method(stage) != &hc_detect_mf) {
-        return hc_fail(err, HC_E_USAGE, "detect: --columns %lld: for --method mf, not %s",
+    if (!hc_detect_method(stage)->background) {
+        return hc_fail(err, HC_E_USAGE, "detect: --columns %lld: --method %s has no background",
                        (long long)params->columns, hc_detect_method(stage)->name);
     }
     if (unused != NULL) {
@@ -77,10 +90,12 @@ HcStatus hc_detect_columns_plan(HcStage *stage, HcError *err) {
     size_t bands = (size_t)stage->in.bands;
     HC_OR_RETURN(check(stage, err));
     HC_OR_RETURN(check_pixels(stage, err));
-    stage->needs.host_bytes += (size_t)groups_of(stage) * filter_values(stage) * sizeof(double);
-    stage->needs.host_bytes += PIECE * samples * ((bands + (size_t)stage->out.bands) * sizeof(float) + 1);
-    stage->needs.worker_bytes += work_values(bands) * sizeof(double);
+    stage->needs.host_bytes +=
+        (size_t)groups_of(stage) * (filter_values(stage) + targets_of(stage) + 3) * sizeof(double);
+    stage->needs.host_bytes += PIECE * samples * ((bands + targets_of(stage)) * sizeof(float) + 1);
+    stage->needs.worker_bytes += (work_values(bands) + panel_values(stage)) * sizeof(double);
     if (stage->settled || columns->filter != NULL) {
+        stage->needs.host_bytes += (size_t)columns->groups * columns->whitening_values * sizeof(double);
         return HC_OK;
     }
     hc_column_sums_plan(stage, (int32_t)params->columns);
@@ -129,9 +144,9 @@ typedef struct Making {
     uint8_t *used;    /* [threads][bands] */
 } Making;
 
-/* weight = inv(C) signal / (signal' inv(C) signal) on the bands that take part; false where that is no
- * number. */
-static bool solve(const HcDenseFactor *factor, const double *signal, double *scratch, double *weight) {
+/* weight = inv(C) signal / power on the bands that take part. Returns the power signal' inv(C) signal, which
+ * is not above 0, or not finite, where there is no such filter. */
+static double solve(const HcDenseFactor *factor, const double *signal, double *scratch, double *weight) {
     size_t n = factor->bands;
     double power = 0;
     double *rest = scratch;
@@ -161,12 +176,12 @@ static bool solve(const HcDenseFactor *factor, const double *signal, double *scr
     for (size_t b = 0; b < n; b++) {
         weight[b] *= factor->scale[b] / power;
     }
-    return power > 0 && isfinite(power);
+    return power;
 }
 
-/* The filters of a group, of its mean and covariance. */
+/* The filters of a group, of its mean and of the matrix that is inverted. */
 static bool make_filters(const Making *making, const double *covariance, HcDenseFactor *factor, uint8_t *used,
-                         double *scratch, double *filter) {
+                         double *scratch, double *filter, double *deviation) {
     size_t n = factor->bands;
     memset(factor->upper, 0, hc_dense_padded(n) * factor->stride * sizeof *factor->upper);
     for (size_t b = 0; b < n; b++) {
@@ -180,9 +195,21 @@ static bool make_filters(const Making *making, const double *covariance, HcDense
         double *weight = filter + (size_t)(j + 1) * n;
         double *signal = scratch + 2 * hc_dense_padded(n);
         hc_detect_signal(&making->in, j, filter, signal);
-        fine = solve(factor, signal, scratch, weight);
+        double power = solve(factor, signal, scratch, weight);
+        fine = power > 0 && isfinite(power);
+        deviation[j] = 1 / sqrt(power);
     }
     return fine;
+}
+
+/* For cem, whose filter is that of the mean of x x' and has no offset. */
+static void use_products(double *covariance, double *mean, size_t n, double count) {
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < n; c++) {
+            covariance[b * n + c] = covariance[b * n + c] * ((count - 1) / count) + mean[b] * mean[c];
+        }
+    }
+    memset(mean, 0, n * sizeof *mean);
 }
 
 static void make_group(void *user, int64_t group, int32_t thread) {
@@ -214,8 +241,16 @@ static void make_group(void *user, int64_t group, int32_t thread) {
     if (share == 0 && pixels <= making->in.bands) {
         return;
     }
+    if (hc_detect_method(making->stage) == &hc_detect_cem) {
+        use_products(covariance, filter, n, (double)pixels);
+    }
     columns->scored[group] =
-        make_filters(making, covariance, &factor, used, factor.reciprocal + padded, filter);
+        make_filters(making, covariance, &factor, used, factor.reciprocal + padded, filter,
+                     columns->deviation + (size_t)group * targets_of(making->stage));
+    columns->directions[group] = (int32_t)factor.kept;
+    if (columns->whitening != NULL) {
+        hc_detect_pack(&factor, covariance, columns->whitening + (size_t)group * columns->whitening_values);
+    }
 }
 
 static HcStatus refuse_all(const HcStage *stage, HcError *err) {
@@ -236,13 +271,15 @@ static HcStatus open_scores(HcStage *stage, HcDetectColumns *columns, HcError *e
     size_t pixels = PIECE * (size_t)stage->in.samples;
     hc_compute_info(stage->compute, &info);
     columns->team = hc_team_open(hc_team_count(info.threads, THREADS_MAX));
+    size_t threads = (size_t)hc_team_threads(columns->team);
+    HC_OR_RETURN(hc_new_aligned(columns->panel, threads * panel_values(stage) + 1, what, err));
     if (info.shared_memory) {
         return HC_OK;
     }
     HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, pixels * (size_t)stage->in.bands * sizeof(float),
                           &columns->values, err));
     HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, pixels, &columns->mask, err));
-    return hc_alloc(stage->compute, HC_MEMORY_HOST, pixels * (size_t)stage->out.bands * sizeof(float),
+    return hc_alloc(stage->compute, HC_MEMORY_HOST, pixels * targets_of(stage) * sizeof(float),
                     &columns->score, err);
 }
 
@@ -252,6 +289,19 @@ static bool any_scored(const HcDetectColumns *columns) {
         g++;
     }
     return g < columns->groups;
+}
+
+static int64_t group_of(const HcStage *stage, int64_t line, int64_t sample) {
+    (void)line;
+    return sample / hc_detect_params(stage)->columns;
+}
+
+static HcStatus fit_rates(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
+    const HcDetectColumns *columns = &state->columns;
+    state->rates.group_of = group_of;
+    return hc_rates_fit(&state->rates, hc_detect_method(stage)->null, columns->groups, columns->directions,
+                        columns->deviation, err);
 }
 
 HcStatus hc_detect_columns_make(HcStage *stage, const double *spectrum, HcError *err) {
@@ -273,6 +323,11 @@ HcStatus hc_detect_columns_make(HcStage *stage, const double *spectrum, HcError 
     HC_TRY(hc_new(columns->scored, groups, what, err));
     HC_TRY(hc_new(columns->pixels, groups, what, err));
     HC_TRY(hc_new(columns->shrinkage, groups, what, err));
+    HC_TRY(hc_new(columns->deviation, groups * targets_of(stage), what, err));
+    HC_TRY(hc_new(columns->directions, groups, what, err));
+    if (is_whitened(stage)) {
+        columns->whitening = hc_column_sums_give(&columns->sums, &columns->whitening_values);
+    }
     HC_TRY(hc_new(making.work, threads * work_values(n), what, err));
     HC_TRY(hc_new(making.band, threads * n, what, err));
     HC_TRY(hc_new(making.used, threads * n, what, err));
@@ -282,6 +337,7 @@ HcStatus hc_detect_columns_make(HcStage *stage, const double *spectrum, HcError 
         HC_TRY(refuse_all(stage, err));
     }
     HC_TRY(open_scores(stage, columns, err));
+    HC_TRY(fit_rates(stage, err));
 done:
     free(making.work);
     free(making.band);
@@ -293,46 +349,89 @@ done:
 
 typedef struct Scoring {
     HcDetectColumns *columns;
+    const HcDetectMethod *method;
     HcBlock in, out; /* [host] of as many rows */
     size_t width, filter_values;
 } Scoring;
 
-/* Eight sums, added in a fixed order. */
-static double score_of(const float *x, const double *mean, const double *weight, size_t n) {
-    double part[8] = {0};
-    size_t b = 0;
-    for (; b + 8 <= n; b += 8) {
-        for (size_t i = 0; i < 8; i++) {
-            part[i] += ((double)x[b + i] - mean[b + i]) * weight[b + i];
-        }
+/* The pixels of a group that are whitened together. */
+typedef struct Panel {
+    double *x; /* [bands][HC_DETECT_PANEL] x - mean */
+    size_t pixel[HC_DETECT_PANEL];
+    size_t count; /* of them */
+} Panel;
+
+/* The scores of a pixel; square: its whitened length, for ace. */
+static void score_pixel(const Scoring *scoring, int64_t group, size_t pixel, double square) {
+    const HcDetectColumns *columns = scoring->columns;
+    size_t n = (size_t)scoring->in.bands;
+    size_t targets = (size_t)scoring->out.bands;
+    const double *filter = columns->filter + (size_t)group * scoring->filter_values;
+    const double *deviation = columns->deviation + (size_t)group * targets;
+    float *out = scoring->out.data + pixel * targets;
+    for (size_t j = 0; j < targets; j++) {
+        double share = hc_detect_score(scoring->in.data + pixel * n, filter, filter + (j + 1) * n, n);
+        double along = share / deviation[j]; /* the part along the target, in standard deviations */
+        out[j] = (float)(scoring->method == &hc_detect_amf   ? along * fabs(along)
+                         : scoring->method != &hc_detect_ace ? share
+                         : square > 0                        ? along * fabs(along) / square
+                                                             : 0);
     }
-    for (size_t i = 0; b + i < n; i++) {
-        part[i] += ((double)x[b + i] - mean[b + i]) * weight[b + i];
+}
+
+static void finish_panel(const Scoring *scoring, int64_t group, Panel *panel) {
+    const HcDetectColumns *columns = scoring->columns;
+    size_t n = (size_t)scoring->in.bands;
+    double square[HC_DETECT_PANEL];
+    if (panel->count == 0) {
+        return;
     }
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    for (size_t i = 0; i < n * HC_DETECT_PANEL; i++) { /* places without a pixel */
+        panel->x[i] = i % HC_DETECT_PANEL < panel->count ? panel->x[i] : 0;
+    }
+    hc_detect_squares(columns->whitening + (size_t)group * columns->whitening_values, n, panel->x, square);
+    for (size_t p = 0; p < panel->count; p++) {
+        score_pixel(scoring, group, panel->pixel[p], square[p]);
+    }
+    panel->count = 0;
+}
+
+static void put_pixel(const Scoring *scoring, int64_t group, Panel *panel, size_t pixel) {
+    size_t n = (size_t)scoring->in.bands;
+    const float *x = scoring->in.data + pixel * n;
+    const double *mean = scoring->columns->filter + (size_t)group * scoring->filter_values;
+    for (size_t b = 0; b < n; b++) {
+        panel->x[b * HC_DETECT_PANEL + panel->count] = (double)x[b] - mean[b];
+    }
+    panel->pixel[panel->count++] = pixel;
+    if (panel->count == HC_DETECT_PANEL) {
+        finish_panel(scoring, group, panel);
+    }
 }
 
 static void score_group(void *user, int64_t group, int32_t thread) {
     const Scoring *scoring = user;
     const HcDetectColumns *columns = scoring->columns;
     const HcBlock *in = &scoring->in;
-    size_t n = (size_t)in->bands;
-    size_t targets = (size_t)scoring->out.bands;
     size_t samples = (size_t)in->samples;
-    const double *filter = columns->filter + (size_t)group * scoring->filter_values;
+    size_t targets = (size_t)scoring->out.bands;
     size_t begin = (size_t)group * scoring->width;
     size_t end = (size_t)hc_min64((int64_t)(begin + scoring->width), in->samples);
-    (void)thread;
+    Panel panel = {.x = columns->panel + (size_t)thread * HC_DETECT_PANEL * (size_t)in->bands};
     for (size_t row = 0; row < (size_t)hc_block_rows(in); row++) {
         for (size_t p = row * samples + begin; p < row * samples + end; p++) {
             bool scored = in->mask[p] != 0 && columns->scored[group] != 0;
             scoring->out.mask[p] = scored;
-            for (size_t j = 0; j < targets; j++) {
-                scoring->out.data[p * targets + j] =
-                    scored ? (float)score_of(in->data + p * n, filter, filter + (j + 1) * n, n) : 0;
+            if (!scored) {
+                memset(scoring->out.data + p * targets, 0, targets * sizeof(float));
+            } else if (columns->whitening != NULL) {
+                put_pixel(scoring, group, &panel, p);
+            } else {
+                score_pixel(scoring, group, p, 0);
             }
         }
     }
+    finish_panel(scoring, group, &panel);
 }
 
 /* Valid pixels of interior lines whose group has no filter. */
@@ -382,6 +481,7 @@ HcStatus hc_detect_columns_process(HcStage *stage, HcQueue *queue, const HcBlock
     int64_t first = hc_block_first_line(out);
     HcBlock to = hc_block_part(out, first, first + hc_block_rows(out), 0);
     Scoring scoring = {.columns = columns,
+                       .method = hc_detect_method(stage),
                        .in = from,
                        .out = to,
                        .width = (size_t)hc_detect_params(stage)->columns,
@@ -446,6 +546,10 @@ void hc_detect_columns_close(HcStage *stage) {
     hc_memory_release(stage->compute, &columns->mask);
     hc_memory_release(stage->compute, &columns->score);
     free(columns->filter);
+    free(columns->deviation);
+    free(columns->directions);
+    free(columns->whitening);
+    free(columns->panel);
     free(columns->scored);
     free(columns->pixels);
     free(columns->shrinkage);

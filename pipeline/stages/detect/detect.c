@@ -5,6 +5,7 @@
  * method.
  */
 #include "pipeline/stages/detect/detect.h"
+#include "core/allocate.h"
 #include "core/operation/project.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/linear.h"
@@ -12,6 +13,7 @@
 #include "pipeline/statistics/shrinkage.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,13 +36,14 @@ static const HcOption options[] = {
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
          "gives amounts in their unit"},
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "one for the scene",
-     .help = "a background for each COUNT neighbouring columns (1: each detector of a pushbroom sensor), for "
-             "mf"},
+     .help = "a background for each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     HC_BACKGROUND_OPTIONS(Params, background),
+    HC_CLASS_BACKGROUNDS_OPTION(Params, classes),
     {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
      .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1)"},
+    HC_RATES_OPTION(Params, rates),
     HC_DETECTION_OPTIONS(Params, detections),
     {0}};
 
@@ -51,6 +54,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcDetectMethod *method = hc_detect_method(stage);
     const char *unused = params->background.file != NULL                     ? "background"
                          : params->background.mask != NULL                   ? "background-mask"
+                         : params->classes != NULL                           ? "background-classes"
                          : !isnan(params->background.robust)                 ? "robust"
                          : !hc_text_equal(params->background.shrink, "none") ? "shrink"
                                                                              : NULL;
@@ -81,6 +85,12 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
             "no single order",
             params->detections.path);
     }
+    if (method == &hc_detect_mtmf && params->rates >= 0) {
+        return hc_fail(err, HC_E_USAGE,
+                       "detect: --rates %s: a detection of mtmf has a high share and a low infeasibility: no "
+                       "single order",
+                       hc_rate_words[params->rates]);
+    }
     if (method == &hc_detect_osp && stage->in.meaning == HC_COMPONENT) {
         return hc_fail(err, HC_E_USAGE, "detect: --method osp: components come in, spectra are needed");
     }
@@ -100,7 +110,8 @@ static HcStatus name_bands(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static int32_t bands_of(const HcStage *stage) {
+/* Bands that are scores. */
+static int32_t scores_of(const HcStage *stage) {
     int32_t each = 0;
     while (hc_detect_method(stage)->suffix[each] != NULL) {
         each++;
@@ -108,12 +119,25 @@ static int32_t bands_of(const HcStage *stage) {
     return each * ((const HcDetectState *)stage->state)->targets;
 }
 
+static HcStatus plan_bands(HcStage *stage, HcError *err) {
+    int32_t rates = hc_detect_params(stage)->rates;
+    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
+    HC_OR_RETURN(hc_scene_reband(&stage->out, scores_of(stage) * (1 + hc_rates_count(rates)), HC_OTHER, err));
+    stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
+    HC_OR_RETURN(name_bands(stage, err));
+    return hc_rates_name(stage, rates, scores_of(stage), err);
+}
+
 static bool by_columns(const HcStage *stage) {
     return hc_detect_params(stage)->columns > 0;
 }
 
+static bool by_classes(const HcStage *stage) {
+    return hc_detect_params(stage)->classes != NULL;
+}
+
 static bool sums_scene(const HcStage *stage) {
-    return !by_columns(stage) && hc_detect_method(stage)->background &&
+    return !by_columns(stage) && !by_classes(stage) && hc_detect_method(stage)->background &&
            hc_detect_params(stage)->background.file == NULL;
 }
 
@@ -126,10 +150,15 @@ static HcStatus plan_needs(HcStage *stage, HcError *err) {
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_plan(stage, err));
     }
+    if (by_classes(stage)) {
+        HC_OR_RETURN(hc_class_backgrounds_plan(&state->classes, stage, hc_detect_params(stage)->classes,
+                                               &hc_detect_params(stage)->background, scores_of(stage), err));
+        stage->needs.bytes_fixed += (size_t)state->classes.count * (rows + 1) * bands * sizeof(double);
+    }
     if (stage->settled || state->made) {
         return HC_OK;
     }
-    if (hc_detect_method(stage)->background && !by_columns(stage)) {
+    if (hc_detect_method(stage)->background && !by_columns(stage) && !by_classes(stage)) {
         HC_OR_RETURN(hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background,
                                         state->targets, err));
     }
@@ -142,55 +171,64 @@ static HcStatus plan_needs(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus check_rates(const HcStage *stage, HcError *err) {
+    const Params *params = hc_detect_params(stage);
+    bool shrunk = params->background.shrink != NULL && !hc_text_equal(params->background.shrink, "none");
+    char why[64];
+    HcNull null = shrunk ? HC_NULL_UNKNOWN : hc_detect_method(stage)->null;
+    (void)snprintf(why, sizeof why, "%s %s", shrunk ? "with" : "of",
+                   shrunk ? "--shrink" : hc_detect_method(stage)->name);
+    return hc_rates_check(stage, params->rates, null, why, err);
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "detect", err));
     HC_OR_RETURN(check_params(stage, err));
     HC_OR_RETURN(hc_detect_plan_targets(stage, err));
-    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    HC_OR_RETURN(hc_scene_reband(&stage->out, bands_of(stage), HC_OTHER, err));
-    HC_OR_RETURN(name_bands(stage, err));
-    stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
+    HC_OR_RETURN(check_rates(stage, err));
+    HC_OR_RETURN(plan_bands(stage, err));
     HC_OR_RETURN(plan_needs(stage, err));
-    return hc_detections_plan(stage, &hc_detect_params(stage)->detections, err);
+    hc_rates_plan(&state->rates, stage, hc_detect_params(stage)->rates, scores_of(stage), state->made);
+    return hc_detections_plan(stage, &hc_detect_params(stage)->detections, scores_of(stage), err);
 }
 
 /* ---- the detector ---- */
 
-static HcStatus upload(HcStage *stage, const HcScoring *detector, HcError *err) {
-    HcDetectState *state = stage->state;
+static HcStatus upload(HcStage *stage, const HcScoring *scoring, HcDeviceScoring *detector, HcError *err) {
     size_t bands = (size_t)stage->in.bands;
-    size_t directions = (size_t)detector->directions;
-    state->directions = detector->directions;
-    state->reduction = detector->reduction;
-    if (detector->projection != NULL) {
-        HC_OR_RETURN(hc_memory_upload(stage->compute, detector->projection,
-                                      bands * directions * sizeof(double), &state->projection, err));
+    size_t directions = (size_t)scoring->directions;
+    detector->directions = scoring->directions;
+    detector->reduction = scoring->reduction;
+    if (scoring->projection != NULL) {
+        HC_OR_RETURN(hc_memory_upload(stage->compute, scoring->projection,
+                                      bands * directions * sizeof(double), &detector->projection, err));
     }
-    if (detector->offset != NULL) {
-        HC_OR_RETURN(
-            hc_memory_upload(stage->compute, detector->offset, bands * sizeof(double), &state->offset, err));
+    if (scoring->offset != NULL) {
+        HC_OR_RETURN(hc_memory_upload(stage->compute, scoring->offset, bands * sizeof(double),
+                                      &detector->offset, err));
     }
-    if (detector->rows != NULL) {
-        size_t rows = (size_t)hc_reduce_targets(detector->reduction, stage->out.bands);
-        HC_OR_RETURN(hc_memory_upload(stage->compute, detector->rows, rows * directions * sizeof(double),
-                                      &state->rows, err));
+    if (scoring->rows != NULL) {
+        size_t rows = (size_t)hc_reduce_targets(scoring->reduction, scores_of(stage));
+        HC_OR_RETURN(hc_memory_upload(stage->compute, scoring->rows, rows * directions * sizeof(double),
+                                      &detector->rows, err));
     }
-    state->made = true;
     return HC_OK;
 }
 
 /* A shrunk covariance is not that of the background: only the order of the scores is left. */
-static void set_null(HcStage *stage, const HcScoring *detector) {
+static HcStatus set_null(HcStage *stage, const HcScoring *detector, HcError *err) {
     HcDetectState *state = stage->state;
     HcDetections *detections = &state->detections;
-    if (detections->best == NULL || state->background.shrinkage > 0) {
-        return;
+    HcNull null = state->background.shrinkage > 0 ? HC_NULL_UNKNOWN : hc_detect_method(stage)->null;
+    if (detections->best != NULL && null != HC_NULL_UNKNOWN) {
+        detections->null = null;
+        detections->directions = detector->directions;
+        for (int32_t j = 0; j < state->targets && detector->deviation != NULL; j++) {
+            detections->deviation[j] = detector->deviation[j];
+        }
     }
-    detections->null = hc_detect_method(stage)->null;
-    detections->directions = detector->directions;
-    for (int32_t j = 0; j < state->targets && detector->deviation != NULL; j++) {
-        detections->deviation[j] = detector->deviation[j];
-    }
+    return hc_rates_fit(&state->rates, null, 1, &detector->directions, detector->deviation, err);
 }
 
 /* Refuses a covariance without an inverse. */
@@ -241,6 +279,54 @@ done:
     return status;
 }
 
+static int64_t class_of(const HcStage *stage, int64_t line, int64_t sample) {
+    const HcDetectState *state = stage->state;
+    return state->classes.label[line * stage->in.samples + sample] - 1;
+}
+
+static HcStatus make_class(HcStage *stage, const double *spectrum, int32_t number, int32_t *directions,
+                           double *deviation, HcError *err) {
+    HcStatus status = HC_OK;
+    HcDetectState *state = stage->state;
+    HcScoring detector = {0};
+    HcDetectInput in = input_of(stage, spectrum);
+    const HcStatistics *background = &state->classes.statistics[number];
+    in.pixels = background->pixels;
+    in.mean = background->mean;
+    in.covariance = background->covariance;
+    HC_TRY(hc_class_backgrounds_named(&state->classes, number,
+                                      hc_detect_method(stage)->make(&in, &detector, err), err));
+    HC_TRY(upload(stage, &detector, &state->class_detector[number], err));
+    *directions = detector.directions;
+    for (int32_t j = 0; j < state->targets; j++) {
+        deviation[j] = detector.deviation != NULL ? detector.deviation[j] : 1;
+    }
+done:
+    hc_scoring_clear(&detector);
+    return status;
+}
+
+static HcStatus make_classes(HcStage *stage, const double *spectrum, HcError *err) {
+    HcStatus status = HC_OK;
+    HcDetectState *state = stage->state;
+    int32_t count = state->classes.count;
+    int32_t *directions = NULL;
+    double *deviation = NULL;
+    HC_TRY(hc_new(state->class_detector, count, "detectors of classes", err));
+    HC_TRY(hc_new(directions, count, "detectors of classes", err));
+    HC_TRY(hc_new(deviation, (size_t)count * (size_t)state->targets, "detectors of classes", err));
+    for (int32_t c = 0; c < count; c++) {
+        HC_TRY(make_class(stage, spectrum, c, &directions[c], deviation + (size_t)c * (size_t)state->targets,
+                          err));
+    }
+    state->rates.group_of = class_of;
+    HC_TRY(hc_rates_fit(&state->rates, hc_detect_method(stage)->null, count, directions, deviation, err));
+done:
+    free(directions);
+    free(deviation);
+    return status;
+}
+
 /* Of targets and background, which are there. */
 static HcStatus make(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
@@ -249,7 +335,7 @@ static HcStatus make(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
     double *spectrum = NULL;
     HcScoring detector = {0};
-    if (method->background && !by_columns(stage)) {
+    if (method->background && !by_columns(stage) && !by_classes(stage)) {
         HC_TRY(shrink(stage, err));
     }
     HC_TRY(hc_detect_spectra(stage, &spectrum, err));
@@ -258,13 +344,19 @@ static HcStatus make(HcStage *stage, HcError *err) {
         state->made = true;
         goto done;
     }
+    if (by_classes(stage)) {
+        HC_TRY(make_classes(stage, spectrum, err));
+        state->made = true;
+        goto done;
+    }
     HcDetectInput in = input_of(stage, spectrum);
     if (transform != NULL) {
         in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
     }
     HC_TRY(method->make(&in, &detector, err));
-    HC_TRY(upload(stage, &detector, err));
-    set_null(stage, &detector);
+    HC_TRY(upload(stage, &detector, &state->detector, err));
+    state->made = true;
+    HC_TRY(set_null(stage, &detector, err));
 done:
     hc_scoring_clear(&detector);
     free(spectrum);
@@ -277,10 +369,11 @@ static HcStatus open_detect(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
     const HcDetectionParams *detections = &hc_detect_params(stage)->detections;
     if (detections->path != NULL) {
-        HC_OR_RETURN(
-            hc_detections_open(&state->detections, stage, detections, hc_detect_method(stage)->low, err));
+        HC_OR_RETURN(hc_detections_open(&state->detections, detections, scores_of(stage),
+                                        hc_detect_method(stage)->low, err));
     }
-    if (!stage->needs.observes) {
+    HC_OR_RETURN(hc_rates_open(&state->rates, stage, hc_detect_method(stage)->low, err));
+    if (!sums_scene(stage) && !by_columns(stage) && !by_classes(stage) && !hc_detect_looks(stage)) {
         return make(stage, err);
     }
     if (sums_scene(stage)) {
@@ -290,16 +383,56 @@ static HcStatus open_detect(HcStage *stage, HcError *err) {
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_open(stage, err));
     }
+    if (by_classes(stage)) {
+        HC_OR_RETURN(hc_class_backgrounds_open(&state->classes, stage, scores_of(stage), err));
+    }
     return hc_detect_open_targets(stage, err);
+}
+
+static HcStatus score_by(const HcDeviceScoring *detector, HcQueue *queue, const HcBlock *in,
+                         const HcBlock *out, void *scratch, HcError *err) {
+    if (detector->rows.data == NULL) {
+        return hc_project(queue, in, detector->projection.data, detector->offset.data, NULL, out, err);
+    }
+    if (detector->projection.data == NULL) {
+        return hc_reduce(queue, in, detector->reduction, detector->rows.data, out, err);
+    }
+    HcBlock white = *out;
+    white.bands = detector->directions;
+    white.data = scratch;
+    white.mask = (uint8_t *)scratch + hc_block_values(&white) * sizeof(float);
+    HC_OR_RETURN(hc_project(queue, in, detector->projection.data, detector->offset.data, NULL, &white, err));
+    return hc_reduce(queue, &white, detector->reduction, detector->rows.data, out, err);
+}
+
+static HcStatus score_class(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
+                            const HcBlock *out, void *scratch, HcError *err) {
+    const HcDetectState *state = stage->state;
+    return score_by(&state->class_detector[number], queue, in, out, scratch, err);
+}
+
+static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                      HcError *err) {
+    HcDetectState *state = stage->state;
+    return by_columns(stage) ? hc_detect_columns_process(stage, queue, in, out, err)
+           : by_classes(stage)
+               ? hc_class_backgrounds_score(&state->classes, stage, score_class, queue, in, out, scratch, err)
+               : score_by(&state->detector, queue, in, out, scratch, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     HcDetectState *state = stage->state;
+    if (state->made) {
+        return hc_rates_observe(&state->rates, stage, score, queue, in, err);
+    }
     if (sums_scene(stage)) {
         HC_OR_RETURN(hc_background_observe(&state->background, stage, queue, in, err));
     }
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_observe(stage, queue, in, err));
+    }
+    if (by_classes(stage)) {
+        HC_OR_RETURN(hc_class_backgrounds_observe(&state->classes, stage, queue, in, err));
     }
     return stage->round == 0 ? hc_detect_observe_targets(stage, queue, in, err) : HC_OK;
 }
@@ -307,9 +440,18 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcDetectState *state = stage->state;
     HcBackgroundNext next = HC_BACKGROUND_DONE;
+    if (state->made) {
+        state->columns.bare = state->classes.bare = 0; /* counted again in process */
+        return hc_rates_settle(&state->rates, stage, err);
+    }
     if (sums_scene(stage)) {
         HC_OR_RETURN(hc_background_settle(&state->background, stage, &hc_detect_params(stage)->background,
                                           queue, &next, err));
+        stage->needs.rounds += hc_rates_observes(hc_detect_params(stage)->rates);
+    }
+    if (by_classes(stage)) {
+        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage, hc_detect_params(stage)->classes,
+                                                 &hc_detect_params(stage)->background, queue, err));
     }
     if (stage->round == 0) {
         HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
@@ -321,22 +463,10 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
-    const HcDetectState *state = stage->state;
-    if (by_columns(stage)) {
-        return hc_detect_columns_process(stage, queue, in, out, err);
-    }
-    if (state->rows.data == NULL) {
-        return hc_project(queue, in, state->projection.data, state->offset.data, NULL, out, err);
-    }
-    if (state->projection.data == NULL) {
-        return hc_reduce(queue, in, state->reduction, state->rows.data, out, err);
-    }
-    HcBlock white = *out;
-    white.bands = state->directions;
-    white.data = scratch;
-    white.mask = (uint8_t *)scratch + hc_block_values(&white) * sizeof(float);
-    HC_OR_RETURN(hc_project(queue, in, state->projection.data, state->offset.data, NULL, &white, err));
-    return hc_reduce(queue, &white, state->reduction, state->rows.data, out, err);
+    HcDetectState *state = stage->state;
+    return hc_detect_params(stage)->rates < 0
+               ? score(stage, queue, in, out, scratch, err)
+               : hc_rates_process(&state->rates, stage, score, queue, in, out, err);
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
@@ -350,6 +480,9 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_gather(stage, err));
+    }
+    if (by_classes(stage)) {
+        HC_OR_RETURN(hc_class_backgrounds_gather(&state->classes, stage, err));
     }
     return hc_detections_gather(&state->detections, stage, err);
 }
@@ -383,19 +516,31 @@ static void report(const HcStage *stage, HcJson *to) {
     }
     if (by_columns(stage)) {
         hc_detect_columns_report(stage, to);
+    } else if (by_classes(stage)) {
+        hc_class_backgrounds_report(&state->classes, to);
     } else if (method->background) {
         hc_json_put_number(to, "background_pixels", (double)state->background.statistics.pixels);
         hc_background_report(&state->background, &hc_detect_params(stage)->background, to);
     }
 }
 
+static void release(const HcStage *stage, HcDeviceScoring *detector) {
+    hc_memory_release(stage->compute, &detector->projection);
+    hc_memory_release(stage->compute, &detector->offset);
+    hc_memory_release(stage->compute, &detector->rows);
+}
+
 static void close_detect(HcStage *stage) {
     HcDetectState *state = stage->state;
     hc_background_close(&state->background, stage);
     hc_detect_columns_close(stage);
-    hc_memory_release(stage->compute, &state->projection);
-    hc_memory_release(stage->compute, &state->offset);
-    hc_memory_release(stage->compute, &state->rows);
+    hc_rates_close(&state->rates, stage);
+    release(stage, &state->detector);
+    for (int32_t c = 0; c < state->classes.count && state->class_detector != NULL; c++) {
+        release(stage, &state->class_detector[c]);
+    }
+    free(state->class_detector);
+    hc_class_backgrounds_close(&state->classes, stage);
     for (int32_t k = 0; state->own_name != NULL && k < hc_detect_params(stage)->pixels.count; k++) {
         free(state->own_name[k]);
     }
@@ -408,8 +553,7 @@ static void close_detect(HcStage *stage) {
 }
 
 static const char *unit(const HcStage *stage, int32_t band) {
-    (void)band;
-    return hc_detect_method(stage) == &hc_detect_sam ? "rad" : NULL;
+    return hc_detect_method(stage) == &hc_detect_sam && band < scores_of(stage) ? "rad" : NULL;
 }
 
 const HcStageClass hc_stage_detect = {

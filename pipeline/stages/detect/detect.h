@@ -5,9 +5,12 @@
 
 #include "core/operation/reduce.h"
 #include "pipeline/detections/background.h"
+#include "pipeline/detections/class_backgrounds.h"
 #include "pipeline/detections/column_sums.h"
 #include "pipeline/detections/detections.h"
+#include "pipeline/detections/rates.h"
 #include "pipeline/spectra/scaled_library.h"
+#include "pipeline/statistics/dense.h"
 
 typedef struct HcDetectParams {
     int32_t method;
@@ -16,8 +19,10 @@ typedef struct HcDetectParams {
     const char *scale;
     HcOptionList pixels;
     bool absorption;
-    int64_t columns; /* that share a background, 0 = the scene has one */
+    int64_t columns;     /* that share a background, 0 = the scene has one */
+    const char *classes; /* that have a background each */
     HcBackgroundParams background;
+    int32_t rates; /* detections/rates.h */
     HcDetectionParams detections;
 } HcDetectParams;
 
@@ -65,12 +70,17 @@ extern const HcDetectMethod *const hc_detect_methods[];
 /* " " and " infeasibility" and so on: the names of bands that are the target alone. */
 extern const char *const hc_detect_plain[];
 
-/* With --columns: the matched filters of groups of columns. */
+/* With --columns: the filters of groups of columns. */
 typedef struct HcDetectColumns {
     HcColumnSums sums;
     HcSelected selected; /* with a mask */
     int64_t groups;
-    double *filter;        /* [groups][1 + targets][bands]: the mean, then weights of x - mean */
+    double *filter;      /* [groups][1 + targets][bands]: the offset, then weights of x - offset */
+    double *deviation;   /* [groups][targets] of the scores of mf and cem on the background */
+    int32_t *directions; /* [groups] in which the background varies */
+    double *whitening;   /* [groups][whitening_values] for ace, as hc_detect_pack() makes it; else NULL */
+    size_t whitening_values;
+    double *panel;         /* [threads][HC_DETECT_PANEL][bands] pixels to be whitened */
     uint8_t *scored;       /* [groups] 0 = too few pixels, or no variation */
     int64_t *pixels;       /* [groups] of the background */
     double *shrinkage;     /* [groups] */
@@ -81,6 +91,13 @@ typedef struct HcDetectColumns {
     HcBuffer score;        /* [host] lines of scores */
 } HcDetectColumns;
 
+/* A scoring in the memory of the device. */
+typedef struct HcDeviceScoring {
+    int32_t directions;
+    HcReduction reduction;
+    HcBuffer projection, offset, rows; /* [device]; data NULL = none */
+} HcDeviceScoring;
+
 typedef struct HcDetectState {
     HcScaledLibrary library; /* of --targets */
     HcSpectra pixels;        /* of --target-pixel */
@@ -88,11 +105,12 @@ typedef struct HcDetectState {
     char **name;     /* [targets], borrowed from the library or own_name */
     char **own_name; /* [pixels] */
     int32_t targets;
-    int32_t directions;
-    HcReduction reduction;
-    HcBuffer projection, offset, rows; /* [device]; data NULL = none */
+    HcDeviceScoring detector;
+    HcClassBackgrounds classes;      /* with --background-classes */
+    HcDeviceScoring *class_detector; /* [classes.count] */
     bool made;
     HcDetectColumns columns;
+    HcScoreRates rates;
     HcDetections detections;
 } HcDetectState;
 
@@ -131,6 +149,18 @@ HcStatus hc_detect_columns_process(HcStage *stage, HcQueue *queue, const HcBlock
 HcStatus hc_detect_columns_gather(HcStage *stage, HcError *err) HC_MUST_CHECK;
 void hc_detect_columns_report(const HcStage *stage, HcJson *to);
 void hc_detect_columns_close(HcStage *stage);
+
+/* whitened.c: the sum of (x - offset) weight over n bands. */
+double hc_detect_score(const float *x, const double *offset, const double *weight, size_t n);
+
+/* The length of whitened pixels of a group, HC_DETECT_PANEL of them at once. */
+enum { HC_DETECT_PANEL = 12 };
+/* Numbers of a packed matrix, at most (bands + 1) (bands + 13) / 2. */
+size_t hc_detect_packed_values(size_t bands);
+/* packed = inv(U') S for a factor U'U = S A S. work: [bands][bands]. */
+void hc_detect_pack(const HcDenseFactor *factor, double *work, double *packed);
+/* square[p] = (x' inv(A) x) of the pixels x = panel[bands][p]. */
+void hc_detect_squares(const double *packed, size_t bands, const double *panel, double *square);
 
 /* targets.c: in plan, reads the library and names the targets. */
 HcStatus hc_detect_plan_targets(HcStage *stage, HcError *err) HC_MUST_CHECK;

@@ -6,11 +6,14 @@
  * nothing varies (constant bands, bands that repeat others) have no eigenvalue to divide by and are left out.
  * With a window, whitened pixels are compared with those around them (local.h).
  */
+#include "core/allocate.h"
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/detections/background.h"
+#include "pipeline/detections/class_backgrounds.h"
 #include "pipeline/detections/detections.h"
+#include "pipeline/detections/rates.h"
 #include "pipeline/statistics/shrinkage.h"
 #include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
@@ -21,22 +24,34 @@
 
 typedef struct Params {
     HcBackgroundParams background;
+    const char *classes; /* that have a background each */
     int64_t window, guard;
+    int32_t rates; /* detections/rates.h */
     HcDetectionParams detections;
 } Params;
 
-typedef struct State {
-    HcBackground background;
-    int32_t components; /* directions that vary, 0 = nothing is fitted yet */
+/* What pixels are compared with. */
+typedef struct Fit {
+    int32_t components; /* directions that vary */
     HcBuffer whitening; /* [device] [bands][components] */
     HcBuffer mean;      /* [device] [bands] */
-    HcLocal local;      /* with --window */
-    int64_t bare;       /* valid pixels without a score */
+} Fit;
+
+typedef struct State {
+    HcBackground background;
+    HcClassBackgrounds classes; /* with --background-classes */
+    bool fitted;
+    Fit fit;
+    Fit *class_fit; /* [classes.count] */
+    HcLocal local;  /* with --window */
+    int64_t bare;   /* valid pixels without a score */
+    HcScoreRates rates;
     HcDetections detections;
 } State;
 
 static const HcOption options[] = {
     HC_BACKGROUND_OPTIONS(Params, background),
+    HC_CLASS_BACKGROUNDS_OPTION(Params, classes),
     {HC_INT(Params, window), .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels", .value = "SIDE",
      .otherwise = "the whole scene",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
@@ -47,8 +62,13 @@ static const HcOption options[] = {
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1). With --window: the share of the covariance of the scene in that of each "
              "window"},
+    HC_RATES_OPTION(Params, rates),
     HC_DETECTION_OPTIONS(Params, detections),
     {0}};
+
+static bool by_classes(const HcStage *stage) {
+    return ((const Params *)stage->params)->classes != NULL;
+}
 
 static bool is_local(const HcStage *stage) {
     return ((const Params *)stage->params)->window > 0;
@@ -85,10 +105,15 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
     if (!isnan(other->robust)) {
         return hc_fail(err, HC_E_USAGE, "rx: --robust: a --window is its own background");
     }
-    if (other->file != NULL || other->mask != NULL) {
+    const char *file = other->file != NULL   ? other->file
+                       : other->mask != NULL ? other->mask
+                                             : params->classes;
+    if (file != NULL) {
         return hc_fail(err, HC_E_USAGE, "rx: --%s %s: a --window is its own background",
-                       other->file != NULL ? "background" : "background-mask",
-                       other->file != NULL ? other->file : other->mask);
+                       other->file != NULL   ? "background"
+                       : other->mask != NULL ? "background-mask"
+                                             : "background-classes",
+                       file);
     }
     if (params->window % 2 == 0 || (params->guard > 0 && params->guard % 2 == 0)) {
         bool window = params->window % 2 == 0;
@@ -99,6 +124,14 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
                ? HC_OK
                : hc_fail(err, HC_E_USAGE, "rx: --guard %lld: a square inside that of --window %lld",
                          (long long)params->guard, (long long)params->window);
+}
+
+static HcStatus check_rates(const HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    bool shrunk = !hc_text_equal(params->background.shrink, "none");
+    return hc_rates_check(stage, params->rates,
+                          is_local(stage) || shrunk ? HC_NULL_UNKNOWN : HC_NULL_CHI_SQUARE,
+                          is_local(stage) ? "with --window" : "with --shrink", err);
 }
 
 static void plan_window(HcStage *stage) {
@@ -116,23 +149,34 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     size_t bands = (size_t)stage->in.bands;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "rx", err));
     HC_OR_RETURN(check_window(stage, err));
+    HC_OR_RETURN(check_rates(stage, err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    HC_OR_RETURN(hc_scene_reband(&stage->out, 1, HC_OTHER, err));
+    HC_OR_RETURN(hc_scene_reband(&stage->out, 1 + hc_rates_count(params->rates), HC_OTHER, err));
     HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "RX score"));
+    HC_OR_RETURN(hc_rates_name(stage, params->rates, 1, err));
     stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
     stage->needs.bytes_fixed = (bands + 1) * bands * sizeof(double);
     stage->needs.bytes_per_pixel = bands * sizeof(float) + 1; /* the whitened pixels and their mask */
     if (is_local(stage)) {
         plan_window(stage);
     }
-    return stage->settled
+    if (by_classes(stage)) {
+        HC_OR_RETURN(
+            hc_class_backgrounds_plan(&state->classes, stage, params->classes, &params->background, 1, err));
+        stage->needs.bytes_fixed += (size_t)state->classes.count * (bands + 1) * bands * sizeof(double);
+        return HC_OK;
+    }
+    return stage->settled || state->fitted
                ? HC_OK
                : hc_background_plan(&state->background, stage, &params->background, stage->in.bands, err);
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
     HC_OR_RETURN(plan_scores(stage, err));
-    return hc_detections_plan(stage, &((const Params *)stage->params)->detections, err);
+    hc_rates_plan(&state->rates, stage, params->rates, 1, state->fitted);
+    return hc_detections_plan(stage, &params->detections, 1, err);
 }
 
 /* The least window that has that many pixels in this scene, 0 where none has. */
@@ -167,51 +211,94 @@ static HcStatus check_pixels(const HcLocalAsk *ask, HcError *err) {
 
 static HcStatus open_window(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    HcLocalAsk ask = local_ask(stage, state->components);
+    HcLocalAsk ask = local_ask(stage, state->fit.components);
     HC_OR_RETURN(check_pixels(&ask, err));
     ask.pixels = state->background.statistics.pixels;
-    ask.whitening = state->whitening.data;
-    ask.mean = state->mean.data;
+    ask.whitening = state->fit.whitening.data;
+    ask.mean = state->fit.mean.data;
     return hc_local_open(&state->local, stage->compute, &ask, err);
 }
 
-/* The whitening of the background's statistics, on the device. */
-static HcStatus fit(HcStage *stage, HcError *err) {
+/* The whitening of these statistics, on the device. */
+static HcStatus whiten(HcStage *stage, const HcStatistics *background, Fit *fit, HcError *err) {
     HcStatus status = HC_OK;
-    State *state = stage->state;
-    HcStatistics *background = &state->background.statistics;
-    int32_t bands = background->scene.bands;
     HcWhitening whitening = {0};
-    if (!is_local(stage)) {
-        hc_background_shrink(&state->background, &((const Params *)stage->params)->background);
-    }
-    HC_TRY(hc_whitening_make(&whitening, stage->compute, bands, background->covariance, err));
-    state->components = whitening.directions;
-    if (background->pixels <= state->components + 1 && state->background.shrinkage == 0) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC,
+    size_t n = (size_t)background->scene.bands;
+    HC_TRY(
+        hc_whitening_make(&whitening, stage->compute, background->scene.bands, background->covariance, err));
+    fit->components = whitening.directions;
+    HC_TRY(hc_memory_upload(stage->compute, whitening.matrix, n * (size_t)fit->components * sizeof(double),
+                            &fit->whitening, err));
+    HC_TRY(hc_memory_upload(stage->compute, background->mean, n * sizeof(double), &fit->mean, err));
+done:
+    hc_whitening_clear(&whitening);
+    return status;
+}
+
+static HcStatus check_rank(HcStage *stage, int64_t pixels, int32_t components, bool shrunk, HcError *err) {
+    int32_t bands = stage->in.bands;
+    if (pixels <= components + 1 && !shrunk) {
+        return hc_fail(err, HC_E_NUMERIC,
                        "rx: %lld valid pixels with %d bands would all have the same score: give more pixels, "
                        "fewer bands "
                        "(pca --components), or --shrink",
-                       (long long)background->pixels, bands));
+                       (long long)pixels, bands);
     }
-    if (state->components < bands) {
+    if (components < bands) {
         hc_stage_note(stage,
                       "%d of %d bands are constant or combinations of others: %d directions are compared",
-                      bands - state->components, bands, state->components);
+                      bands - components, bands, components);
     }
-    size_t n = (size_t)bands;
-    HC_TRY(hc_memory_upload(stage->compute, whitening.matrix, n * (size_t)state->components * sizeof(double),
-                            &state->whitening, err));
-    if (!is_local(stage) && state->background.shrinkage == 0) {
-        state->detections.null = HC_NULL_CHI_SQUARE;
-        state->detections.directions = state->components;
+    return HC_OK;
+}
+
+static HcStatus fit(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HcStatistics *background = &state->background.statistics;
+    if (!is_local(stage)) {
+        hc_background_shrink(&state->background, &((const Params *)stage->params)->background);
     }
-    HC_TRY(hc_memory_upload(stage->compute, background->mean, n * sizeof(double), &state->mean, err));
+    bool shrunk = state->background.shrinkage > 0;
+    HC_OR_RETURN(whiten(stage, background, &state->fit, err));
+    HC_OR_RETURN(check_rank(stage, background->pixels, state->fit.components, shrunk, err));
+    state->fitted = true;
     if (is_local(stage)) {
-        HC_TRY(open_window(stage, err));
+        return open_window(stage, err);
     }
+    if (shrunk) {
+        return HC_OK;
+    }
+    state->detections.null = HC_NULL_CHI_SQUARE;
+    state->detections.directions = state->fit.components;
+    return hc_rates_fit(&state->rates, HC_NULL_CHI_SQUARE, 1, &state->fit.components, NULL, err);
+}
+
+static int64_t class_of(const HcStage *stage, int64_t line, int64_t sample) {
+    const State *state = stage->state;
+    return state->classes.label[line * stage->in.samples + sample] - 1;
+}
+
+static HcStatus fit_classes(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    State *state = stage->state;
+    const HcClassBackgrounds *classes = &state->classes;
+    int32_t *components = NULL;
+    HC_TRY(hc_new(state->class_fit, classes->count, "whitenings of classes", err));
+    HC_TRY(hc_new(components, classes->count, "whitenings of classes", err));
+    for (int32_t c = 0; c < classes->count; c++) {
+        Fit *own = &state->class_fit[c];
+        const HcStatistics *background = &classes->statistics[c];
+        HC_TRY(hc_class_backgrounds_named(classes, c, whiten(stage, background, own, err), err));
+        HC_TRY(hc_class_backgrounds_named(
+            classes, c,
+            check_rank(stage, background->pixels, own->components, classes->shrinkage[c] > 0, err), err));
+        components[c] = own->components;
+    }
+    state->fitted = true;
+    state->rates.group_of = class_of;
+    HC_TRY(hc_rates_fit(&state->rates, HC_NULL_CHI_SQUARE, classes->count, components, NULL, err));
 done:
-    hc_whitening_clear(&whitening);
+    free(components);
     return status;
 }
 
@@ -219,14 +306,49 @@ static HcStatus open_rx(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     if (params->detections.path != NULL) {
-        HC_OR_RETURN(hc_detections_open(&state->detections, stage, &params->detections, false, err));
+        HC_OR_RETURN(hc_detections_open(&state->detections, &params->detections, 1, false, err));
     }
-    return stage->needs.observes ? hc_background_open(&state->background, stage, &params->background, err)
-                                 : fit(stage, err);
+    HC_OR_RETURN(hc_rates_open(&state->rates, stage, false, err));
+    if (by_classes(stage)) {
+        return hc_class_backgrounds_open(&state->classes, stage, 1, err);
+    }
+    return params->background.file == NULL
+               ? hc_background_open(&state->background, stage, &params->background, err)
+               : fit(stage, err);
+}
+
+static HcStatus score_by(const Fit *fit, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                         HcError *err) {
+    HcBlock white = *out;
+    white.bands = fit->components;
+    white.data = scratch;
+    white.mask = (uint8_t *)scratch + hc_block_values(&white) * sizeof(float);
+    HC_OR_RETURN(hc_project(queue, in, fit->whitening.data, fit->mean.data, NULL, &white, err));
+    return hc_reduce(queue, &white, HC_REDUCE_SQUARES, NULL, out, err);
+}
+
+static HcStatus score_class(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
+                            const HcBlock *out, void *scratch, HcError *err) {
+    return score_by(&((const State *)stage->state)->class_fit[number], queue, in, out, scratch, err);
+}
+
+static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                      HcError *err) {
+    State *state = stage->state;
+    return is_local(stage) ? hc_local_process(&state->local, queue, in, out, &state->bare, err)
+           : by_classes(stage)
+               ? hc_class_backgrounds_score(&state->classes, stage, score_class, queue, in, out, scratch, err)
+               : score_by(&state->fit, queue, in, out, scratch, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     State *state = stage->state;
+    if (state->fitted) {
+        return hc_rates_observe(&state->rates, stage, score, queue, in, err);
+    }
+    if (by_classes(stage)) {
+        return hc_class_backgrounds_observe(&state->classes, stage, queue, in, err);
+    }
     return hc_background_observe(&state->background, stage, queue, in, err);
 }
 
@@ -258,7 +380,17 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     HcBackgroundNext next = HC_BACKGROUND_DONE;
+    if (state->fitted) {
+        state->bare = state->classes.bare = 0; /* counted again in process */
+        return hc_rates_settle(&state->rates, stage, err);
+    }
+    if (by_classes(stage)) {
+        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage, params->classes, &params->background,
+                                                 queue, err));
+        return fit_classes(stage, err);
+    }
     HC_OR_RETURN(hc_background_settle(&state->background, stage, &params->background, queue, &next, err));
+    stage->needs.rounds += hc_rates_observes(params->rates);
     return next == HC_BACKGROUND_TRIM   ? trim(stage, err)
            : next == HC_BACKGROUND_DONE ? fit(stage, err)
                                         : HC_OK;
@@ -267,15 +399,9 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     State *state = stage->state;
-    if (is_local(stage)) {
-        return hc_local_process(&state->local, queue, in, out, &state->bare, err);
-    }
-    HcBlock white = *out;
-    white.bands = state->components;
-    white.data = scratch;
-    white.mask = (uint8_t *)scratch + hc_block_values(&white) * sizeof(float);
-    HC_OR_RETURN(hc_project(queue, in, state->whitening.data, state->mean.data, NULL, &white, err));
-    return hc_reduce(queue, &white, HC_REDUCE_SQUARES, NULL, out, err);
+    return ((const Params *)stage->params)->rates < 0
+               ? score(stage, queue, in, out, scratch, err)
+               : hc_rates_process(&state->rates, stage, score, queue, in, out, err);
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
@@ -294,6 +420,9 @@ static HcStatus gather(HcStage *stage, HcError *err) {
                       "pixels without variation",
                       (long long)state->bare);
     }
+    if (by_classes(stage)) {
+        HC_OR_RETURN(hc_class_backgrounds_gather(&state->classes, stage, err));
+    }
     return hc_detections_gather(&state->detections, stage, err);
 }
 
@@ -310,8 +439,13 @@ static const char *output(const HcStage *stage) {
 
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
+    if (by_classes(stage)) {
+        hc_class_backgrounds_report(&state->classes, to);
+        hc_detections_report(&state->detections, to);
+        return;
+    }
     hc_json_put_number(to, "pixels", (double)state->background.statistics.pixels);
-    hc_json_put_number(to, "degrees_of_freedom", state->components);
+    hc_json_put_number(to, "degrees_of_freedom", state->fit.components);
     if (!is_local(stage)) {
         hc_background_report(&state->background, &((const Params *)stage->params)->background, to);
     }
@@ -321,13 +455,23 @@ static void report(const HcStage *stage, HcJson *to) {
     }
 }
 
+static void release(const HcStage *stage, Fit *fit) {
+    hc_memory_release(stage->compute, &fit->whitening);
+    hc_memory_release(stage->compute, &fit->mean);
+}
+
 static void close_rx(HcStage *stage) {
     State *state = stage->state;
     hc_local_close(&state->local);
+    hc_rates_close(&state->rates, stage);
     hc_detections_close(&state->detections);
     hc_background_close(&state->background, stage);
-    hc_memory_release(stage->compute, &state->whitening);
-    hc_memory_release(stage->compute, &state->mean);
+    for (int32_t c = 0; c < state->classes.count && state->class_fit != NULL; c++) {
+        release(stage, &state->class_fit[c]);
+    }
+    free(state->class_fit);
+    release(stage, &state->fit);
+    hc_class_backgrounds_close(&state->classes, stage);
     *state = (State){0};
 }
 

@@ -64,9 +64,11 @@ reads=(
     "abundance --endmembers|read in/s.hdr % ! abundance --endmembers in/ends.csv|ends.csv"
     "rx --background|read in/s.hdr % ! rx --background in/scene.json|scene.json"
     "rx --background-mask|read in/s.hdr % ! rx --background-mask in/class.hdr|class.hdr class.img"
+    "rx --background-classes|read in/s.hdr % ! rx --shrink 0.1 --background-classes in/class.hdr|class.hdr class.img"
     "detect --targets|read in/s.hdr % ! detect --targets in/lib.sli|lib.sli lib.hdr"
     "detect --background|read in/s.hdr % ! detect --target-pixel 3,3 --background in/scene.json|scene.json"
     "detect --background-mask|read in/s.hdr % ! detect --target-pixel 3,3 --background-mask in/class.hdr|class.hdr class.img"
+    "detect --background-classes|read in/s.hdr % ! detect --target-pixel 3,3 --shrink 0.1 --background-classes in/class.hdr|class.hdr class.img"
     "abundance --weights|read in/s.hdr % ! abundance --endmembers $SAMPLE/endmembers.csv --weights in/noise.json|noise.json"
 )
 # What writes: the option, the ending that the name must have, and the steps.

@@ -71,6 +71,9 @@ same "2" read "$scene" ! filter median3x3 ! filter mean3x3 ! write out.bip --typ
     ! write tiled.tif --co TILED=YES --co INTERLEAVE=PIXEL --compress deflate ! write cloud.tif --format COG
 same "2 3" read "$scene" ! pca --components 6 ! rx --window 9 --guard 3 --detections local.gpkg ! write local.img
 same "2 3" read "$scene" ! detect --method sam --target-pixel 40,25 --target-pixel 60,70 --detections found.gpkg --top 50 --false-alarm 0.003
+same "2 3" read "$scene" ! detect --target-pixel 40,25 --target-pixel 60,70 --rates both ! write rates.img
+same "3" read "$scene" ! pca --components 4 ! rx --window 9 --rates rank ! write ranks.img
+same "3" read "$scene" ! rx --background-classes "$SAMPLE/class.hdr" --shrink oas --rates rank ! write classes.img
 same "2 3" read "$scene" ! detect --target-pixel 40,25 --background-mask "$SAMPLE/class.hdr:1=2" --robust 1e-3 --shrink ledoit-wolf ! write score.img
 # Sums of columns: ranks share panels of 128 lines, and some may have none.
 run 0 run read "$scene" ! filter mean3x3 ! write part.bil

@@ -1,5 +1,7 @@
-/* detect --columns: scores against a plain program in float64 for each group of columns, the same bits for
- * any blocks, threads and backends, columns that cannot have a filter, and what is refused. */
+/* detect --columns: scores of mf, cem, amf and ace against a plain program in float64 for each group of
+ * columns, the same bits for any blocks, threads and backends, columns that cannot have a filter, and what is
+ * refused. */
+#include "pipeline/detections/false_alarm.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"
 
@@ -73,7 +75,33 @@ typedef struct Expected {
     double share;            /* of the unit matrix */
     const uint8_t *selected; /* [pixels] of the backgrounds, NULL = all that are valid */
     bool pixel;              /* the target is the pixel (20, 5) */
+    const char *method;      /* NULL = mf */
 } Expected;
+
+static bool is_method(const Expected *expected, const char *method) {
+    return strcmp(expected->method != NULL ? expected->method : "mf", method) == 0;
+}
+
+/* What a method gives for the pixel x - mean, whose inverse of the covariance times x is `white`. */
+static double score_of(const Expected *expected, const double *x, const double *white, const double *weight,
+                       double power) {
+    double along = product(weight, x);
+    return is_method(expected, "ace")   ? along * fabs(along) / (power * product(white, x))
+           : is_method(expected, "amf") ? along * fabs(along) / power
+                                        : along / power;
+}
+
+/* For cem the covariance becomes the mean of x x', and the mean 0. */
+static void use_products(const Cube *some, double *mean, double *covariance) {
+    double count = 0;
+    for (size_t p = 0; p < cube_pixels(some); p++) {
+        count += some->valid[p] != 0;
+    }
+    for (int i = 0; i < BANDS * BANDS; i++) {
+        covariance[i] = covariance[i] * (count - 1) / count + mean[i / BANDS] * mean[i % BANDS];
+    }
+    memset(mean, 0, BANDS * sizeof *mean);
+}
 
 static void make_signal(const Expected *expected, const Cube *cube, const double *mean, int target,
                         double *signal) {
@@ -90,7 +118,8 @@ static void check_scores(const Cube *cube, const Expected *expected) {
     for (int begin = 0; begin < SAMPLES; begin += expected->width) {
         int end = begin + expected->width < SAMPLES ? begin + expected->width : SAMPLES;
         Cube some = *cube;
-        double mean[BANDS], covariance[BANDS * BANDS], signal[BANDS], weight[BANDS], x[BANDS], trace = 0;
+        double mean[BANDS], covariance[BANDS * BANDS], signal[BANDS], weight[BANDS], x[BANDS], white[BANDS];
+        double trace = 0;
         some.valid = calloc(cube_pixels(cube), 1);
         assert_non_null(some.valid);
         for (size_t p = 0; p < cube_pixels(cube); p++) {
@@ -105,6 +134,9 @@ static void check_scores(const Cube *cube, const Expected *expected) {
         for (int i = 0; i < BANDS * BANDS; i++) {
             double unit = i % (BANDS + 1) == 0 ? trace / BANDS : 0;
             covariance[i] = (1 - expected->share) * covariance[i] + expected->share * unit;
+        }
+        if (is_method(expected, "cem")) {
+            use_products(&some, mean, covariance);
         }
         for (int t = 0; t < targets; t++) {
             make_signal(expected, cube, mean, t, signal);
@@ -123,8 +155,10 @@ static void check_scores(const Cube *cube, const Expected *expected) {
                 for (int b = 0; b < BANDS; b++) {
                     x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
                 }
-                double value = product(weight, x) / power;
-                check_near(score, value, 1e-6 * (1 / sqrt(power) + fabs(value)));
+                solve(covariance, x, white);
+                double value = score_of(expected, x, white, weight, power);
+                double unit = is_method(expected, "amf") || is_method(expected, "ace") ? 1 : 1 / sqrt(power);
+                check_near(score, value, 1e-6 * (unit + fabs(value)));
             }
         }
         free(some.valid);
@@ -157,6 +191,80 @@ static void scores_are_those_of_each_group(void **state) {
         check_scores(&cube, &(Expected){.width = 1, .share = 0.02});
         cube_free(&cube);
     }
+}
+
+static void other_methods_are_those_of_each_group(void **state) {
+    (void)state;
+    static const char *const methods[] = {"ace", "amf", "cem"};
+    for (int round = 0; round < 2; round++) {
+        Cube cube = make_scene(11 + (uint64_t)round, round == 0);
+        cube_border(&cube, 0);
+        cube_write(&cube, "scene", round == 0 ? HC_INT16 : HC_FLOAT32, "bil", "data ignore value = 0\n");
+        write_targets("gas.csv");
+        for (int k = 0; k < 3; k++) {
+            for (int width = 1; width <= 5; width += 4) {
+                check_runs(
+                    NULL,
+                    "read scene.img ! detect --method %s --target-pixel 20,5 --columns %d ! write out.img "
+                    "--nodata nan",
+                    methods[k], width);
+                check_scores(&cube, &(Expected){.width = width, .pixel = true, .method = methods[k]});
+            }
+            check_runs(
+                NULL,
+                "read scene.img ! detect --method %s --target-pixel 20,5 --columns 2 --shrink 0.02 ! write "
+                "out.img --nodata nan",
+                methods[k]);
+            check_scores(&cube, &(Expected){.width = 2, .share = 0.02, .pixel = true, .method = methods[k]});
+        }
+        check_runs(NULL,
+                   "read scene.img ! detect --method ace --absorption --targets gas.csv --columns 1 ! write "
+                   "out.img --nodata nan");
+        check_scores(&cube, &(Expected){.width = 1, .method = "ace"});
+        cube_free(&cube);
+    }
+}
+
+/* Two targets, so that rates have a place of their own, and Gaussian rates by the deviation of each group. */
+static void rates_are_those_of_each_group(void **state) {
+    (void)state;
+    static const struct {
+        const char *method;
+        HcNull null;
+    } cases[] = {{"mf", HC_NULL_NORMAL}, {"amf", HC_NULL_ROOT_NORMAL}, {"ace", HC_NULL_COHERENCE}};
+    Cube cube = make_scene(14, true);
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    write_targets("gas.csv");
+    for (int k = 0; k < 3; k++) {
+        check_runs(NULL,
+                   "read scene.img ! detect --method %s --absorption --targets gas.csv --columns 5 --rates "
+                   "gaussian ! "
+                   "write out.img",
+                   cases[k].method);
+        Cube got = cube_read_floats("out", LINES, SAMPLES, 4);
+        for (int s = 0; s < SAMPLES; s++) {
+            double squares[2] = {0}, sums[2] = {0};
+            int first = s / 5 * 5;
+            int end = first + 5 < SAMPLES ? first + 5 : SAMPLES;
+            for (int i = 0; i < LINES * (end - first); i++) {
+                const double *score = cube_pixel(&got, i % LINES, first + i / LINES);
+                for (int t = 0; t < 2; t++) {
+                    sums[t] += score[t];
+                    squares[t] += score[t] * score[t];
+                }
+            }
+            for (int line = 0; line < LINES; line++) {
+                for (int t = 0; t < 2; t++) {
+                    double count = LINES * (end - first);
+                    double deviation = sqrt((squares[t] - sums[t] * sums[t] / count) / (count - 1));
+                    const double *score = cube_pixel(&got, line, s);
+                    check_near(score[2 + t], hc_false_alarm(cases[k].null, score[t], BANDS, deviation), 1e-5);
+                }
+            }
+        }
+        cube_free(&got);
+    }
+    cube_free(&cube);
 }
 
 /* Pixels that a mask leaves out have scores, and no part in the filters. */
@@ -269,6 +377,11 @@ static void blocks_and_backends_agree(void **state) {
         "read floats.img ! filter mean3x3 ! " ABSORBING " --columns 1 --background-mask mask.img ! write "
         "out.img",
         "read floats.img ! detect --method mf --target-pixel 20,5 --columns 2 --shrink oas ! write out.img",
+        "read floats.img ! detect --method ace --target-pixel 20,5 --target-pixel 3,3 --columns 2 ! write "
+        "out.img",
+        "read floats.img ! detect --method cem --target-pixel 20,5 --columns 2 --rates rank ! filter mean3x3 "
+        "! "
+        "write out.img",
     };
     static const char *const results[] = {"out.img", "out.hdr", NULL};
     Cube mask = cube_new(LINES, SAMPLES, 1);
@@ -296,8 +409,8 @@ static void refusals(void **state) {
     write_targets("gas.csv");
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
     cube_write(&few, "few", HC_UINT16, "bil", NULL);
-    check_run_fails(NULL, HC_E_USAGE, "detect: --columns 1: for --method mf, not ace",
-                    "read scene.img ! detect --target-pixel 3,3 --columns 1 ! write out.img");
+    check_run_fails(NULL, HC_E_USAGE, "detect: --columns 1: --method sam has no background",
+                    "read scene.img ! detect --method sam --target-pixel 3,3 --columns 1 ! write out.img");
     check_run_fails(NULL, HC_E_USAGE, "no --robust",
                     "read scene.img ! " ABSORBING " --columns 1 --robust 1e-3 ! write out.img");
     check_run_fails(NULL, HC_E_USAGE, "give rao-blackwell or oas",
@@ -320,6 +433,8 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(scores_are_those_of_each_group),
+        IN_FOLDER(other_methods_are_those_of_each_group),
+        IN_FOLDER(rates_are_those_of_each_group),
         IN_FOLDER(background_is_behind_a_mask),
         IN_FOLDER(columns_without_a_filter_are_masked),
         IN_FOLDER(a_dead_detector_of_a_band_adds_nothing),

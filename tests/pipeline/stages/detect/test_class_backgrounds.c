@@ -1,0 +1,227 @@
+/* --background-classes of detect and rx: the pixels of a class have the bits of a run whose background is
+ * that class alone
+ * (--background-mask, which test_detect_background compares with float64). Pixels without a class, classes
+ * that cannot be a background. */
+#include "pipeline/detections/false_alarm.h"
+#include "tests/support/strict.h"
+#include "tests/support/strict_runs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LINES = 31, SAMPLES = 17, BANDS = 6, PIXELS = LINES * SAMPLES, CLASSES = 3 };
+
+/* 7, 8 and 11 in stripes and spots, 0 in a corner. */
+static int class_at(size_t pixel) {
+    size_t line = pixel / SAMPLES;
+    size_t sample = pixel % SAMPLES;
+    return line < 3 && sample < 4 ? 0 : pixel % 13 == 0 ? 11 : line + sample < 20 ? 7 : 8;
+}
+
+static Cube make_scene(uint64_t seed, bool integers) {
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, seed, integers);
+    for (size_t p = 0; p < PIXELS; p++) {
+        for (size_t b = 0; b < BANDS; b++) {
+            double *value = &cube.value[p * BANDS + b];
+            *value = 100 + *value * (1 + class_at(p) % 4) + class_at(p) * (double)(b % 3);
+            *value = integers ? rint(*value) : (double)(float)(*value * 0.0123);
+        }
+    }
+    return cube;
+}
+
+static void write_map(void) {
+    Cube map = cube_new(LINES, SAMPLES, 1);
+    for (size_t p = 0; p < PIXELS; p++) {
+        map.value[p] = class_at(p);
+    }
+    cube_write(&map, "map", HC_UINT8, "bsq", NULL);
+    cube_free(&map);
+}
+
+static const int classes[CLASSES] = {7, 8, 11};
+
+/* out.img of a step with classes, against a run for each class. */
+static void check_step(const Cube *cube, const char *step, int32_t bands) {
+    check_runs(NULL, "read scene.img ! %s --background-classes map.img ! write out.img --nodata nan", step);
+    Cube got = cube_read_floats("out", LINES, SAMPLES, bands);
+    size_t compared = 0;
+    for (int k = 0; k < CLASSES; k++) {
+        check_runs(NULL, "read scene.img ! %s --background-mask map.img:1!=%d ! write one.img --nodata nan",
+                   step, classes[k]);
+        Cube one = cube_read_floats("one", LINES, SAMPLES, bands);
+        for (size_t i = 0; i < PIXELS * (size_t)bands; i++) {
+            size_t p = i / (size_t)bands;
+            if (class_at(p) == classes[k] && cube->valid[p]) {
+                check_near(got.value[i], one.value[i], 0);
+                compared++;
+            } else if (!cube->valid[p] || class_at(p) == 0) {
+                assert_true(isnan(got.value[i]));
+            }
+        }
+        cube_free(&one);
+    }
+    assert_true(compared > PIXELS / 2);
+    cube_free(&got);
+}
+
+#define TARGETS " --target-pixel 20,5 --target-pixel 12,9"
+
+static void classes_are_backgrounds(void **state) {
+    (void)state;
+    write_map();
+    for (int round = 0; round < 2; round++) {
+        Cube cube = make_scene(1 + (uint64_t)round, round == 0);
+        cube_border(&cube, 0);
+        cube_write(&cube, "scene", round == 0 ? HC_INT16 : HC_FLOAT32, round == 0 ? "bil" : "bip",
+                   "data ignore value = 0\n");
+        check_step(&cube, "detect --method mf" TARGETS, 2);
+        check_step(&cube, "detect --method ace" TARGETS, 2);
+        check_step(&cube, "detect --method amf" TARGETS, 2);
+        check_step(&cube, "detect --method cem" TARGETS, 2);
+        check_step(&cube, "detect --method ace --shrink oas" TARGETS, 2);
+        check_step(&cube, "detect --method ace --rates gaussian" TARGETS, 4);
+        check_step(&cube, "detect --method mf --rates gaussian" TARGETS, 4);
+        check_step(&cube, "rx", 1);
+        check_step(&cube, "rx --shrink 0.05", 1);
+        check_step(&cube, "rx --rates gaussian", 2);
+        cube_free(&cube);
+    }
+}
+
+/* Ranks are among the pixels that have scores. */
+static void ranks_are_of_all_classes(void **state) {
+    (void)state;
+    write_map();
+    Cube cube = make_scene(3, true);
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    check_runs(
+        NULL, "read scene.img ! detect --background-classes map.img --target-pixel 20,5 --rates rank ! write "
+              "out.img --nodata nan");
+    Cube got = cube_read_floats("out", LINES, SAMPLES, 2);
+    for (size_t p = 0; p < PIXELS; p++) {
+        double better = 0, all = 0;
+        for (size_t q = 0; q < PIXELS; q++) {
+            all += !isnan(got.value[2 * q]);
+            better += got.value[2 * q] >= got.value[2 * p];
+        }
+        assert_int_equal(isnan(got.value[2 * p]), class_at(p) == 0);
+        if (class_at(p) != 0) {
+            check_near(got.value[2 * p + 1], better / all, 1e-7);
+        }
+    }
+    cube_free(&got);
+    cube_free(&cube);
+}
+
+static void pixels_without_a_class_are_told(void **state) {
+    (void)state;
+    HcText notes = {0};
+    RunHow how = {.notes = &notes, .settings = {.block_lines = 4}};
+    write_map();
+    Cube cube = make_scene(4, true);
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    check_runs(
+        &how,
+        "read scene.img ! detect --background-classes map.img --target-pixel 20,5 --rates rank ! filter "
+        "mean3x3 ! write out.img");
+    if (strstr(notes.data, "12 pixels have no class") == NULL) {
+        fail_msg("%s", notes.data);
+    }
+    hc_text_clear(&notes);
+    cube_free(&cube);
+}
+
+static void blocks_and_backends_agree(void **state) {
+    (void)state;
+    static const char *const chains[] = {
+        "read scene.img ! detect --background-classes map.img" TARGETS " ! write out.img",
+        "read scene.img ! detect --method mf --background-classes map.img" TARGETS
+        " --rates both ! filter mean3x3 ! write out.img",
+        "read scene.img ! rx --background-classes map.img --rates both ! write out.img",
+    };
+    static const char *const results[] = {"out.img", "out.hdr", NULL};
+    write_map();
+    Cube cube = make_scene(5, false);
+    cube_border(&cube, 0);
+    cube_write(&cube, "scene", HC_FLOAT32, "bip", "data ignore value = 0\n");
+    check_runs_agree(chains, sizeof chains / sizeof *chains, 3);
+    check_failures_leave_nothing(chains, sizeof chains / sizeof *chains, 7, results);
+    cube_free(&cube);
+}
+
+/* Leaves so many pixels of a class valid; `value` is what they hold, NAN = what they held. */
+static void write_with_few(int number, int left, double value) {
+    Cube cube = make_scene(6, true);
+    for (size_t p = 0; p < PIXELS; p++) {
+        if (class_at(p) == number) {
+            left--;
+            for (size_t b = 0; b < BANDS; b++) {
+                double *at = &cube.value[p * BANDS + b];
+                *at = left < 0 ? 0 : isnan(value) ? *at : value;
+            }
+        }
+    }
+    cube_write(&cube, "scene", HC_INT16, "bil", "data ignore value = 0\n");
+    cube_free(&cube);
+}
+
+static void classes_that_are_no_background(void **state) {
+    (void)state;
+    static const char chain[] =
+        "read scene.img ! detect --background-classes map.img --target-pixel 20,5%s ! write "
+        "out.img";
+    write_map();
+    write_with_few(11, 0, NAN);
+    check_run_fails(
+        NULL, HC_E_NUMERIC,
+        "detect: --background-classes map.img: class \"Class 11\" has 0 valid pixels, fewer than 6 bands "
+        "need: give fewer bands, --shrink, or a map without this class",
+        chain, "");
+    write_with_few(11, 6, NAN);
+    check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\" has 6 valid pixels, fewer than 6 bands need",
+                    chain, "");
+    check_runs(NULL, chain, " --shrink 0.1");
+    write_with_few(11, 1, NAN);
+    check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\" has 1 valid pixels", chain, " --shrink 0.1");
+    write_with_few(11, 20, 500);
+    check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\"", chain, "");
+    check_run_fails(NULL, HC_E_NUMERIC, "rx: class \"Class 11\"",
+                    "read scene.img ! rx --background-classes map.img ! write out.img");
+}
+
+static void refusals(void **state) {
+    (void)state;
+    write_map();
+    Cube cube = make_scene(7, true);
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    static const char *const cases[][2] = {
+        {"--background-mask map.img", "no --background-mask"},
+        {"--robust 1e-3", "no --robust"},
+        {"--shrink ledoit-wolf", "give rao-blackwell or oas"},
+        {"--columns 2", "detect: --columns 2: each group has its own background: no --background-classes"},
+        {"--method sam", "detect: --background-classes: --method sam has no background"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        check_run_fails(
+            NULL, HC_E_USAGE, cases[k][1],
+            "read scene.img ! detect --target-pixel 3,3 --background-classes map.img %s ! write out.img",
+            cases[k][0]);
+    }
+    check_run_fails(
+        NULL, HC_E_INPUT, "none.img",
+        "read scene.img ! detect --target-pixel 3,3 --background-classes none.img ! write out.img");
+    cube_free(&cube);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(classes_are_backgrounds),         IN_FOLDER(ranks_are_of_all_classes),
+        IN_FOLDER(pixels_without_a_class_are_told), IN_FOLDER(blocks_and_backends_agree),
+        IN_FOLDER(classes_that_are_no_background),  IN_FOLDER(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
