@@ -1,10 +1,13 @@
-/* Classes of a scene: names and colours. */
+/* Classes of a scene: names and colours. Colours are those of the data, else by what the names mean: water
+ * blue, vegetation green, and others that people with any sight of colours tell apart. */
 #include "core/scene.h"
 #include "core/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void hc_classes_clear(HcClasses *classes) {
     if (classes == NULL) {
@@ -97,4 +100,169 @@ done:
         hc_classes_clear(to);
     }
     return status;
+}
+
+/* ---- colours by names ---- */
+
+enum { SHADES = 4 };
+
+/* Words that begin a word of a name, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
+ * Russian, Chinese and Japanese, and the shades of their classes. A point: the word ends there, too, since
+ * minerals begin alike (haus, hausmannite). */
+typedef struct Meaning {
+    const char *words; /* apart by blanks */
+    uint8_t shade[SHADES][3];
+} Meaning;
+
+static const Meaning meanings[] = {
+    {"water river lake sea ocean pond wasser fluss see. meer. gewässer Gewässer gewaesser teich "
+     "eau. eaux. rivière riviere fleuve lac. lacs. mer. étang Étang agua água Água río. rio. ríos. lago "
+     "lagun "
+     "mar. acqua fiume mare. rivier zee. woda rzeka jezior morze. "
+     "вод Вод рек Рек озер Озер море. Море. 水 河 川 湖 海",
+     {{0x00, 0x72, 0xb2}, {0x56, 0xb4, 0xe9}, {0x00, 0x44, 0x88}, {0x88, 0xcc, 0xee}}},
+    {"forest tree woods wood. woodland wald wälder baum bäume laubwald nadelwald mischwald forst. "
+     "forêt foret arbre bosque árbol Árbol arbol bosco boschi foresta albero alberi floresta árvore Árvore "
+     "arvore bos. bossen. bomen. lasy. drzew лес. Лес. леса. Леса. лесн Лесн дерев Дерев 林 森 树 樹",
+     {{0x11, 0x77, 0x33}, {0x0a, 0x45, 0x1e}, {0x3c, 0x9a, 0x5f}, {0x00, 0x5a, 0x32}}},
+    {"vegeta végéta Végéta grass meadow crop corn maize wheat shrub lawn pasture hay. alfalfa soybean oats "
+     "lettuce celery broccoli brocoli weed vineyard vinyard plant moss. wiese gras acker. mais. weizen "
+     "gerste "
+     "weide. rasen strauch getreide reben. maïs blé. prairie herbe pelouse vigne culture cultiv coltiv "
+     "coltur "
+     "pasto. pastos. hierba maíz maiz trigo césped cesped matorral viñ prato prati. erba pastagem milho "
+     "capim "
+     "gewas tarwe roślin roslin trawa łąk Łąk upraw растит Растит трав Трав луг. Луг. луга. посев Посев "
+     "пшениц Пшениц кустарн Кустарн 植被 植生 植物 草 作物 农田 農地 耕地 玉米 小麦 水稻 水田 稲 灌木 葡萄",
+     {{0x66, 0xa6, 0x1e}, {0x99, 0x99, 0x33}, {0xa6, 0xd8, 0x54}, {0x44, 0xaa, 0x99}}},
+    {"soil bare sand boden earth ground gravel rock fallow stubble fels. kies. erde. sol. sols. sable roche "
+     "terre. gravier suelo arena roca. rocas. tierra suolo suoli. terra. sabbia roccia rocce. solo. solos. "
+     "areia rocha bodem zand gleb piasek piask skał почв Почв песок Песок песк Песк грунт Грунт "
+     "土 土壤 裸地 裸土 砂 沙 岩",
+     {{0xa6, 0x76, 0x1d}, {0xe0, 0xb2, 0x6f}, {0x8c, 0x51, 0x0a}, {0xf0, 0xd9, 0xb5}}},
+    {"building built roof urban house road asphalt street concrete brick tower tiles bitumen parking "
+     "gebäude gebaeude haus. häuser. dach. dächer straße strasse beton siedlung stadt. bâti bati. batiment "
+     "route toit. toits. béton ville. edific asfalt carretera tejado hormig ciudad strada strade. tetto "
+     "tetti. "
+     "cemento città. edifíc estrada telhado cidade gebouw weg. wegen. dak. daken. huis. huizen. stad. budyn "
+     "droga drogi. здани Здани дорог Дорог застро Застро асфальт Асфальт бетон Бетон крыш Крыш "
+     "建筑 建築 建物 房 屋 道路 城市 市街 沥青 瀝青 混凝土 水泥",
+     {{0xcc, 0x33, 0x11}, {0x7f, 0x7f, 0x7f}, {0xee, 0x77, 0x33}, {0x4d, 0x4d, 0x4d}}},
+    {"snow ice. cloud schnee eis. gletscher wolke neige glace. nuage nieve hielo nube neve. ghiaccio nuvol "
+     "gelo. "
+     "nuvem nuvens sneeuw ijs. wolk śnieg Śnieg snieg lód. lod. chmur снег Снег лед. Лед. лёд. Лёд. облак "
+     "Облак "
+     "雪 冰 氷 云 雲",
+     {{0xd6, 0xe9, 0xf5}, {0xe8, 0xe8, 0xee}, {0xb9, 0xd3, 0xe8}, {0xf2, 0xf5, 0xf8}}},
+    {"shadow shade schatten ombre ombra sombra schaduw cień cien. тень Тень тени. Тени. 阴影 陰影 影",
+     {{0x26, 0x26, 0x26}, {0x40, 0x40, 0x40}, {0x33, 0x33, 0x3d}, {0x1a, 0x1a, 0x1a}}},
+};
+
+/* Names that mean none of these: Okabe and Ito (2008) and Tol (2021), without the blues and greens above. */
+static const uint8_t others[][3] = {
+    {0xe6, 0x9f, 0x00}, {0xcc, 0x79, 0xa7}, {0xf0, 0xe4, 0x42}, {0x33, 0x22, 0x88}, {0xd5, 0x5e, 0x00},
+    {0x88, 0x22, 0x55}, {0x00, 0x9e, 0x73}, {0xdd, 0xcc, 0x77}, {0xaa, 0x44, 0x99}, {0x77, 0xaa, 0xdd},
+    {0xcc, 0x66, 0x77}, {0xbb, 0xcc, 0x33}, {0x66, 0x11, 0x00}, {0x64, 0x99, 0xaa}, {0xff, 0xaa, 0xbb},
+};
+
+/* Bytes of letters beyond ASCII count. */
+static bool is_letter(char c) {
+    return isalpha((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+/* Chinese and Japanese have no blanks between words. */
+static bool has_no_blanks(const char *word) {
+    return (unsigned char)word[0] >= 0xe3;
+}
+
+/* Whether the word stands in the name, at the beginning of one of its words. */
+static bool stands_in(const char *name, const char *word, size_t length, bool whole) {
+    for (const char *at = name; *at != 0; at++) {
+        bool begins = at == name || has_no_blanks(word) || !is_letter(at[-1]);
+        if (begins && strncasecmp(at, word, length) == 0 && !(whole && is_letter(at[length]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Bytes of the longest of the words that stands in the name; 0 = none. */
+static size_t means(const char *name, const char *words) {
+    size_t longest = 0;
+    for (const char *word = words; *word != 0;) {
+        size_t length = strcspn(word, " ");
+        bool whole = word[length - 1] == '.';
+        size_t letters = length - (whole ? 1 : 0);
+        if (letters > longest && stands_in(name, word, letters, whole)) {
+            longest = letters;
+        }
+        word += length + (word[length] == ' ');
+    }
+    return longest;
+}
+
+/* What the longest known word of the name means, the first of equally long ones: water that is rice is
+ * vegetation in Chinese. MEANINGS = nothing. */
+enum { MEANINGS = sizeof meanings / sizeof *meanings, OTHERS = sizeof others / sizeof *others };
+static size_t meaning_of(const char *name) {
+    size_t longest = 0, meaning = MEANINGS;
+    for (size_t m = 0; m < MEANINGS; m++) {
+        size_t length = means(name, meanings[m].words);
+        meaning = length > longest ? m : meaning;
+        longest = length > longest ? length : longest;
+    }
+    return meaning;
+}
+
+/* Further rounds of the same colours are darker. */
+static void set_colour(uint8_t to[3], const uint8_t from[3], int round) {
+    for (int c = 0; c < 3; c++) {
+        to[c] = (uint8_t)(from[c] * 10 / (10 + 4 * (round % 4)));
+    }
+}
+
+void hc_class_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]) {
+    int used[MEANINGS + 1] = {0};
+    for (int32_t c = 0; c < count; c++) {
+        size_t m = meaning_of(name[c]);
+        int number = used[m]++;
+        if (m < MEANINGS) {
+            set_colour(rgb[c], meanings[m].shade[number % SHADES], number / SHADES);
+        } else {
+            set_colour(rgb[c], others[number % OTHERS], number / OTHERS);
+        }
+    }
+}
+
+void hc_line_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]) {
+    const double lightest = 165;
+    hc_class_colours(name, count, rgb);
+    for (int32_t i = 0; i < count; i++) {
+        double light = 0.299 * rgb[i][0] + 0.587 * rgb[i][1] + 0.114 * rgb[i][2];
+        for (int c = 0; c < 3 && light > lightest; c++) {
+            rgb[i][c] = (uint8_t)(rgb[i][c] * lightest / light);
+        }
+    }
+}
+
+bool hc_classes_have_own_colours(const HcClasses *classes) {
+    for (int32_t c = 1; c < classes->count; c++) {
+        uint8_t standard[3];
+        hc_classes_standard_colour(c, standard);
+        if (memcmp(standard, classes->colour[c], 3) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hc_classes_colour_by_name(HcClasses *classes) {
+    int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0;
+    bool known = false;
+    for (int32_t c = first; c < classes->count; c++) {
+        known = known || meaning_of(classes->name[c]) < MEANINGS;
+    }
+    if (known && !hc_classes_have_own_colours(classes)) {
+        hc_class_colours(classes->name + first, classes->count - first, classes->colour + first);
+    }
 }

@@ -157,6 +157,15 @@ void hc_classes_clear(HcClasses *classes);
 /* The colour that class `number` gets where nothing says which. */
 void hc_classes_standard_colour(int32_t number, uint8_t rgb[3]);
 
+/* rgb[count][3] of name[count], by words in several languages. The same names always get the same colours. */
+void hc_class_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]);
+/* The same for lines on paper: pale ones are darkened. */
+void hc_line_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]);
+/* Whether a class has another colour than the standard one: else the data brought none of their own. */
+bool hc_classes_have_own_colours(const HcClasses *classes);
+/* Classes without colours of their own get those of their names, where a name means something. */
+void hc_classes_colour_by_name(HcClasses *classes);
+
 /* Whether class 0 is that of the pixels of no class, by its name. */
 bool hc_classes_has_unclassified(const HcClasses *classes);
 

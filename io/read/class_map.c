@@ -50,6 +50,9 @@ static HcStatus set_classes(HcReader *reader, int32_t count, const Found *found,
         HC_OR_RETURN(hc_classes_name(&scene->classes, 0, "Class 0", err));
     }
     HC_OR_RETURN(fill_classes(&scene->classes, found, err));
+    if (found->colours == 0) {
+        hc_classes_colour_by_name(&scene->classes);
+    }
     scene->meaning = HC_CLASS_MAP;
     return HC_OK;
 }

@@ -218,6 +218,7 @@ HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcErr
         of_id[id] = out->classes.count;
         HC_TRY(name_class(out, key, named, err));
     }
+    hc_classes_colour_by_name(&out->classes);
     for (int64_t i = 0; i < out->count; i++) {
         out->label[i] = (int32_t)of_id[out->label[i]];
     }

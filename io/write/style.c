@@ -1,6 +1,6 @@
 /* Styles of QGIS. Classes become a legend of those that occur, spectral bands true colour, components their
  * first three, and everything else one band in a colour ramp: fractions from 0 to 1, other values between two
- * percentiles.
+ * percentiles. Values of both signs diverge from 0. All of it looks as in figures (stage `figure`).
  *
  * Percentiles come from pixels on a grid that the shape of the scene decides, so that blocks, threads and
  * ranks change nothing. Values are those that QGIS sees: with the gain and offset of the band. */
@@ -16,6 +16,10 @@
 #include <sys/stat.h>
 
 #define SAMPLES_MAX 65536
+
+/* As in figures: what the eye wants of the dark of a scene, and below which part of the other side values
+ * beyond 0 are strays. */
+static const double colours_gamma = 1.4, stray_part = 0.05;
 
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -231,30 +235,49 @@ static void add_grey(HcText *to, const HcStyle *style) {
     hc_text_add(to, "</rasterrenderer>\n");
 }
 
-#define STOPS 10
-static const uint8_t viridis[STOPS][3] = {{68, 1, 84},    {72, 40, 120},  {62, 73, 137},  {49, 104, 142},
-                                          {38, 130, 142}, {31, 158, 137}, {53, 183, 121}, {110, 206, 88},
-                                          {181, 222, 43}, {253, 231, 37}};
-static const uint8_t inferno[STOPS][3] = {{0, 0, 4},      {27, 12, 65},   {74, 12, 107},  {120, 28, 109},
-                                          {165, 44, 96},  {207, 68, 70},  {237, 105, 37}, {251, 155, 6},
-                                          {247, 209, 61}, {252, 255, 164}};
+typedef struct Ramp {
+    const uint8_t (*stop)[3]; /* at even steps */
+    int32_t count;
+} Ramp;
 
-static void add_colour_ramp(HcText *to, const uint8_t (*stop)[3]) {
-    const uint8_t *last = stop[STOPS - 1];
+static const uint8_t viridis[][3] = {{68, 1, 84},    {72, 40, 120},  {62, 73, 137},  {49, 104, 142},
+                                     {38, 130, 142}, {31, 158, 137}, {53, 183, 121}, {110, 206, 88},
+                                     {181, 222, 43}, {253, 231, 37}};
+static const uint8_t inferno[][3] = {{0, 0, 4},      {27, 12, 65},   {74, 12, 107},  {120, 28, 109},
+                                     {165, 44, 96},  {207, 68, 70},  {237, 105, 37}, {251, 155, 6},
+                                     {247, 209, 61}, {252, 255, 164}};
+/* Vik (F. Crameri, doi:10.5281/zenodo.1243862, MIT): pale in the middle. */
+static const uint8_t vik[][3] = {{0, 18, 97},     {2, 58, 122},    {18, 100, 149},  {86, 151, 184},
+                                 {166, 201, 218}, {235, 229, 224}, {225, 184, 160}, {205, 136, 96},
+                                 {183, 90, 38},   {134, 35, 6},    {89, 0, 8}};
+
+static Ramp ramp_of(const HcStyle *style) {
+    if (style->look == FRACTIONS) {
+        return (Ramp){viridis, sizeof viridis / sizeof *viridis};
+    }
+    if (style->low[0] < 0 && style->high[0] > 0) {
+        return (Ramp){vik, sizeof vik / sizeof *vik};
+    }
+    return (Ramp){inferno, sizeof inferno / sizeof *inferno};
+}
+
+static void add_colour_ramp(HcText *to, const Ramp *ramp) {
+    const uint8_t *first = ramp->stop[0], *last = ramp->stop[ramp->count - 1];
     hc_text_add(to, "<colorramp type=\"gradient\" name=\"[source]\">\n");
-    hc_text_add(to, "<prop k=\"color1\" v=\"%d,%d,%d,255\"/>", stop[0][0], stop[0][1], stop[0][2]);
+    hc_text_add(to, "<prop k=\"color1\" v=\"%d,%d,%d,255\"/>", first[0], first[1], first[2]);
     hc_text_add(to, "<prop k=\"color2\" v=\"%d,%d,%d,255\"/>", last[0], last[1], last[2]);
     hc_text_add(to,
                 "<prop k=\"discrete\" v=\"0\"/><prop k=\"rampType\" v=\"gradient\"/><prop k=\"stops\" v=\"");
-    for (int32_t i = 1; i < STOPS - 1; i++) {
-        add_number(to, i > 1 ? ":" : "", (double)i / (STOPS - 1), ";");
-        hc_text_add(to, "%d,%d,%d,255", stop[i][0], stop[i][1], stop[i][2]);
+    for (int32_t i = 1; i < ramp->count - 1; i++) {
+        const uint8_t *stop = ramp->stop[i];
+        add_number(to, i > 1 ? ":" : "", (double)i / (ramp->count - 1), ";");
+        hc_text_add(to, "%d,%d,%d,255", stop[0], stop[1], stop[2]);
     }
     hc_text_add(to, "\"/>\n</colorramp>\n");
 }
 
 static void add_ramp(HcText *to, const HcStyle *style) {
-    const uint8_t(*stop)[3] = style->look == FRACTIONS ? viridis : inferno;
+    const Ramp ramp = ramp_of(style);
     double low = style->low[0], high = style->high[0];
     hc_text_add(to,
                 "<rasterrenderer type=\"singlebandpseudocolor\" band=\"%d\" opacity=\"1\" alphaBand=\"-1\"",
@@ -265,14 +288,24 @@ static void add_ramp(HcText *to, const HcStyle *style) {
     add_number(to, "<rastershader>\n<colorrampshader minimumValue=\"", low, "\"");
     add_number(to, " maximumValue=\"", high,
                "\" colorRampType=\"INTERPOLATED\" classificationMode=\"1\" clip=\"0\">\n");
-    add_colour_ramp(to, stop);
-    for (int32_t i = 0; i < STOPS; i++) {
-        double value = low + (high - low) * i / (STOPS - 1);
-        hc_text_add(to, "<item alpha=\"255\" color=\"#%02x%02x%02x\"", stop[i][0], stop[i][1], stop[i][2]);
+    add_colour_ramp(to, &ramp);
+    for (int32_t i = 0; i < ramp.count; i++) {
+        const uint8_t *stop = ramp.stop[i];
+        double value = low + (high - low) * i / (ramp.count - 1);
+        hc_text_add(to, "<item alpha=\"255\" color=\"#%02x%02x%02x\"", stop[0], stop[1], stop[2]);
         add_number(to, " value=\"", value, "\"");
         hc_text_add(to, " label=\"%.4g\"/>\n", value);
     }
     hc_text_add(to, "</colorrampshader>\n</rastershader>\n</rasterrenderer>\n");
+}
+
+/* QGIS raises levels to 1/gamma behind the stretch. */
+static void add_end(HcText *to, const HcStyle *style) {
+    if (style->look == COLOURS && hc_scene_is_spectral(style->scene)) {
+        add_number(to, "<brightnesscontrast brightness=\"0\" contrast=\"0\" gamma=\"", colours_gamma,
+                   "\"/>\n");
+    }
+    hc_text_add(to, "</pipe>\n</qgis>\n");
 }
 
 /* ---- the stretch ---- */
@@ -307,6 +340,19 @@ static HcStatus stretch(HcStyle *style, int32_t c, HcError *err) {
     return HC_OK;
 }
 
+/* Values of both signs: as far below 0 as above, so that the pale middle is 0; a few strays do not count. */
+static void balance(HcStyle *style) {
+    double below = -style->low[0], above = style->high[0];
+    double less = fmin(below, above), more = fmax(below, above);
+    if (less > stray_part * more) {
+        style->low[0] = -more;
+        style->high[0] = more;
+    } else if (less > 0) {
+        style->low[0] = below > above ? style->low[0] : 0;
+        style->high[0] = below > above ? 0 : style->high[0];
+    }
+}
+
 HcStatus hc_style_text(const HcStyle *style, const char *path, char **text, HcError *err) {
     HcText to = {0};
     HcStyle stretched = *style; /* shares the samples */
@@ -317,6 +363,8 @@ HcStatus hc_style_text(const HcStyle *style, const char *path, char **text, HcEr
     if (style->look == FRACTIONS) {
         stretched.low[0] = 0;
         stretched.high[0] = 1;
+    } else if (style->look == RAMP) {
+        balance(&stretched);
     }
     add_begin(&to, path);
     switch (style->look) {
@@ -334,7 +382,7 @@ HcStatus hc_style_text(const HcStyle *style, const char *path, char **text, HcEr
         add_ramp(&to, &stretched);
         break;
     }
-    hc_text_add(&to, "</pipe>\n</qgis>\n");
+    add_end(&to, style);
     *text = hc_text_take(&to);
     return *text != NULL ? HC_OK : hc_fail_memory(err, 0, "a style");
 }

@@ -1,7 +1,7 @@
 #include "pipeline/picture/plots.h"
 #include "core/allocate.h"
 #include "core/text.h"
-#include "figure/class_colours.h"
+#include "core/scene.h"
 #include "figure/figure.h"
 #include "io/file.h"
 

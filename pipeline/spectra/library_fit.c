@@ -372,6 +372,7 @@ static HcStatus label_by_name(const HcLibraryFit *fit, HcSamples *samples, HcCla
             HC_TRY(hc_classes_name(classes, samples->label[i], fit->name[i], err));
         }
     }
+    hc_classes_colour_by_name(classes);
 done:
     free(named);
     free(first);

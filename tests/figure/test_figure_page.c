@@ -1,5 +1,4 @@
 /* The page: what lies where in a PNG, and which texts are in an SVG. */
-#include "figure/class_colours.h"
 #include "figure/figure.h"
 #include "figure/ticks.h"
 #include "tests/support/check.h"
@@ -253,22 +252,6 @@ static void colours_rise_evenly(void **state) {
     assert_memory_equal(rgb, first, 3);
 }
 
-static void classes_have_colours_that_mean_something(void **state) {
-    (void)state;
-    char *names[] = {"Open water", "Green vegetation", "Wald",    "kaolinite",
-                     "Lake",       "seaside house",    "goethite"};
-    uint8_t rgb[7][3];
-    hc_class_colours(names, 7, rgb);
-    assert_true(rgb[0][2] > rgb[0][0] + 60 && rgb[4][2] > rgb[4][0] + 60); /* blue */
-    assert_true(rgb[1][1] > rgb[1][0] && rgb[1][1] > rgb[1][2] && rgb[2][1] > rgb[2][0] &&
-                rgb[2][1] > rgb[2][2]);
-    for (int a = 0; a < 7; a++) {
-        for (int b = 0; b < a; b++) {
-            assert_memory_not_equal(rgb[a], rgb[b], 3);
-        }
-    }
-}
-
 int main(void) {
     if (!hc_figure_available()) {
         return 77;
@@ -282,7 +265,6 @@ int main(void) {
         cmocka_unit_test(a_page_that_is_too_high_is_refused),
         cmocka_unit_test(ticks_are_round),
         cmocka_unit_test(colours_rise_evenly),
-        cmocka_unit_test(classes_have_colours_that_mean_something),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Plots: axes, labels, ticks, and how many points a path of the SVG has. */
-#include "figure/class_colours.h"
+#include "core/scene.h"
 #include "figure/figure.h"
 #include "tests/support/check.h"
 

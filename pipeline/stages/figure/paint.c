@@ -1,6 +1,5 @@
 /* From values to colours. */
 #include "core/allocate.h"
-#include "figure/class_colours.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/stages/figure/parts.h"
 
@@ -124,21 +123,9 @@ HcStatus hc_figure_paint(const HcStage *stage, uint8_t **pixels, HcError *err) {
 
 /* ---- classes ---- */
 
-/* Where no class has another colour than the standard one, the data bring none of their own. */
-static bool has_own_colours(const HcClasses *classes) {
-    for (int32_t c = 1; c < classes->count; c++) {
-        uint8_t standard[3];
-        hc_classes_standard_colour(c, standard);
-        if (memcmp(standard, classes->colour[c], 3) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 HcStatus hc_figure_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) {
     HC_OR_RETURN(hc_new(*rgb, classes->count, "the colours of classes", err));
-    if (has_own_colours(classes)) {
+    if (hc_classes_have_own_colours(classes)) {
         memcpy(*rgb, classes->colour, (size_t)classes->count * sizeof **rgb);
     } else {
         int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0;

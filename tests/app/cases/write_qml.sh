@@ -12,8 +12,9 @@ shows() {
 # ---- what is shown ----
 run 0 run read "$scene" ! write scene.tif --qml ! mnf --components 4 ! write mnf.img --qml
 only scene.tif scene.qml scene.tif.hcube.json mnf.img mnf.hdr mnf.qml mnf.img.hcube.json
-shows scene.qml '<qgis hcube="scene.tif"' 'type="multibandcolor"'
+shows scene.qml '<qgis hcube="scene.tif"' 'type="multibandcolor"' 'gamma="1.4"'
 shows mnf.qml '<qgis hcube="mnf.img"' 'redBand="1" greenBand="2" blueBand="3"' StretchToMinimumMaximum
+[[ $(cat mnf.qml) != *gamma* ]] || fail "mnf.qml: components have a gamma"
 run 0 info mnf.hdr # the style is not taken for its data
 run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" -k 3 ! bands 1 ! write map.tif --qml
 shows map.qml 'type="paletted" band="1"'
@@ -24,6 +25,10 @@ shows parts.qml 'type="singlebandpseudocolor" band="1"' 'classificationMin="0" c
 run 0 run read "$scene" ! rx ! write rx.tif --qml
 shows rx.qml 'type="singlebandpseudocolor" band="1"'
 [[ $(cat rx.qml) != *'classificationMax="1"'* ]] || fail "rx.qml has the range of fractions"
+# Values of both signs: as far below 0 as above.
+run 0 run read "$scene" ! detect --targets "$SAMPLE/endmembers.csv" --method ace ! write ace.tif --qml
+[[ $(cat ace.qml) =~ classificationMin=\"-([0-9.e-]+)\"\ classificationMax=\"([0-9.e-]+)\" ]] || fail "$(cat ace.qml)"
+[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]] || fail "ace.qml: from -${BASH_REMATCH[1]} to ${BASH_REMATCH[2]}"
 if command -v xmllint >/dev/null; then
     xmllint --nonet --noout ./*.qml || fail "a style is no XML"
 fi

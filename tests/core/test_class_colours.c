@@ -1,0 +1,111 @@
+#include "core/scene.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+static bool is_blue(const uint8_t rgb[3]) {
+    return rgb[2] > rgb[0] + 60 && rgb[2] > rgb[1];
+}
+
+static bool is_green(const uint8_t rgb[3]) {
+    return rgb[1] > rgb[0] && rgb[1] > rgb[2];
+}
+
+static bool is_brown(const uint8_t rgb[3]) {
+    return rgb[0] > rgb[1] && rgb[1] > rgb[2];
+}
+
+static void names_have_colours_that_mean_something(void **state) {
+    (void)state;
+    char *names[] = {"Open water", "Green vegetation", "Wald",    "kaolinite",
+                     "Lake",       "seaside house",    "goethite"};
+    uint8_t rgb[7][3];
+    hc_class_colours(names, 7, rgb);
+    assert_true(is_blue(rgb[0]) && is_blue(rgb[4]));
+    assert_true(is_green(rgb[1]) && is_green(rgb[2]));
+    for (int a = 0; a < 7; a++) {
+        for (int b = 0; b < a; b++) {
+            assert_memory_not_equal(rgb[a], rgb[b], 3);
+        }
+    }
+}
+
+/* The colour of a name alone is the first shade of its meaning. */
+static void check_alike(const char *const *names, const char *like) {
+    uint8_t rgb[3], expected[3];
+    char *one = (char *)(uintptr_t)like;
+    hc_class_colours(&one, 1, &expected);
+    for (; *names != NULL; names++) {
+        one = (char *)(uintptr_t)*names;
+        hc_class_colours(&one, 1, &rgb);
+        if (memcmp(rgb, expected, 3) != 0) {
+            fail_msg("%s: has not the colour of %s", *names, like);
+        }
+    }
+}
+
+static void names_of_many_languages(void **state) {
+    (void)state;
+    static const char *const water[] = {"Gewässer", "Étang du bois", "Água",   "Lago di Como",
+                                        "RZEKA",    "Вода",          "Озеро",  "水",
+                                        "河流",     "湖沼",          "de zee", NULL};
+    static const char *const forest[] = {"Forêt dense", "Bosque", "árboles", "Лес",       "森林",
+                                         "针叶林",      "lasy",   "bomen",   "Mischwald", NULL};
+    static const char *const plants[] = {"végétation", "Vegetación", "Łąka",    "Пшеница", "水稻",
+                                         "水田",       "草地",       "prairie", "erba",    NULL};
+    static const char *const soil[] = {"Sol nu", "terra rossa", "Почва", "土壤", "areia", NULL};
+    static const char *const built[] = {"bâtiment", "Häuser", "Дорога", "建筑",
+                                        "混凝土",   "tetti",  "weg",    NULL};
+    static const char *const snow[] = {"Neige", "снег", "雪", "Eis", NULL};
+    check_alike(water, "water");
+    check_alike(forest, "forest");
+    check_alike(plants, "vegetation");
+    check_alike(soil, "soil");
+    check_alike(built, "building");
+    check_alike(snow, "snow");
+}
+
+/* The longest word counts, and words within words or the beginnings of minerals do not. */
+static void words_that_only_look_alike(void **state) {
+    (void)state;
+    static const char *const none[] = {
+        "hausmannite", "mercury", "forsterite", "solar panel", "iceland spar", "kieserite",
+        "железо",      "Tool",    "",           NULL};
+    static const char *const built[] = {"Buildings-Grass-Trees-Drives", NULL};
+    static const char *const plants[] = {"Soybean-notill", "Grass-trees", NULL};
+    check_alike(none, "kaolinite");
+    check_alike(built, "building");
+    check_alike(plants, "vegetation");
+}
+
+static void classes_without_colours(void **state) {
+    (void)state;
+    HcClasses classes = {0};
+    HcError err = {0};
+    uint8_t standard[3];
+    check_ok(hc_classes_make(&classes, 4, &err), err);
+    assert_false(hc_classes_have_own_colours(&classes));
+    hc_classes_colour_by_name(&classes); /* "Class 1" means nothing */
+    assert_false(hc_classes_have_own_colours(&classes));
+    check_ok(hc_classes_name(&classes, 2, "Wasser", &err), err);
+    check_ok(hc_classes_name(&classes, 3, "bare soil", &err), err);
+    hc_classes_colour_by_name(&classes);
+    assert_true(hc_classes_have_own_colours(&classes));
+    assert_true(is_blue(classes.colour[2]) && is_brown(classes.colour[3]));
+    hc_classes_standard_colour(0, standard);
+    assert_memory_equal(classes.colour[0], standard, 3); /* of no class */
+    memcpy(classes.colour[2], "\1\2\3", 3);
+    hc_classes_colour_by_name(&classes);
+    assert_memory_equal(classes.colour[2], "\1\2\3", 3);
+    hc_classes_clear(&classes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_have_colours_that_mean_something),
+        cmocka_unit_test(names_of_many_languages),
+        cmocka_unit_test(words_that_only_look_alike),
+        cmocka_unit_test(classes_without_colours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
