@@ -126,7 +126,9 @@ void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double wi
         }
     }
     double percent = shape->percent > 0 ? shape->percent + 8 : 0;
-    shape->name = fmin(shape->name, fmax(width - swatch - 5 - percent, 20)) + 0.5;
+    double space = fmax(width - swatch - 5 - percent, 20);
+    shape->cut = shape->name > space;
+    shape->name = fmin(shape->name, space) + 0.5;
     shape->step = swatch + 5 + shape->name + percent + gap;
     int32_t columns = (int32_t)fmax(floor((width + gap) / shape->step), 1);
     int32_t rows = (int32_t)fmax(floor(height / row_height), 1);

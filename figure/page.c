@@ -30,9 +30,10 @@ static HcFigureBox fit_map(const HcFigureMap *map, double x, double y, double wi
 }
 
 /* Beside a map that is about as high as wide, or higher, there is space for a legend that is no longer than
- * it. */
+ * it, unless its names have more space below. */
 static bool fits_beside(const HcFigurePanel *panel, const HcLegendShape *shape, const HcFigureBox *box) {
-    return !panel->legend->below && shape->columns == 1 && shape->height <= fmax(box->height, 60);
+    return !panel->legend->below && !shape->cut && shape->columns == 1 &&
+           shape->height <= fmax(box->height, 60);
 }
 
 /* As many entries as `tallest` has space for, at least three. */

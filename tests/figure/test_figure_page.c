@@ -125,6 +125,22 @@ static void svg_keeps_texts(void **state) {
     free(svg);
 }
 
+/* A page of 100 mm has no space for this name beside its map, but below. */
+static void names_that_would_be_cut_stand_below(void **state) {
+    (void)state;
+    static uint8_t pixels[HEIGHT * WIDTH][4];
+    fill(pixels);
+    const HcFigureEntry entries[] = {{{1, 2, 3}, "Green vegetation", 40.7}, {{4, 5, 6}, "Water", 6.5}};
+    HcFigureLegend legend = {.entry = entries, .count = 2};
+    HcFigurePanel panel = {.map = {WIDTH, HEIGHT, pixels[0], .north = NAN}, .legend = &legend};
+    HcFigure figure = figure_of(&panel);
+    figure.width = 220;
+    char *svg = draw_svg(&figure);
+    assert_non_null(strstr(svg, ">Green vegetation</text>"));
+    assert_true(panel.box.width > 190); /* the map has the whole width */
+    free(svg);
+}
+
 static void without_a_place_there_is_no_scale(void **state) {
     (void)state;
     static uint8_t pixels[HEIGHT * WIDTH][4];
@@ -259,6 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(png_shows_each_pixel_in_its_place),
         cmocka_unit_test(svg_keeps_texts),
+        cmocka_unit_test(names_that_would_be_cut_stand_below),
         cmocka_unit_test(without_a_place_there_is_no_scale),
         cmocka_unit_test(pixels_of_degrees_keep_their_shape),
         cmocka_unit_test(the_same_page_has_the_same_bytes),

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define NO_BREAK "\xC2\xA0"
+
 /* The name of the scene's file without folder and ending. */
 void hc_figure_add_title(const HcStage *stage, HcText *to) {
     const HcFigureParams *params = stage->params;
@@ -57,9 +59,10 @@ void hc_figure_add_band(const HcStage *stage, int32_t band, HcText *to) {
         hc_text_add(to, "%s", said);
     }
     if (known) {
-        hc_text_add(to, ": eigenvalue %.4g", value);
+        /* No line of a title ends between a word and its number. */
+        hc_text_add(to, ": eigenvalue" NO_BREAK "%.4g", value);
         if (snr) {
-            hc_text_add(to, ", SNR %.4g", fmax(value - 1, 0));
+            hc_text_add(to, ", SNR" NO_BREAK "%.4g", fmax(value - 1, 0));
         }
     }
 }

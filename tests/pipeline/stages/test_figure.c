@@ -341,9 +341,9 @@ static void components_have_eigenvalues(void **state) {
     cube_free(&cube);
     check_runs(NULL, "read smooth.img ! mnf ! figure a.svg --each 1-2,4");
     char *svg = svg_of("a.svg");
-    check_has(svg, ">MNF 1: eigenvalue ");
-    check_has(svg, ", SNR ");
-    check_has(svg, ">MNF 4: eigenvalue ");
+    check_has(svg, ">MNF 1: eigenvalue\xC2\xA0");
+    check_has(svg, ", SNR\xC2\xA0");
+    check_has(svg, ">MNF 4: eigenvalue\xC2\xA0");
     assert_null(strstr(svg, ">MNF 3"));
     assert_null(strstr(svg, "(eigenvalue"));
     free(svg);
