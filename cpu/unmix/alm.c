@@ -5,7 +5,7 @@
 #include "core/solver/metric.h"
 #include "core/allocate.h"
 #include "cpu/eigh/eigh.h"
-#include "cpu/unmix/unmix.h"
+#include "cpu/unmix/working.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -21,6 +21,7 @@ static const double imbalance = 4;
 /* Of the largest eigenvalue in the metric: where penalties begin, and how far they go. Where both moves are
  * rounding, their ratio says nothing. */
 static const double first_penalty = 0x1p-3;
+static const double few_penalty = 0x1p-3; /* on a working set */
 static const double least_penalty = 0x1p-20;
 static const double most_penalty = 0x1p10;
 
@@ -273,9 +274,110 @@ static Alm alm_new(const HcUnmixing *unmixing, const HcUnmixPanel *panel) {
     return alm;
 }
 
+/* On a working set. There multipliers are counted by slopes: p = M d, which is not above 0, and 0 for members
+ * of u. */
+typedef struct Few {
+    double penalty;                                    /* [units] */
+    double price[HC_WORKING_MOST];                     /* M d */
+    double inverse[HC_WORKING_MOST * HC_WORKING_MOST]; /* -inv(D W D' + penalty M) [units] */
+} Few;
+
+static void invert_few(const HcWorking *working, Few *few) {
+    for (int32_t i = 0; i < working->count; i++) {
+        for (int32_t j = 0; j < working->count; j++) {
+            int32_t at = i * HC_WORKING_MOST + j;
+            few->inverse[at] = (1 + few->penalty) * working->metric[at] - working->rest[at];
+        }
+    }
+    hc_working_invert(working->count, few->inverse);
+}
+
+/* The multipliers are those that the slopes ask for. */
+static void begin_few(const HcUnmixing *unmixing, const HcWorking *working, void *user) {
+    Few *few = user;
+    (void)unmixing;
+    few->penalty = few_penalty;
+    for (int32_t i = 0; i < working->count; i++) {
+        few->price[i] = working->x[i] > 0 ? 0 : fmin(working->slope[i], 0) / few->penalty;
+    }
+    invert_few(working, few);
+}
+
+/* solved = the x that solves the equations, turned = M x. */
+static void solve_few(const HcUnmixing *unmixing, const HcWorking *working, const Few *few, double *solved,
+                      double *turned) {
+    int32_t n = working->count;
+    double right[HC_WORKING_MOST];
+    for (int32_t i = 0; i < n; i++) {
+        right[i] = -(working->product[i] + few->penalty * (working->turned[i] - few->price[i]));
+    }
+    hc_working_multiply(n, few->inverse, right, solved);
+    if (unmixing->rule.sum_to_one) {
+        double one[HC_WORKING_MOST];
+        double drawn[HC_WORKING_MOST];
+        double sum = -1;
+        double ones = 0;
+        for (int32_t i = 0; i < n; i++) {
+            one[i] = 1;
+        }
+        hc_working_multiply(n, few->inverse, one, drawn);
+        for (int32_t i = 0; i < n; i++) {
+            sum += solved[i];
+            ones += drawn[i];
+        }
+        for (int32_t i = 0; i < n; i++) {
+            solved[i] -= sum / ones * drawn[i];
+            right[i] -= sum / ones;
+        }
+    }
+    hc_working_multiply(n, working->rest, solved, turned);
+    for (int32_t i = 0; i < n; i++) {
+        turned[i] = (turned[i] - right[i]) / (1 + few->penalty);
+    }
+}
+
+static void advance_few(const HcUnmixing *unmixing, HcWorking *working, int32_t steps, void *user) {
+    Few *few = user;
+    int32_t n = working->count;
+    double apart = 0;
+    double moved = 0;
+    double solved[HC_WORKING_MOST];
+    double turned[HC_WORKING_MOST];
+    double next[HC_WORKING_MOST];
+    double turned_next[HC_WORKING_MOST];
+    for (int32_t s = 0; s < steps; s++) {
+        solve_few(unmixing, working, few, solved, turned);
+        for (int32_t i = 0; i < n; i++) {
+            solved[i] = relaxation * solved[i] + (1 - relaxation) * working->x[i];
+            turned[i] = relaxation * turned[i] + (1 - relaxation) * working->turned[i];
+            few->price[i] += turned[i];
+        }
+        hc_working_nearest(unmixing, working, few->price, next, turned_next);
+        apart = moved = 0;
+        for (int32_t i = 0; i < n; i++) {
+            apart += (solved[i] - next[i]) * (turned[i] - turned_next[i]);
+            moved += (next[i] - working->x[i]) * (turned_next[i] - working->turned[i]);
+            few->price[i] -= turned_next[i];
+            working->x[i] = next[i];
+            working->turned[i] = turned_next[i];
+        }
+    }
+    double factor = change_of(few->penalty, sqrt(fmax(apart, 0)), sqrt(fmax(moved, 0)));
+    if (factor > 1 || factor < 1) {
+        few->penalty *= factor;
+        for (int32_t i = 0; i < n; i++) {
+            few->price[i] /= factor;
+        }
+        invert_few(working, few);
+    }
+}
+
 void hc_unmix_alm(const HcUnmixing *unmixing, HcUnmixPanel *panel) {
+    Few few;
+    hc_working_solve(unmixing, panel, (HcWorkingSolver){begin_few, advance_few, &few});
     Alm alm = alm_new(unmixing, panel);
-    for (int32_t done = 0; panel->open > 0 && done < unmixing->rule.iterations;) {
+    int32_t done = hc_unmix_taken(panel);
+    for (; panel->open > 0 && done < unmixing->rule.iterations;) {
         int32_t steps = (int32_t)hc_min64(STEPS, unmixing->rule.iterations - done);
         for (int32_t i = 0; i < steps; i++) {
             advance(unmixing, panel, &alm);

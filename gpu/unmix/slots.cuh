@@ -201,8 +201,30 @@ __device__ static inline void working_clear(const HcUnmixLibrary &library, int32
     }
 }
 
+/* What a warp has of shared memory [bytes]. */
+template <HcUnmixSolver SOLVER, int SIDE> __host__ __device__ static constexpr size_t working_bytes() {
+    return sizeof(HcWorkingShared<SIDE>) +
+           (SOLVER == HC_UNMIX_ALM ? sizeof(HcWorkingMatrix<SIDE>) : (size_t)0);
+}
+
+/* Steps of an open slot. A warp with its own shared memory. */
+template <HcUnmixSolver SOLVER, int SIDE>
+__device__ static inline void take_working_steps(const HcUnmixLibrary &library, HcUnmixPanel *panel,
+                                                 int32_t p, const HcUnmixScratch &scratch, char *own) {
+    HcWorkingShared<SIDE> *shared = (HcWorkingShared<SIDE> *)own;
+    if (SOLVER == HC_UNMIX_ALM) {
+        HcWorkingAlm<SIDE> alm = {};
+        alm.inverse = (HcWorkingMatrix<SIDE> *)(shared + 1);
+        __builtin_assume(__isShared(alm.inverse));
+        hc_working_steps(library, panel, p, scratch, shared, alm);
+    } else {
+        HcWorkingFista<SIDE> fista = {};
+        hc_working_steps(library, panel, p, scratch, shared, fista);
+    }
+}
+
 /* Steps on working sets; pixels whose sets would be larger are marked in `out`. */
-template <int SIDE>
+template <HcUnmixSolver SOLVER, int SIDE>
 __global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
     unmix_working(const __grid_constant__ HcUnmixLibrary library, HcView in, HcView out,
                   HcUnmixCounted counted, double *blocks_scratch, size_t scratch_doubles, HcSlotsWhich which,
@@ -210,7 +232,7 @@ __global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
     extern __shared__ __align__(16) double near_memory[];
     __shared__ HcUnmixPanel panel;
     __shared__ HcSlotsShared shared;
-    HcWorkingShared<SIDE> *own = (HcWorkingShared<SIDE> *)near_memory + hc_warp();
+    char *own = (char *)near_memory + hc_warp() * working_bytes<SOLVER, SIDE>();
     HcUnmixScratch scratch = hc_unmix_scratch_of(library, blocks_scratch + blockIdx.x * scratch_doubles);
     if (threadIdx.x < HC_UNMIX_PANEL) {
         panel.number[threadIdx.x] = (int32_t)threadIdx.x;
@@ -235,7 +257,7 @@ __global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
         __syncthreads();
         int32_t open = panel.open;
         for (int32_t p; next_slot(&panel, &shared, &p);) {
-            hc_working_steps(library, &panel, p, scratch, own);
+            take_working_steps<SOLVER, SIDE>(library, &panel, p, scratch, own);
         }
         __syncthreads();
         hc_unmix_certify(library, &panel, scratch, library.rule.iterations);
@@ -264,14 +286,15 @@ static inline HcSlotsKernel hc_slots_kernel(const HcUnmixLibrary *library, const
 }
 
 /* How many warps of a block fit that works on sets. */
-template <int SIDE> static HcStatus slots_find_working(const HcGpu *gpu, int32_t *warps, HcError *err) {
+template <HcUnmixSolver SOLVER, int SIDE>
+static HcStatus slots_find_working(const HcGpu *gpu, int32_t *warps, HcError *err) {
     size_t fixed = sizeof(HcUnmixPanel) + sizeof(HcSlotsShared) + 64;
     size_t most = gpu->shared_memory > fixed ? gpu->shared_memory - fixed : 0;
-    size_t fitting = most / sizeof(HcWorkingShared<SIDE>);
+    size_t fitting = most / working_bytes<SOLVER, SIDE>();
     *warps = fitting < HcWorkingBlock<SIDE>::WARPS ? (int32_t)fitting : HcWorkingBlock<SIDE>::WARPS;
-    return hc_gpu_check(cudaFuncSetAttribute((const void *)unmix_working<SIDE>,
+    return hc_gpu_check(cudaFuncSetAttribute((const void *)unmix_working<SOLVER, SIDE>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             (int)((size_t)*warps * sizeof(HcWorkingShared<SIDE>))),
+                                             (int)((size_t)*warps * working_bytes<SOLVER, SIDE>())),
                         "opening a library to unmix with", err);
 }
 
@@ -286,8 +309,13 @@ static HcStatus hc_slots_find_near(const HcGpu *gpu, const HcUnmixLibrary *libra
     near->directions = directions <= most;
     near->scratch = directions + scratch <= most;
     near->bytes = vectors + (near->directions ? directions : 0) + (near->scratch ? scratch : 0);
-    HC_OR_RETURN(slots_find_working<4>(gpu, &near->few_warps, err));
-    HC_OR_RETURN(slots_find_working<8>(gpu, &near->some_warps, err));
+    if (library->rule.solver == HC_UNMIX_ALM) {
+        HC_OR_RETURN((slots_find_working<HC_UNMIX_ALM, 4>(gpu, &near->few_warps, err)));
+        HC_OR_RETURN((slots_find_working<HC_UNMIX_ALM, 8>(gpu, &near->some_warps, err)));
+    } else {
+        HC_OR_RETURN((slots_find_working<HC_UNMIX_FISTA, 4>(gpu, &near->few_warps, err)));
+        HC_OR_RETURN((slots_find_working<HC_UNMIX_FISTA, 8>(gpu, &near->some_warps, err)));
+    }
     return hc_gpu_check(cudaFuncSetAttribute((const void *)hc_slots_kernel(library, near),
                                              cudaFuncAttributeMaxDynamicSharedMemorySize, (int)near->bytes),
                         "opening a library to unmix with", err);

@@ -153,39 +153,34 @@ struct Call {
 
 enum { KERNELS = 3 };
 
-template <int SIDE>
+template <HcUnmixSolver SOLVER, int SIDE>
 static HcStatus unmix_on_sets(const Call &call, int32_t warps, HcSlotsWhich which, unsigned long long *next,
                               HcError *err) {
     const HcUnmixing *unmixing = call.unmixing;
-    unmix_working<SIDE>
-        <<<(unsigned)unmixing->blocks, 32 * (unsigned)warps, (size_t)warps * sizeof(HcWorkingShared<SIDE>),
+    unmix_working<SOLVER, SIDE>
+        <<<(unsigned)unmixing->blocks, 32 * (unsigned)warps, (size_t)warps * working_bytes<SOLVER, SIDE>(),
            call.stream>>>(unmixing->library, call.in, call.out, call.counted, call.scratch,
                           unmixing->scratch_doubles, which, next);
     return hc_gpu_launched(doing, err);
 }
 
-/* FISTA and augmented Lagrangians: working sets of 32, then of 64, then all spectra, each for the pixels that
- * the one before has left. */
-static HcStatus unmix_in_slots(const Call &call, HcError *err) {
+/* Working sets of 32, then of 64, then all spectra, each for the pixels that the one before has left. */
+template <HcUnmixSolver SOLVER> static HcStatus unmix_in_slots(const Call &call, HcError *err) {
     const HcUnmixing *unmixing = call.unmixing;
     const HcSlotsNear *near = &unmixing->near;
     int32_t spectra = unmixing->library.rule.spectra;
-    HcSlotsWhich which = HC_SLOTS_ALL;
-    if (unmixing->library.rule.solver == HC_UNMIX_FISTA) {
-        HC_OR_RETURN(unmix_on_sets<4>(call, near->few_warps, HC_SLOTS_ALL, &call.next[0], err));
-        if (spectra <= 32) {
-            return HC_OK;
-        }
-        HC_OR_RETURN(unmix_on_sets<8>(call, near->some_warps, HC_SLOTS_LEFT, &call.next[1], err));
-        if (spectra <= 64) {
-            return HC_OK;
-        }
-        which = HC_SLOTS_LEFT;
+    HC_OR_RETURN((unmix_on_sets<SOLVER, 4>(call, near->few_warps, HC_SLOTS_ALL, &call.next[0], err)));
+    if (spectra <= 32) {
+        return HC_OK;
+    }
+    HC_OR_RETURN((unmix_on_sets<SOLVER, 8>(call, near->some_warps, HC_SLOTS_LEFT, &call.next[1], err)));
+    if (spectra <= 64) {
+        return HC_OK;
     }
     hc_slots_kernel(&unmixing->library,
                     near)<<<(unsigned)unmixing->blocks, HC_SLOTS_THREADS, near->bytes, call.stream>>>(
         unmixing->library, call.in, call.out, call.counted, call.scratch, unmixing->scratch_doubles, *near,
-        which, &call.next[2]);
+        HC_SLOTS_LEFT, &call.next[2]);
     return hc_gpu_launched(doing, err);
 }
 
@@ -202,8 +197,11 @@ HcStatus hc_gpu_unmix(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, c
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     HC_OR_RETURN(
         hc_gpu_check(cudaMemsetAsync(call.next, 0, KERNELS * sizeof *call.next, queue->stream), doing, err));
-    if (unmixing->library.rule.solver != HC_UNMIX_ACTIVE) {
-        return unmix_in_slots(call, err);
+    if (unmixing->library.rule.solver == HC_UNMIX_FISTA) {
+        return unmix_in_slots<HC_UNMIX_FISTA>(call, err);
+    }
+    if (unmixing->library.rule.solver == HC_UNMIX_ALM) {
+        return unmix_in_slots<HC_UNMIX_ALM>(call, err);
     }
     unmix_panels<<<(unsigned)unmixing->blocks, HC_UNMIX_THREADS, 0, queue->stream>>>(
         unmixing->library, call.in, call.out, call.counted, call.scratch, unmixing->scratch_doubles,

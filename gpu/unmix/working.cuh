@@ -5,6 +5,7 @@
 #define HC_GPU_UNMIX_WORKING_CUH
 
 #include "core/solver/working.h"
+#include "gpu/unmix/alm.cuh"
 #include "gpu/unmix/certify.cuh"
 #include "gpu/unmix/fista.cuh"
 
@@ -41,6 +42,9 @@ __device__ static inline uint32_t working_places(int32_t count, int part) {
 __device__ static inline bool working_bit(uint32_t bits) {
     return (bits >> hc_lane() & 1) != 0;
 }
+
+/* A matrix of a set in shared memory, a tile of every lane's own. */
+template <int SIDE> struct HcWorkingMatrix { double2 tile[SIDE * (SIDE + 1) / 2][32]; };
 
 /* product = a symmetric matrix times right; `at(i)` is its tile i. */
 template <int SIDE, typename At>
@@ -378,6 +382,11 @@ __device__ static inline int32_t working_look(const HcUnmixLibrary &library, HcW
     return count;
 }
 
+/* From slopes to units. */
+__device__ static inline double working_scale(const HcUnmixLibrary &library) {
+    return library.working_level > 0 ? 1 / library.working_level : 1;
+}
+
 /* What a look at those outside found. */
 struct HcWorkingFound {
     double most;      /* asked for by a spectrum outside of the set */
@@ -468,35 +477,56 @@ __device__ static inline bool working_choose(const HcUnmixLibrary &library, cons
     return true;
 }
 
+/* The table becomes M, of which no spectrum is a member. */
+template <int SIDE>
+__device__ static inline void working_load_metric(const HcUnmixLibrary &library, HcWorking<SIDE> &working) {
+    const int32_t *number = working.shared->number;
+    int g = hc_lane() / 4;
+    int t = hc_lane() % 4;
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) {
+        int32_t r = 8 * i + g;
+        int64_t row = (r < working.count ? number[r] : 0) * (int64_t)library.rule.spectra;
+#pragma unroll
+        for (int j = 0; j <= i; j++) {
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                int32_t c = 8 * j + 2 * t + h;
+                bool is_there = r < working.count && c < working.count;
+                double entry = library.working_metric[row + (is_there ? number[c] : 0)];
+                working.table[metric_tile(i, j)][h] = is_there ? entry : r == c ? 1 : 0;
+            }
+        }
+    }
+}
+
 /* The matrices of the set, of which no spectrum is a member yet, and abundances; those that are not 0 are to
  * become members. */
 template <int SIDE>
 __device__ static inline void working_gather(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
                                              HcWorking<SIDE> &working) {
     HcWorkingShared<SIDE> *shared = working.shared;
-    int32_t n = library.rule.spectra;
     int g = hc_lane() / 4;
     int t = hc_lane() % 4;
-    double scale = library.working_level > 0 ? 1 / library.working_level : 1;
+    double scale = working_scale(library);
     double lambda = library.rule.sum_to_one ? 0 : library.rule.lambda;
+    working_load_metric(library, working);
 #pragma unroll
     for (int i = 0; i < SIDE; i++) {
         int32_t r = 8 * i + g;
-        int64_t row = r < working.count ? shared->number[r] : 0;
+        int64_t row = (r < working.count ? shared->number[r] : 0) * (int64_t)library.rule.spectra;
 #pragma unroll
         for (int j = 0; j <= i; j++) {
-            double of_metric[2];
-            double of_rest[2];
+            const double *of_metric = working.table[metric_tile(i, j)];
+            double rest[2];
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 int32_t c = 8 * j + 2 * t + h;
                 bool is_there = r < working.count && c < working.count;
-                int64_t at = row * n + (is_there ? shared->number[c] : 0);
-                of_metric[h] = is_there ? library.working_metric[at] : r == c ? 1 : 0;
-                of_rest[h] = is_there ? of_metric[h] - scale * (library.gram[at] - library.shift) : 0;
-                working.table[metric_tile(i, j)][h] = of_metric[h];
+                double entry = library.gram[row + (is_there ? shared->number[c] : 0)];
+                rest[h] = is_there ? of_metric[h] - scale * (entry - library.shift) : 0;
             }
-            shared->rest[metric_tile(i, j)][hc_lane()] = make_double2(of_rest[0], of_rest[1]);
+            shared->rest[metric_tile(i, j)][hc_lane()] = make_double2(rest[0], rest[1]);
         }
     }
 #pragma unroll
@@ -505,7 +535,6 @@ __device__ static inline void working_gather(const HcUnmixLibrary &library, cons
         int32_t k = is_there ? shared->number[32 * v + hc_lane()] : 0;
         working.x[v] = is_there ? pixel.abundance[k] : 0;
         working.product[v] = is_there ? scale * (pixel.product[k] - lambda) : 0;
-        working.turned[v] = 0;
         working.member[v] = 0;
         working.pending[v] = __ballot_sync(0xFFFFFFFFU, working.x[v] > 0);
     }
@@ -538,12 +567,16 @@ template <int SIDE> struct HcWorkingFista {
     double momentum;
 };
 
+/* On a new set. */
 template <int SIDE>
-__device__ static inline void working_begin(const HcWorking<SIDE> &working, HcWorkingFista<SIDE> &fista) {
+__device__ static inline void working_begin(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
+                                            HcWorking<SIDE> &working, HcWorkingFista<SIDE> &fista) {
+    (void)library;
+    (void)pixel;
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
         fista.ahead[v] = working.x[v];
-        fista.turned[v] = 0; /* the first step has no momentum, whatever this is */
+        fista.turned[v] = working.turned[v] = 0; /* the first step has no momentum, whatever these are */
     }
     fista.momentum = 1;
 }
@@ -578,11 +611,173 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, HcW
     }
 }
 
+/* Before some steps, and behind them. */
+template <int SIDE>
+__device__ static inline void working_prepare(const HcUnmixLibrary &, HcWorking<SIDE> &,
+                                              HcWorkingFista<SIDE> &) {
+}
+
+template <int SIDE> __device__ static inline void working_finish(HcWorkingFista<SIDE> &) {
+}
+
+/* --- augmented Lagrangians --- */
+
+template <int SIDE> struct HcWorkingAlm {
+    HcWorkingMatrix<SIDE> *inverse; /* -inv(D W D' + penalty M) [units]; unless it is due */
+    bool is_due;
+    double penalty;         /* [units] */
+    double price[SIDE / 4]; /* M d (alm.cuh) */
+    double apart, moved;    /* of the last step, the lane's part */
+};
+
+/* The multipliers are those that the slopes ask for. */
+template <int SIDE>
+__device__ static inline void working_begin(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
+                                            HcWorking<SIDE> &working, HcWorkingAlm<SIDE> &alm) {
+    double scale = working_scale(library);
+    alm.is_due = true;
+    alm.penalty = HC_ALM_FIRST_PENALTY;
+    working_multiply_table(working, working.x, working.turned);
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        bool is_asked = 32 * v + hc_lane() < working.count && !(working.x[v] > 0);
+        int32_t k = is_asked ? working.shared->number[32 * v + hc_lane()] : 0;
+        alm.price[v] = is_asked ? fmin(scale * (pixel.slope[k] - pixel.level), 0.0) / alm.penalty : 0;
+    }
+}
+
+/* The inverse, by way of the table, which is M again afterwards. */
+template <int SIDE>
+__device__ static inline void working_prepare(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
+                                              HcWorkingAlm<SIDE> &alm) {
+    if (!alm.is_due) {
+        return;
+    }
+    uint32_t members[SIDE / 4];
+    working_load_metric(library, working);
+#pragma unroll
+    for (int i = 0; i < SIDE * (SIDE + 1) / 2; i++) {
+        double2 rest = working.shared->rest[i][hc_lane()];
+        working.table[i][0] = (1 + alm.penalty) * working.table[i][0] - rest.x;
+        working.table[i][1] = (1 + alm.penalty) * working.table[i][1] - rest.y;
+    }
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        members[v] = working.member[v] ^ working.pending[v];
+        working.member[v] = 0;
+        working.pending[v] = working_places(working.count, v);
+    }
+    working_exchange(working);
+#pragma unroll
+    for (int i = 0; i < SIDE * (SIDE + 1) / 2; i++) {
+        alm.inverse->tile[i][hc_lane()] = make_double2(working.table[i][0], working.table[i][1]);
+    }
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        working.member[v] = 0;
+        working.pending[v] = members[v];
+    }
+    working_load_metric(library, working);
+    alm.is_due = false;
+}
+
+/* product = the inverse, negative, times right. */
+template <int SIDE>
+__device__ static inline void
+working_multiply_inverse(const HcWorking<SIDE> &working, const HcWorkingAlm<SIDE> &alm,
+                         const double (&right)[SIDE / 4], double (&product)[SIDE / 4]) {
+    working_multiply<SIDE>(
+        working.shared, [&](int i) { return alm.inverse->tile[i][hc_lane()]; }, right, product);
+}
+
+/* solved = the x that solves the equations, turned = M x. */
+template <int SIDE>
+__device__ static inline void working_solve(const HcUnmixLibrary &library, const HcWorking<SIDE> &working,
+                                            const HcWorkingAlm<SIDE> &alm, double (&solved)[SIDE / 4],
+                                            double (&turned)[SIDE / 4]) {
+    double right[SIDE / 4];
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        right[v] = -fma(alm.penalty, working.turned[v] - alm.price[v], working.product[v]);
+    }
+    working_multiply_inverse(working, alm, right, solved);
+    if (library.rule.sum_to_one) {
+        double one[SIDE / 4];
+        double drawn[SIDE / 4];
+        double sum = 0;
+        double ones = 0;
+#pragma unroll
+        for (int v = 0; v < SIDE / 4; v++) {
+            one[v] = 32 * v + hc_lane() < working.count ? 1 : 0;
+        }
+        working_multiply_inverse(working, alm, one, drawn);
+#pragma unroll
+        for (int v = 0; v < SIDE / 4; v++) {
+            sum += one[v] * solved[v];
+            ones += one[v] * drawn[v];
+        }
+        double level = (hc_warp_sum(sum) - 1) / hc_warp_sum(ones);
+#pragma unroll
+        for (int v = 0; v < SIDE / 4; v++) {
+            solved[v] -= one[v] * level * drawn[v];
+            right[v] -= one[v] * level;
+        }
+    }
+    working_multiply<SIDE>(
+        working.shared, [&](int i) { return working.shared->rest[i][hc_lane()]; }, solved, turned);
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        turned[v] = (turned[v] - right[v]) / (1 + alm.penalty);
+    }
+}
+
+template <int SIDE>
+__device__ static inline void working_advance(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
+                                              HcWorkingAlm<SIDE> &alm) {
+    double solved[SIDE / 4];
+    double turned[SIDE / 4];
+    double next[SIDE / 4];
+    double turned_next[SIDE / 4];
+    working_solve(library, working, alm, solved, turned);
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        solved[v] = HC_ALM_RELAXATION * solved[v] + (1 - HC_ALM_RELAXATION) * working.x[v];
+        turned[v] = HC_ALM_RELAXATION * turned[v] + (1 - HC_ALM_RELAXATION) * working.turned[v];
+        alm.price[v] += turned[v];
+    }
+    working_nearest(library, working, alm.price, next, turned_next);
+    alm.apart = alm.moved = 0;
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        alm.apart = fma(solved[v] - next[v], turned[v] - turned_next[v], alm.apart);
+        alm.moved = fma(next[v] - working.x[v], turned_next[v] - working.turned[v], alm.moved);
+        alm.price[v] -= turned_next[v];
+        working.x[v] = next[v];
+        working.turned[v] = turned_next[v];
+    }
+}
+
+/* The penalty follows what moved; the multipliers, penalty times price, stay what they are. */
+template <int SIDE> __device__ static inline void working_finish(HcWorkingAlm<SIDE> &alm) {
+    double apart = sqrt(fmax(hc_warp_sum(alm.apart), 0.0));
+    double moved = sqrt(fmax(hc_warp_sum(alm.moved), 0.0));
+    double factor = alm_change(alm.penalty, apart, moved);
+    alm.is_due = factor < 1 || factor > 1;
+    alm.penalty *= factor;
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        alm.price[v] /= factor;
+    }
+}
+
+/* --- a pixel --- */
+
 /* Steps of slot p, until they seem to have come to their end or their turn is over. A set that is too small
  * leaves the pixel to another kernel. A warp. */
-template <int SIDE>
+template <int SIDE, typename Solver>
 __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, HcUnmixPanel *panel, int32_t p,
-                                               const HcUnmixScratch &scratch, HcWorkingShared<SIDE> *shared) {
+                                               const HcUnmixScratch &scratch, HcWorkingShared<SIDE> *shared,
+                                               Solver &solver) {
     int64_t n = library.rule.spectra;
     int32_t taken = panel->iterations[p];
     int32_t end =
@@ -594,7 +789,6 @@ __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, Hc
     __builtin_assume(__isGlobal(pixel.slope));
     __builtin_assume(__isShared(shared));
     HcWorking<SIDE> working;
-    HcWorkingFista<SIDE> fista;
     working.shared = shared;
     working.count = 0;
     bool is_new = true;
@@ -618,14 +812,16 @@ __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, Hc
                 __syncwarp();
             }
             working_gather(library, pixel, working);
-            working_begin(working, fista);
+            working_begin(library, pixel, working, solver);
         }
         is_new = is_first = false;
         int32_t steps = min((int)HC_WORKING_STEPS, end - taken);
+        working_prepare(library, working, solver);
 #pragma unroll 1
         for (int32_t i = 0; i < steps; i++) {
-            working_advance(library, working, fista);
+            working_advance(library, working, solver);
         }
+        working_finish(solver);
         taken += steps;
         working_write(library, pixel, working);
         (void)working_look(library, pixel, (int32_t *)shared->vector);

@@ -639,6 +639,46 @@ CASE(test_unmix_large) {
     }
 }
 
+/* Pixels of many spectra: beyond 32 and 64 a working set does not do, and all spectra take part. */
+CASE(test_unmix_wide) {
+    (void)state;
+    uint64_t seed = 17;
+    static const int32_t members[] = {40, 90};
+    for (int number = 0; number < 4; number++) {
+        Problem problem = problem_new(NORMAL, (Size){160, 130, 1, 6}, 1e-3, 0.02, &seed);
+        problem.rule.sum_to_one = number % 2 == 1;
+        for (int64_t p = 0; p < 6; p++) {
+            for (int32_t b = 0; b < 130; b++) {
+                double value = 0.01 * random_normal(&seed);
+                for (int64_t i = 0; i < members[number / 2]; i++) {
+                    double part = (double)(1 + (p + i) % 4) / (2.5 * members[number / 2]);
+                    value += part * (double)problem.spectrum[(p + i) * 130 + b];
+                }
+                problem.cube.data[p * 130 + b] = (float)value;
+            }
+        }
+        Cube best = run_problem(&problem, 2);
+        problem.rule.gap = 1e-3;
+        for (HcUnmixSolver solver = HC_UNMIX_FISTA; solver <= HC_UNMIX_ALM; solver++) {
+            problem.rule.solver = solver;
+            Cube got = run_problem(&problem, 2);
+            for (int64_t p = 0; p < 6; p++) {
+                double least = objective_at(&problem, &best, p);
+                int32_t used = 0;
+                for (int32_t k = 0; k < 160; k++) {
+                    used += answer_at(&problem, &best, p).abundance[k] > 0;
+                }
+                assert_true(used > (number < 2 ? 32 : 64));
+                assert_true(answer_at(&problem, &got, p).gap <= problem.rule.gap);
+                check_near(objective_at(&problem, &got, p), least, 1.01 * problem.rule.gap * least + 1e-9);
+            }
+            cube_free(&got);
+        }
+        cube_free(&best);
+        problem_free(&problem);
+    }
+}
+
 CASE(test_unmix_sum_to_one) {
     (void)state;
     uint64_t seed = 7;
