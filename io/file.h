@@ -26,6 +26,9 @@ HcStatus hc_file_write_unflushed(const char *path, const void *data, size_t byte
  * larger than `limit`, and pipes and devices except those under /dev and /proc. */
 HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
 
+/* Writes all bytes into an open file from `at` on; returns 0 or an errno. */
+int hc_file_write_at(int file, const void *data, size_t bytes, int64_t at) HC_MUST_CHECK;
+
 /* What hc_file_write would refuse: the directory missing or not writable, an existing file without
  * `overwrite`. */
 HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;

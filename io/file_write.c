@@ -25,6 +25,23 @@ static int write_all(int file, const char *data, size_t bytes) {
     return number;
 }
 
+int hc_file_write_at(int file, const void *data, size_t bytes, int64_t at) {
+    for (const char *from = data; bytes > 0;) {
+        ssize_t wrote = pwrite(file, from, bytes, at);
+        if (wrote < 0 && errno != EINTR) {
+            return errno;
+        }
+        if (wrote == 0) {
+            return ENOSPC; /* a system that takes nothing and gives no reason */
+        }
+        wrote = wrote > 0 ? wrote : 0;
+        from += wrote;
+        bytes -= (size_t)wrote;
+        at += wrote;
+    }
+    return 0;
+}
+
 static HcStatus write_file(const char *path, const void *data, size_t bytes, bool overwrite, bool flush,
                            HcError *err) {
     HcStatus status = HC_OK;

@@ -95,6 +95,11 @@ void hc_chunk_corner(const HcChunkIndex *index, int64_t number, int64_t corner[H
 HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scene,
                        HcError *err) HC_MUST_CHECK;
 
+/* The way back: index->place of every tile into the directory of the file that the index was made from, open
+ * for reading and writing. */
+HcStatus hc_chunk_tiff_store(const HcChunkIndex *index, int file, const char *path,
+                             HcError *err) HC_MUST_CHECK;
+
 /* An array of an HDF5 or netCDF 4 file, under its full name ("/reflectance"). One that is not chunked, and
  * lies in one piece of the file, is cut into pieces that are read like chunks. `order` are the axes as the
  * array has them, the slowest first, any of the six orders; an array of two axes is one band, and its order

@@ -5,6 +5,8 @@
 #include "core/block.h"
 #include "io/chunk/decode.h"
 #include "io/chunk/index.h"
+#include "io/file.h"
+#include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -437,6 +439,64 @@ HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scen
     }
 done:
     hc_chunk_index_free(index);
+    free(tiff.entries);
+    return status;
+}
+
+/* ---- the way back ---- */
+
+static void put_number(uint8_t *to, uint64_t value, int bytes, bool big_endian) {
+    for (int i = 0; i < bytes; i++) {
+        to[big_endian ? bytes - 1 - i : i] = (uint8_t)(value >> 8 * i);
+    }
+}
+
+/* Offsets of all chunks into their field, or their bytes. */
+static HcStatus store_field(const Tiff *tiff, const HcChunkIndex *index, const Field *field, bool offsets,
+                            const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t count = hc_chunk_count(index), plane = index->count[HC_AXIS_LINE] * index->count[HC_AXIS_SAMPLE];
+    uint8_t *stored = NULL;
+    if (field->count != count) {
+        return hc_fail(err, HC_E_IO, "%s: its directory has %" PRId64 " tiles instead of %" PRId64, path,
+                       field->count, count);
+    }
+    HC_OR_RETURN(hc_new(stored, (size_t)(count * field->bytes), "places of tiles", err));
+    for (int64_t i = 0; i < count; i++) {
+        const HcChunkPlace *place = &index->place[i % plane * index->count[HC_AXIS_BAND] + i / plane];
+        uint64_t value = (uint64_t)(offsets ? place->offset : place->bytes);
+        if (field->bytes < 8 && value >> 8 * field->bytes != 0) {
+            HC_TRY(hc_fail(err, HC_E_IO,
+                           "%s: a tile of %" PRId64 " bytes at byte %" PRId64
+                           " has no space in its directory",
+                           path, place->bytes, place->offset));
+        }
+        put_number(stored + i * field->bytes, value, field->bytes, tiff->big_endian);
+    }
+    int number = hc_file_write_at(tiff->file, stored, (size_t)(count * field->bytes), field->at);
+    if (number != 0) {
+        status = hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s", path, strerror(number));
+    }
+done:
+    free(stored);
+    return status;
+}
+
+HcStatus hc_chunk_tiff_store(const HcChunkIndex *index, int file, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    struct stat info;
+    bool there = false;
+    Tiff tiff = {.file = file};
+    if (fstat(file, &info) != 0) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
+    }
+    tiff.size = info.st_size;
+    HC_TRY(read_directory(&tiff, &there, err));
+    Field offsets = find_field(&tiff, index->short_last ? TAG_STRIP_OFFSETS : TAG_TILE_OFFSETS);
+    Field sizes = find_field(&tiff, index->short_last ? TAG_STRIP_BYTES : TAG_TILE_BYTES);
+    HC_TRY(store_field(&tiff, index, &offsets, true, path, err));
+    HC_TRY(store_field(&tiff, index, &sizes, false, path, err));
+done:
     free(tiff.entries);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "core/text.h"
+#include "io/file.h"
 #include "io/write/parts.h"
 #include "io/gdal_errors.h"
 
@@ -288,6 +289,19 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan) {
 
 /* ---- the data ---- */
 
+/* Segments of a band of 64 KiB keep the system calls few; few stored lines stay in the cache. */
+int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan) {
+    double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
+    double line = segment * scene->bands;
+    double rows = 8 * 1048576.0 / line;
+    if (plan->interleave == HC_BSQ && rows * segment < 65536) {
+        rows = 65536 / segment;
+        rows = rows * line > 32 * 1048576.0 ? 32 * 1048576.0 / line : rows;
+    }
+    rows = rows < 1 ? 1 : rows;
+    return (int32_t)(rows < (double)scene->lines ? rows : (double)scene->lines);
+}
+
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
                               HcError *err) {
     double needed =
@@ -315,35 +329,17 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
     return HC_OK;
 }
 
-/* Returns 0 or an errno. */
-static int write_at(int file, const char *data, size_t bytes, int64_t at) {
-    while (bytes > 0) {
-        ssize_t wrote = pwrite(file, data, bytes, at);
-        if (wrote < 0 && errno != EINTR) {
-            return errno;
-        }
-        if (wrote == 0) {
-            return ENOSPC; /* a system that takes nothing and gives no reason */
-        }
-        wrote = wrote > 0 ? wrote : 0;
-        data += wrote;
-        bytes -= (size_t)wrote;
-        at += wrote;
-    }
-    return 0;
-}
-
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stored, int64_t line0, int32_t rows, HcError *err) {
     int64_t size = (int64_t)hc_type_bytes(layout->type);
     int64_t row = hc_stored_stride_row(layout) * size;
     int number = 0;
     if (layout->interleave != HC_BSQ) {
-        number = write_at(file, stored, (size_t)(row * rows), line0 * row);
+        number = hc_file_write_at(file, stored, (size_t)(row * rows), line0 * row);
     }
     for (int32_t b = 0; layout->interleave == HC_BSQ && b < layout->bands && number == 0; b++) {
         const char *from = (const char *)stored + b * hc_stored_stride_band(layout) * size;
-        number = write_at(file, from, (size_t)(row * rows), (b * scene->lines + line0) * row);
+        number = hc_file_write_at(file, from, (size_t)(row * rows), (b * scene->lines + line0) * row);
     }
     return number == 0
                ? HC_OK

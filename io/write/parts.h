@@ -42,8 +42,9 @@ typedef struct HcWritePlan {
     bool shares_nodata;       /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave;  /* ENVI */
     char **options;           /* creation options for the driver, as a GDAL string list */
-    int threads, threads_max; /* of GDAL that compress: those in `options`, and the most that help where
-                                  the planner may choose, else the same */
+    bool encodes;             /* GDAL makes the file without its tiles, which are encoded and placed here */
+    int threads, threads_max; /* that compress, of GDAL or (`encodes`) ours: those in `options`, and the most
+                                  that help where the planner may choose, else the same */
 } HcWritePlan;
 
 /* Decides and checks; creates nothing. hc_write_plan_clear() is safe after a failure too. */
@@ -55,6 +56,29 @@ HcStatus hc_write_tiles(char ***options, const HcScene *scene, HcType type, HcEr
 /* Those of the temporary GeoTIFF that is copied at finish. */
 HcStatus hc_write_source(char ***options, const HcWritePlan *plan, const HcScene *scene,
                          HcError *err) HC_MUST_CHECK;
+/* Whether tiles of the plan can be encoded here: a tiled GeoTIFF without options that concern the values and
+ * are not known here. */
+bool hc_write_encodes(const HcWritePlan *plan, const HcScene *scene);
+/* The level of the compression, of `encodes`. */
+int hc_write_level(const HcWritePlan *plan);
+/* Memory of two rows of tiles, the lines that wait at least [bytes]. */
+double hc_write_tile_rows(const HcWritePlan *plan, const HcScene *scene);
+
+/* Tiles of a file that GDAL has made without them. *out is NULL where GDAL has made something else than was
+ * asked of it. *rows = lines that wait for their tiles; line l is row l % rows of them; `pixels`: with the
+ * bands of a pixel together, else band by band. */
+typedef struct HcWriteTiles HcWriteTiles;
+HcStatus hc_write_tiles_open(HcWriteTiles **out, const char *partial, const HcWritePlan *plan,
+                             const HcScene *scene, int32_t *rows, bool *pixels, HcError *err) HC_MUST_CHECK;
+/* With the memory of these lines, which is borrowed until close. */
+HcStatus hc_write_tiles_begin(HcWriteTiles *tiles, const HcWritePlan *plan, void *lines,
+                              HcError *err) HC_MUST_CHECK;
+/* As in io/chunk/sink.h. */
+HcStatus hc_write_tiles_room(HcWriteTiles *tiles, int32_t *lines, HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_tiles_give(HcWriteTiles *tiles, int32_t lines, HcError *err) HC_MUST_CHECK;
+/* All tiles are in the file, which says where, and is closed. */
+HcStatus hc_write_tiles_finish(HcWriteTiles *tiles, const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+void hc_write_tiles_close(HcWriteTiles *tiles);
 GDALDataType hc_write_gdal_type(HcType type);
 
 /* options.c: lists of creation options NAME=VALUE, which CSLDestroy frees. */
@@ -66,6 +90,9 @@ HcStatus hc_write_options_add(char ***options, const char *const *added, HcError
 /* write_scene.c: what a scene says, as metadata of a GDAL dataset. */
 HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
                            const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+/* What the scene says where its values are scaled: physical = gain (scale stored + offset) + offset of the
+ * scene. */
+HcStatus hc_write_scale(HcScene *scene, const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* "0.25", "nan": the fewest digits that give the same double, in any locale. */
 const char *hc_write_number(char buffer[40], double value);
 /* A new file `partial` of that text; messages name `path`. */
@@ -94,6 +121,8 @@ HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text
 char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
 /* Appends a name; what would end it or the list that it stands in becomes something alike. */
 void hc_write_envi_name(HcText *to, const char *name, bool in_list);
+/* Lines that should be stored at once. */
+int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan);
 /* Creates the file at its full size, so that a full disk fails before the work and not after it. */
 HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
                               HcError *err) HC_MUST_CHECK;
@@ -134,9 +163,12 @@ double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [b
 HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
                                 HcError *err) HC_MUST_CHECK;
 
-/* write_threads.c: threads of GDAL that compress tiles. */
+/* write_threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
+double hc_write_memory(const HcWritePlan *plan, const HcScene *scene);
+/* What GDAL's cache takes to hold two blocks of each band, with some hundred bytes beside each. */
+double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels);
 /* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1
- * where the output is not compressed. */
+ * where GDAL writes an output that is not compressed. */
 int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene);
 /* The number that the creation options say, 0 = none. */
 int hc_write_threads_fixed(const HcWritePlan *plan);

@@ -439,6 +439,7 @@ static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const Hc
     HC_OR_RETURN(choose_compression(plan, options, err));
     HC_OR_RETURN(add_user_options(plan, options, err));
     HC_OR_RETURN(hc_write_zstd_level(plan, err));
+    plan->encodes = hc_write_encodes(plan, scene);
     return choose_threads(plan, scene, options, err);
 }
 

@@ -140,3 +140,19 @@ done:
     hc_gdal_release();
     return status;
 }
+
+HcStatus hc_write_scale(HcScene *scene, const HcWritePlan *plan, HcError *err) {
+    size_t bytes = (size_t)scene->bands * sizeof(double);
+    bool fresh = scene->gain == NULL || scene->offset == NULL;
+    scene->gain = fresh ? realloc(scene->gain, bytes) : scene->gain;
+    scene->offset = fresh ? realloc(scene->offset, bytes) : scene->offset;
+    if (scene->gain == NULL || scene->offset == NULL) {
+        return hc_fail_memory(err, (double)bytes, "scale and offset");
+    }
+    for (int32_t b = 0; b < scene->bands; b++) {
+        double gain = fresh ? 1 : scene->gain[b];
+        scene->offset[b] = gain * plan->offset + (fresh ? 0 : scene->offset[b]);
+        scene->gain[b] = gain * (plan->in_parts && scene->parts[b] > 0 ? 1.0 / scene->parts[b] : plan->scale);
+    }
+    return HC_OK;
+}

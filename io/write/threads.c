@@ -1,9 +1,10 @@
-/* Threads of GDAL that compress tiles: how many help, the memory that they take, and the level of zstd.
+/* Memory of the writer; threads that compress tiles: how many help, what they take, and the level of zstd.
  *
- * GDAL gives each thread a tile of its own, and one more for the tile that it fills meanwhile. A thread holds
- * the values of a tile, a copy of them for the predictor, the result, and the buffer in front of it. With
- * pixels together a tile has all bands, so that 16 threads may take more than everything else. So the number
- * of threads is the planner's (HcWriterNeeds), and not ALL_CPUS. */
+ * Where tiles are encoded here, a thread holds the values of a tile, two results, and lines of a tile that
+ * wait (io/chunk/sink.c). GDAL gives each thread a tile of its own, and one more for the tile that it fills
+ * meanwhile. A thread holds the values of a tile, a copy of them for the predictor, the result, and the
+ * buffer in front of it. With pixels together a tile has all bands, so that 16 threads may take more than
+ * everything else. So the number of threads is the planner's (HcWriterNeeds), and not ALL_CPUS. */
 #include "io/libraries.h"
 #include "io/write/parts.h"
 
@@ -16,6 +17,10 @@
 #define MIB          1048576.0
 #define TILES_HELD   5 /* by a thread: 4, and its share of the tile that is being filled */
 #define OTHERS_BYTES (1 * MIB)
+/* By a thread of ours; results may be longer than what they were made from, by LZW half as much. */
+#define TILES_ENCODED 4.1
+#define TILES_LZW     5.1
+#define TILES_PLAIN   3.1
 
 static bool is_compressed(const HcWritePlan *plan) {
     const char *standard = hc_write_is_cog(plan) ? "LZW" : "NONE";
@@ -58,7 +63,7 @@ static double tiles_of(const HcWritePlan *plan, const HcScene *scene) {
 int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene) {
     double tiles = tiles_of(plan, scene);
     int most = hc_io_thread_count(CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
-    if (!is_compressed(plan)) {
+    if (!is_compressed(plan) && !plan->encodes) {
         return 1;
     }
     return tiles < most ? (int)tiles : most;
@@ -105,9 +110,38 @@ static bool by_zstd(const HcWritePlan *plan) {
 
 double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, int threads) {
     double tables = by_zstd(plan) ? zstd_bytes(plan) : OTHERS_BYTES;
-    double used = fmin(threads, tiles_of(plan, scene));
+    double used = fmin(threads < 1 ? 1 : threads, tiles_of(plan, scene));
+    if (plan->encodes) {
+        bool lzw = hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "LZW");
+        double tiles = lzw ? TILES_LZW : is_compressed(plan) ? TILES_ENCODED : TILES_PLAIN;
+        return used * (tiles * tile_bytes(plan, scene) + tables);
+    }
     if (threads <= 1 || !is_compressed(plan)) {
         return by_zstd(plan) ? tables : 0;
     }
     return used * (TILES_HELD * tile_bytes(plan, scene) + tables);
+}
+
+/* ---- lines and blocks ---- */
+
+double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels) {
+    return 2.0 * scene->bands * (pixels * (double)hc_type_bytes(type) + 512);
+}
+
+double hc_write_memory(const HcWritePlan *plan, const HcScene *scene) {
+    double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
+    if (plan->way == HC_WRITE_ENVI) {
+        return line * hc_write_envi_rows(scene, plan);
+    }
+    if (plan->encodes) {
+        return hc_write_tile_rows(plan, scene);
+    }
+    /* The stored lines (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
+    bool cog = hc_write_is_cog(plan);
+    double rows = line * (cog ? hc_write_cog_rows(plan, scene) : 256);
+    double bytes = rows > 16 * MIB ? rows : 16 * MIB;
+    bytes = fmin(2 * (bytes > 256 * MIB ? 64 * MIB : bytes), 2 * line * (double)scene->lines);
+    double held = scene->bands > HC_MANY_BANDS ? hc_write_blocks_bytes(scene, plan->type, 16 * 16) : 0;
+    bytes = held <= 256 * MIB ? bytes + held : bytes;
+    return cog ? fmax(bytes, hc_write_cog_memory(plan, scene)) : bytes; /* one after the other */
 }

@@ -1,7 +1,28 @@
-/* Tiles of a GeoTIFF: as many pixels as open quickly with all their bands. Those of a COG are in cog.c. */
+/* Tiles of a GeoTIFF: as many pixels as open quickly with all their bands. Those of a COG are in cog.c.
+ *
+ * GDAL's writing thread copies lines into its cache and from there into tiles, one after the other; its
+ * threads only compress. So most tiles are encoded here (io/chunk/sink.h): GDAL writes the file with all that
+ * it says, and without a tile. */
+#include "core/allocate.h"
+#include "core/text.h"
+#include "io/chunk/decode.h"
+#include "io/chunk/encode.h"
+#include "io/chunk/sink.h"
 #include "io/write/parts.h"
 
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB          1048576.0
+#define WAITING_MOST (256 * MIB) /* of lines of all tiles in a row */
 
 /* About `wanted`, a multiple of 16, so that the tiles overhang the scene by little. */
 static int tile_edge(int64_t extent, int wanted) {
@@ -37,4 +58,167 @@ HcStatus hc_write_source(char ***options, const HcWritePlan *plan, const HcScene
         HC_OR_RETURN(hc_write_tiles(options, scene, plan->type, err));
     }
     return hc_write_option(options, "PHOTOMETRIC", "MINISBLACK", err);
+}
+
+/* Those that say nothing of values, or are known here. */
+static bool knows_option(const char *option) {
+    static const char *const known[] = {"TILED=YES",
+                                        "BIGTIFF=YES",
+                                        "BIGTIFF=IF_SAFER",
+                                        "COMPRESS=NONE",
+                                        "COMPRESS=DEFLATE",
+                                        "COMPRESS=ZSTD",
+                                        "COMPRESS=LZW",
+                                        "BLOCKXSIZE=",
+                                        "BLOCKYSIZE=",
+                                        "PREDICTOR=",
+                                        "NUM_THREADS=",
+                                        "ZSTD_LEVEL=",
+                                        "ZLEVEL=",
+                                        "INTERLEAVE=",
+                                        "PHOTOMETRIC=",
+                                        "PROFILE=",
+                                        "GEOTIFF_KEYS_FLAVOR=",
+                                        "GEOTIFF_VERSION=",
+                                        "TFW=",
+                                        "WORLDFILE=",
+                                        "RPB=",
+                                        "RPCTXT=",
+                                        NULL};
+    for (const char *const *each = known; *each != NULL; each++) {
+        size_t length = strlen(*each);
+        bool any = (*each)[length - 1] == '=';
+        if (any ? EQUALN(option, *each, length) : hc_text_equal(option, *each)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool knows_compression(const HcWritePlan *plan) {
+    const char *name = CSLFetchNameValueDef(plan->options, "COMPRESS", "NONE");
+    HcChunkCode code = hc_text_equal(name, "DEFLATE") ? HC_CODE_DEFLATE
+                       : hc_text_equal(name, "ZSTD")  ? HC_CODE_ZSTD
+                                                      : HC_CODE_LZW;
+    return hc_chunk_code_known(code);
+}
+
+int hc_write_level(const HcWritePlan *plan) {
+    const char *name = CSLFetchNameValueDef(plan->options, "COMPRESS", "NONE");
+    return hc_text_equal(name, "ZSTD") ? atoi(CSLFetchNameValueDef(plan->options, "ZSTD_LEVEL", "9"))
+                                       : atoi(CSLFetchNameValueDef(plan->options, "ZLEVEL", "6"));
+}
+
+double hc_write_tile_rows(const HcWritePlan *plan, const HcScene *scene) {
+    double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
+    int height = atoi(CSLFetchNameValueDef(plan->options, "BLOCKYSIZE", "256"));
+    return line * fmin(2.0 * height, (double)scene->lines);
+}
+
+bool hc_write_encodes(const HcWritePlan *plan, const HcScene *scene) {
+    if (plan->way != HC_WRITE_CREATE || strcmp(plan->format, "GTiff") != 0 || scene->bands > HC_MANY_BANDS ||
+        !knows_compression(plan) || hc_write_tile_rows(plan, scene) > WAITING_MOST) {
+        return false;
+    }
+    for (char **option = plan->options; option != NULL && *option != NULL; option++) {
+        if (!knows_option(*option)) {
+            return false;
+        }
+    }
+    int level = hc_write_level(plan);
+    bool zstd = hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "ZSTD");
+    return level >= 1 && level <= (zstd ? 22 : 12);
+}
+
+/* ---- writing ---- */
+
+struct HcWriteTiles {
+    HcChunkIndex *index;
+    HcChunkSink *sink;
+    int file; /* -1 when closed */
+};
+
+static HcStatus fail_by_errno(const HcWritePlan *plan, HcError *err) {
+    return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", plan->path, strerror(errno));
+}
+
+static HcStatus make_index(HcWriteTiles *tiles, const char *partial, const HcWritePlan *plan,
+                           const HcScene *scene, HcError *err) {
+    HcScene stored = *scene;
+    HcError why = {0};
+    stored.type = plan->type;
+    HcStatus status = hc_chunk_tiff(&tiles->index, partial, &stored, &why);
+    if (status != HC_OK) { /* it names the temporary file */
+        size_t name = strlen(partial);
+        bool named = strncmp(why.text, partial, name) == 0;
+        return hc_fail(err, status, "%s%s%s", plan->path, named ? "" : ": ", why.text + (named ? name : 0));
+    }
+    return HC_OK;
+}
+
+HcStatus hc_write_tiles_open(HcWriteTiles **out, const char *partial, const HcWritePlan *plan,
+                             const HcScene *scene, int32_t *rows, bool *pixels, HcError *err) {
+    HcStatus status = HC_OK;
+    HcWriteTiles *tiles = NULL;
+    *out = NULL;
+    HC_OR_RETURN(hc_new(tiles, 1, "tiles to write", err));
+    tiles->file = -1;
+    HC_TRY(make_index(tiles, partial, plan, scene, err));
+    if (tiles->index == NULL || !hc_chunk_can_encode(tiles->index)) {
+        goto done;
+    }
+    tiles->file = open(partial, O_RDWR | O_CLOEXEC);
+    if (tiles->file < 0) {
+        HC_TRY(fail_by_errno(plan, err));
+    }
+    *rows = hc_chunk_sink_rows(tiles->index, plan->threads);
+    *pixels = tiles->index->order[1] == HC_AXIS_SAMPLE;
+    *out = tiles;
+    tiles = NULL;
+done:
+    hc_write_tiles_close(tiles);
+    return status;
+}
+
+HcStatus hc_write_tiles_begin(HcWriteTiles *tiles, const HcWritePlan *plan, void *lines, HcError *err) {
+    struct stat info;
+    if (fstat(tiles->file, &info) != 0) {
+        return fail_by_errno(plan, err);
+    }
+    HcChunkSinkHow how = {.path = plan->path,
+                          .file = tiles->file,
+                          .end = info.st_size,
+                          .level = hc_write_level(plan),
+                          .threads = plan->threads,
+                          .lines = lines,
+                          .rows = hc_chunk_sink_rows(tiles->index, plan->threads)};
+    return hc_chunk_sink_open(&tiles->sink, tiles->index, &how, err);
+}
+
+HcStatus hc_write_tiles_room(HcWriteTiles *tiles, int32_t *lines, HcError *err) {
+    return hc_chunk_sink_room(tiles->sink, lines, err);
+}
+
+HcStatus hc_write_tiles_give(HcWriteTiles *tiles, int32_t lines, HcError *err) {
+    return hc_chunk_sink_give(tiles->sink, lines, err);
+}
+
+HcStatus hc_write_tiles_finish(HcWriteTiles *tiles, const HcWritePlan *plan, HcError *err) {
+    HC_OR_RETURN(hc_chunk_sink_finish(tiles->sink, err));
+    HC_OR_RETURN(hc_chunk_tiff_store(tiles->index, tiles->file, plan->path, err));
+    int file = tiles->file;
+    tiles->file = -1;
+    return close(file) == 0 ? HC_OK : fail_by_errno(plan, err);
+}
+
+void hc_write_tiles_close(HcWriteTiles *tiles) {
+    if (tiles == NULL) {
+        return;
+    }
+    hc_chunk_sink_close(tiles->sink);
+    hc_chunk_index_free(tiles->index);
+    if (tiles->file >= 0) {
+        close(tiles->file);
+    }
+    free(tiles);
 }

@@ -20,8 +20,9 @@
 
 #define MIB 1048576.0
 
-/* Memory of the stored lines: for ENVI 8 to 32 MiB, for other formats 16 MiB or one row of tiles if that is
- * more (at most 256 MiB). GDAL's cache holds as much again for a moment. */
+/* Memory of the stored lines: for ENVI 8 to 32 MiB; where tiles are encoded here as many as
+ * hc_chunk_sink_rows says; for other formats 16 MiB or one row of tiles if that is more (at most 256 MiB).
+ * GDAL's cache holds as much again for a moment. */
 struct HcWriter {
     HcScene scene;
     HcWritePlan plan;
@@ -34,11 +35,12 @@ struct HcWriter {
     HcTeam *team;  /* from the first lines on */
     GDALDatasetH dataset;
     HcWriteArray *array; /* netCDF */
+    HcWriteTiles *tiles; /* `encodes` */
     bool flush_rows;     /* stored lines are whole tiles: GDAL need not keep them */
     bool holds_cache;    /* see hold_blocks() */
     HcStored layout;
     void *stored;
-    int32_t filled;             /* rows in `stored` */
+    int32_t filled;             /* rows in `stored`; of tiles, those since the rows began anew */
     int64_t written;            /* the first line that is not in the file */
     pthread_mutex_t tally_lock; /* lines are counted by all threads */
     HcStoredTally tally;
@@ -53,18 +55,6 @@ struct HcWriter {
 static int32_t at_most_lines(double rows, const HcScene *scene) {
     rows = rows < 1 ? 1 : rows;
     return (int32_t)(rows < (double)scene->lines ? rows : (double)scene->lines);
-}
-
-/* Segments of a band of 64 KiB keep the system calls few; few stored lines stay in the cache. */
-static int32_t envi_rows(const HcScene *scene, const HcWritePlan *plan) {
-    double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
-    double line = segment * scene->bands;
-    double rows = 8 * MIB / line;
-    if (plan->interleave == HC_BSQ && rows * segment < 65536) {
-        rows = 65536 / segment;
-        rows = rows * line > 32 * MIB ? 32 * MIB / line : rows;
-    }
-    return at_most_lines(rows, scene);
 }
 
 /* Whole rows of tiles, so that none is written twice or read back. */
@@ -82,18 +72,13 @@ static int32_t gdal_rows(HcWriter *writer) {
     return at_most_lines(rows, &writer->scene);
 }
 
-/* What GDAL's cache takes to hold two blocks of each band, with some hundred bytes beside each. */
-static double blocks_of_all_bands(const HcScene *scene, HcType type, int pixels) {
-    return 2.0 * scene->bands * (pixels * (double)hc_type_bytes(type) + 512);
-}
-
 /* A block that leaves the cache takes along those of all other bands, where pixels lie together; to find them
  * GDAL looks at every band. With less memory than for one block of each band it does so once a band, which is
  * minutes for tens of thousands of bands. */
 static void hold_blocks(HcWriter *writer) {
     int width = 1, height = 1;
     GDALGetBlockSize(GDALGetRasterBand(writer->dataset, 1), &width, &height);
-    double wanted = blocks_of_all_bands(&writer->scene, writer->plan.type, width * height);
+    double wanted = hc_write_blocks_bytes(&writer->scene, writer->plan.type, width * height);
     if (writer->scene.bands > HC_MANY_BANDS && wanted <= 256 * MIB) {
         hc_io_hold_cache((uint64_t)wanted);
         writer->holds_cache = true;
@@ -134,10 +119,31 @@ static HcStatus open_envi(HcWriter *writer, HcError *err) {
     }
     HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
     HC_TRY(hc_write_text_file(writer->plan.path, header_path, header, err));
-    HC_TRY(make_stored(writer, writer->plan.interleave, envi_rows(&writer->scene, &writer->plan), err));
+    HC_TRY(
+        make_stored(writer, writer->plan.interleave, hc_write_envi_rows(&writer->scene, &writer->plan), err));
 done:
     free(header);
     free(header_path);
+    return status;
+}
+
+/* Closing writes what is still buffered, and only the messages tell whether that went well. */
+static HcStatus close_dataset(HcWriter *writer, GDALDatasetH *dataset, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    hc_gdal_catch(&errors);
+    GDALFlushCache(*dataset);
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    bool closed = GDALClose(*dataset) == CE_None;
+#else
+    bool closed = true;
+    GDALClose(*dataset);
+#endif
+    *dataset = NULL;
+    if (!closed || errors.failed || CPLGetLastErrorType() >= CE_Failure) {
+        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
+    }
+    hc_gdal_release();
     return status;
 }
 
@@ -147,13 +153,15 @@ static HcStatus create_dataset(HcWriter *writer, const HcGdalErrors *errors, HcE
     const HcWritePlan *plan = &writer->plan;
     bool copied = plan->way == HC_WRITE_COPY;
     char **options = NULL;
-    if (copied) {
-        HC_TRY(hc_write_source(&options, plan, scene, err));
+    HC_TRY(copied ? hc_write_source(&options, plan, scene, err)
+                  : hc_write_options_add(&options, (const char *const *)plan->options, err));
+    if (plan->encodes) {
+        HC_TRY(hc_write_option(&options, "SPARSE_OK", "YES", err));
+        HC_TRY(hc_write_option(&options, "NUM_THREADS", "1", err));
     }
-    writer->dataset =
-        GDALCreate(copied ? GDALGetDriverByName("GTiff") : plan->driver,
-                   copied ? writer->source : writer->partial, (int)scene->samples, (int)scene->lines,
-                   scene->bands, plan->gdal_type, copied ? options : plan->options);
+    writer->dataset = GDALCreate(copied ? GDALGetDriverByName("GTiff") : plan->driver,
+                                 copied ? writer->source : writer->partial, (int)scene->samples,
+                                 (int)scene->lines, scene->bands, plan->gdal_type, options);
     if (writer->dataset == NULL) {
         status = hc_gdal_fail(err, HC_E_IO, plan->path, errors);
     }
@@ -162,25 +170,53 @@ done:
     return status;
 }
 
-static HcStatus open_gdal(HcWriter *writer, HcError *err) {
+/* A file with all that the scene says. */
+static HcStatus make_dataset(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
+    hc_gdal_catch(&errors);
+    HC_TRY(create_dataset(writer, &errors, err));
+    HC_TRY(hc_write_describe(writer->dataset, writer->plan.path, &writer->scene, &writer->plan, err));
+done:
+    hc_gdal_release();
+    return status;
+}
+
+/* Without tiles where GDAL has made something else than was asked of it. */
+static HcStatus open_tiles(HcWriter *writer, HcError *err) {
+    int32_t rows = 0;
+    bool pixels = false;
+    HC_OR_RETURN(close_dataset(writer, &writer->dataset, err));
+    HC_OR_RETURN(hc_write_tiles_open(&writer->tiles, writer->partial, &writer->plan, &writer->scene, &rows,
+                                     &pixels, err));
+    if (writer->tiles == NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(make_stored(writer, pixels ? HC_BIP : HC_BSQ, rows, err));
+    return hc_write_tiles_begin(writer->tiles, &writer->plan, writer->stored, err);
+}
+
+static HcStatus open_gdal(HcWriter *writer, HcError *err) {
     if (writer->plan.way == HC_WRITE_COPY &&
         (writer->source = beside_partial(writer, "hcube-source.tif")) == NULL) {
         return hc_fail_memory(err, (double)strlen(writer->partial), "a file name");
     }
-    hc_gdal_catch(&errors);
-    HC_TRY(create_dataset(writer, &errors, err));
-    HC_TRY(hc_write_describe(writer->dataset, writer->plan.path, &writer->scene, &writer->plan, err));
+    HC_OR_RETURN(make_dataset(writer, err));
+    if (writer->plan.encodes) {
+        HC_OR_RETURN(open_tiles(writer, err));
+        if (writer->tiles != NULL) {
+            return HC_OK;
+        }
+        writer->plan.encodes = false;
+        HC_OR_RETURN(make_dataset(writer, err));
+    }
     const char *interleave = GDALGetMetadataItem(writer->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
     bool pixels = interleave != NULL && hc_text_equal(interleave, "PIXEL");
-    HC_TRY(make_stored(writer, pixels ? HC_BIP : HC_BSQ, gdal_rows(writer), err));
+    HC_OR_RETURN(make_stored(writer, pixels ? HC_BIP : HC_BSQ, gdal_rows(writer), err));
     if (pixels) {
         hold_blocks(writer);
     }
-done:
-    hc_gdal_release();
-    return status;
+    return HC_OK;
 }
 
 static HcStatus open_array(HcWriter *writer, HcError *err) {
@@ -201,28 +237,13 @@ static HcStatus open_file(HcWriter *writer, HcError *err) {
     return open_gdal(writer, err);
 }
 
-static double memory_of(const HcScene *scene, const HcWritePlan *plan) {
-    double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
-    if (plan->way == HC_WRITE_ENVI) {
-        return line * envi_rows(scene, plan);
-    }
-    /* The stored lines (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
-    bool cog = hc_write_is_cog(plan);
-    double rows = line * (cog ? hc_write_cog_rows(plan, scene) : 256);
-    double bytes = rows > 16 * MIB ? rows : 16 * MIB;
-    bytes = fmin(2 * (bytes > 256 * MIB ? 64 * MIB : bytes), 2 * line * (double)scene->lines);
-    double held = scene->bands > HC_MANY_BANDS ? blocks_of_all_bands(scene, plan->type, 16 * 16) : 0;
-    bytes = held <= 256 * MIB ? bytes + held : bytes;
-    return cog ? fmax(bytes, hc_write_cog_memory(plan, scene)) : bytes; /* one after the other */
-}
-
 HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterOptions *options,
                          HcWriterNeeds *out, HcError *err) {
     HcStatus status = HC_OK;
     HcWritePlan plan;
     *out = (HcWriterNeeds){0};
     HC_TRY(hc_write_plan(&plan, path, scene, options, err));
-    double own = memory_of(scene, &plan);
+    double own = hc_write_memory(&plan, scene);
     double most = hc_write_threads_memory(&plan, scene, plan.threads_max);
     bool may_choose = plan.threads_max > plan.threads;
     out->memory = (size_t)(own + hc_write_threads_memory(&plan, scene, plan.threads));
@@ -237,23 +258,6 @@ HcStatus hc_writer_check(const char *path, const HcScene *scene, const HcWriterO
                          HcError *err) {
     HcWriterNeeds needs;
     return hc_writer_needs(path, scene, options, &needs, err);
-}
-
-/* What the file says: physical = gain (scale stored + offset) + offset of the scene. */
-static HcStatus scale_scene(HcScene *scene, const HcWritePlan *plan, HcError *err) {
-    size_t bytes = (size_t)scene->bands * sizeof(double);
-    bool fresh = scene->gain == NULL || scene->offset == NULL;
-    scene->gain = fresh ? realloc(scene->gain, bytes) : scene->gain;
-    scene->offset = fresh ? realloc(scene->offset, bytes) : scene->offset;
-    if (scene->gain == NULL || scene->offset == NULL) {
-        return hc_fail_memory(err, (double)bytes, "scale and offset");
-    }
-    for (int32_t b = 0; b < scene->bands; b++) {
-        double gain = fresh ? 1 : scene->gain[b];
-        scene->offset[b] = gain * plan->offset + (fresh ? 0 : scene->offset[b]);
-        scene->gain[b] = gain * (plan->in_parts && scene->parts[b] > 0 ? 1.0 / scene->parts[b] : plan->scale);
-    }
-    return HC_OK;
 }
 
 /* A writer without files; *out is to be closed, also on failure. */
@@ -272,7 +276,7 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     writer->tallied =
         writer->plan.type != HC_FLOAT32 && writer->plan.type != HC_FLOAT64 && !hc_scene_is_class_map(scene);
     if (writer->plan.scaled || writer->plan.in_parts) {
-        HC_OR_RETURN(scale_scene(&writer->scene, &writer->plan, err));
+        HC_OR_RETURN(hc_write_scale(&writer->scene, &writer->plan, err));
     }
     return HC_OK;
 }
@@ -319,7 +323,9 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
     if (writer->filled == 0) {
         return HC_OK;
     }
-    if (writer->plan.way == HC_WRITE_ENVI || writer->joined) {
+    if (writer->tiles != NULL) {
+        /* Its threads have them. */
+    } else if (writer->plan.way == HC_WRITE_ENVI || writer->joined) {
         int64_t line = writer->plan.way == HC_WRITE_ENVI ? writer->written : writer->written - writer->first;
         HC_OR_RETURN(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
                                          writer->stored, line, writer->filled, err));
@@ -332,6 +338,25 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
     writer->written += writer->filled;
     writer->filled = 0;
     return HC_OK;
+}
+
+/* How many of `lines` more have space in `stored`, at least 1. */
+static HcStatus find_space(HcWriter *writer, int64_t lines, int32_t *count, HcError *err) {
+    int32_t space = writer->layout.rows - writer->filled;
+    if (writer->tiles != NULL) {
+        HC_OR_RETURN(hc_write_tiles_room(writer->tiles, &space, err));
+    }
+    *count = (int32_t)(lines < space ? lines : space);
+    return HC_OK;
+}
+
+/* So many more are in `stored`. */
+static HcStatus add_lines(HcWriter *writer, int32_t count, HcError *err) {
+    writer->filled += count;
+    if (writer->tiles != NULL) {
+        HC_OR_RETURN(hc_write_tiles_give(writer->tiles, count, err));
+    }
+    return writer->filled == writer->layout.rows ? flush(writer, err) : HC_OK;
 }
 
 /* Lines of a block on their way to be stored. */
@@ -373,15 +398,12 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
         writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
     }
     for (int32_t line = 0; line < block->lines;) {
-        int32_t left = writer->layout.rows - writer->filled;
-        int32_t count = block->lines - line < left ? block->lines - line : left;
+        int32_t count = 0;
+        HC_OR_RETURN(find_space(writer, block->lines - line, &count, err));
         Storing storing = {.writer = writer, .block = block, .first = line};
         hc_team_run(writer->team, count, store_line, &storing);
-        writer->filled += count;
+        HC_OR_RETURN(add_lines(writer, count, err));
         line += count;
-        if (writer->filled == writer->layout.rows) {
-            HC_OR_RETURN(flush(writer, err));
-        }
     }
     return HC_OK;
 }
@@ -423,7 +445,7 @@ static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError 
                        envi             ? writer->plan.interleave
                        : site->by_pixel ? HC_BIP
                                         : HC_BIL,
-                       envi_rows(&writer->scene, &writer->plan), err);
+                       hc_write_envi_rows(&writer->scene, &writer->plan), err);
 }
 
 HcStatus hc_writer_join(HcWriter **out, const char *path, const HcScene *scene,
@@ -469,10 +491,10 @@ static HcStatus take_lines(HcWriter *writer, FILE *file, const HcWriterLeft *lef
             HC_TRY(hc_fail(err, HC_E_IO, "%s: lines that another rank wrote cannot be read from %s",
                            writer->plan.path, left->path));
         }
+        int32_t one = 0;
+        HC_TRY(find_space(writer, 1, &one, err));
         hc_stored_copy(&writer->layout, writer->stored, writer->filled, &line, values);
-        if (++writer->filled == writer->layout.rows) {
-            HC_TRY(flush(writer, err));
-        }
+        HC_TRY(add_lines(writer, one, err));
     }
 done:
     free(values);
@@ -498,26 +520,6 @@ HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err
 }
 
 /* ---- finishing ---- */
-
-/* Closing writes what is still buffered, and only the messages tell whether that went well. */
-static HcStatus close_dataset(HcWriter *writer, GDALDatasetH *dataset, HcError *err) {
-    HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    hc_gdal_catch(&errors);
-    GDALFlushCache(*dataset);
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
-    bool closed = GDALClose(*dataset) == CE_None;
-#else
-    bool closed = true;
-    GDALClose(*dataset);
-#endif
-    *dataset = NULL;
-    if (!closed || errors.failed || CPLGetLastErrorType() >= CE_Failure) {
-        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
-    }
-    hc_gdal_release();
-    return status;
-}
 
 static HcStatus copy_source(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
@@ -563,6 +565,10 @@ done:
 static HcStatus complete(HcWriter *writer, HcError *err) {
     if (writer->plan.way == HC_WRITE_ENVI) {
         return complete_envi(writer, err);
+    }
+    if (writer->tiles != NULL) {
+        HC_OR_RETURN(hc_write_tiles_finish(writer->tiles, &writer->plan, err));
+        return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
     }
     if (writer->plan.way == HC_WRITE_ARRAY) {
         writer->dataset = hc_write_array_dataset(writer->array);
@@ -630,6 +636,7 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
 /* Closing an unfinished dataset may write, and fail: nobody needs to know. */
 static void discard(HcWriter *writer) {
     HcGdalErrors errors;
+    hc_write_tiles_close(writer->tiles);
     if (writer->file >= 0) {
         close(writer->file);
     }

@@ -37,7 +37,7 @@ typedef struct HcWriterOptions {
     bool sends;           /* to standard output: `path` only says where the file is made until then */
     const HcFlag *cancel; /* of `sends`, as in hc_file_send */
     int32_t threads;      /* that convert values, and write ENVI; 0 = one a processor, up to HC_IO_THREADS */
-    int32_t compressors;  /* threads of GDAL that compress a GTiff or COG, at most threads_max of the needs; 0
+    int32_t compressors;  /* threads that compress a GTiff or COG, at most threads_max of the needs; 0
                              = one. A creation option NUM_THREADS is preferred */
 } HcWriterOptions;
 
