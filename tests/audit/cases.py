@@ -69,6 +69,7 @@ def stages(common, suffix="", **more):
         "mnf": ["run", "read", scene, "--mask", "in/mask.hdr", "!", "mnf", "--components", "5", "--save-model",
                 "out/m.json", "!", "write", "out/a.img"],
         "noise": ["noise", scene, "out/n.json", "--csv", "out/n.csv", "--picture", "out/n.png"],
+        "noise-columns": ["noise", scene, "out/n.json", "--columns", "4", "--column-csv", "out/c.csv"],
         "dimension": ["dimension", scene, "out/d.json"],
         "denoise": ["denoise", scene, "out/a.img", "--save-model", "out/m.json"],
         "denoise-map": ["denoise", scene, "out/a.img", "--sigma-map"],

@@ -80,6 +80,7 @@ writes=(
     "cov STATISTICS.json||! cov TARGET"
     "noise NOISE.json||! noise TARGET"
     "noise --csv||! noise --csv TARGET"
+    "noise --column-csv||! noise --columns 4 --column-csv TARGET"
     "noise --picture|.png|! noise --picture TARGET"
     "dimension DIMENSION.json||! dimension TARGET"
     "endmembers SPECTRA.sli|.csv|! endmembers TARGET --count 2"
