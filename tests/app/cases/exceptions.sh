@@ -5,7 +5,7 @@ throw() { # what, words: sets status and log.txt
     status=0
     (ulimit -c 0 && HCUBE_THROW=$1 LD_PRELOAD=$MODULES/throw_at.so exec "$HCUBE" "${@:2}") >log.txt 2>&1 || status=$?
 }
-words=(read "$scene" out.tif --device cpu --quiet)
+words=(write "$scene" out.tif --co BIGTIFF=IF_NEEDED --device cpu --quiet) # GDAL writes the tiles
 throw memory "${words[@]}"
 [[ $status == 5 && $(wc -l <log.txt) == 1 && $(<log.txt) == "hcube: out of memory: "* ]] || fail "exit code $status: $(<log.txt)"
 only log.txt
@@ -26,7 +26,7 @@ rm -rf out* .out* .hcube*
 mkdir in
 cp "$scene" in/s.hdr
 cp "$SAMPLE/scene.img" in/s.img
-batch=(batch bands --keep 1-3 --scenes in --output 'out/{stem}.tif' --device cpu)
+batch=(batch bands --keep 1-3 ! write --co BIGTIFF=IF_NEEDED --scenes in --output 'out/{stem}.tif' --device cpu)
 throw memory "${batch[@]}"
 [[ $status == 9 && -z $(ls -A out) ]] || fail "exit code $status, left $(ls -A out): $(<log.txt)"
 run 0 "${batch[@]}"
