@@ -31,12 +31,8 @@ static int64_t rows_kept(const HcChunkIndex *index, int64_t again) {
     return hc_min64(rows, again == 0 ? 1 : 1 + (again - 1 + each - 1) / each);
 }
 
-static int64_t row_lines(const HcChunkIndex *index) {
-    return hc_min64(index->shape[HC_AXIS_LINE], index->size[HC_AXIS_LINE]);
-}
-
 static double row_bytes(const HcChunkIndex *index) {
-    return (double)row_lines(index) * (double)index->size[HC_AXIS_SAMPLE] *
+    return (double)hc_chunk_row_lines(index) * (double)index->size[HC_AXIS_SAMPLE] *
            (double)index->size[HC_AXIS_BAND] * (double)hc_type_bytes(index->type);
 }
 
@@ -66,7 +62,7 @@ static int64_t choose_parts(HcChunkPlan *plan, const HcChunkIndex *index, int64_
                             double bytes) {
     int axis = pixels_together(index) ? HC_AXIS_SAMPLE : HC_AXIS_BAND;
     int64_t rows = hc_chunk_row_count(index), across = hc_chunk_count(index) / rows / index->count[axis];
-    double lines = (double)row_lines(index);
+    double lines = (double)hc_chunk_row_lines(index);
     plan->part = plan->parts = 1;
     for (int64_t more = 1; more <= index->count[axis]; more++) {
         int64_t all = rows * ((index->count[axis] + more - 1) / more), chunks = more * across;
@@ -115,7 +111,8 @@ HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t a
     return plan;
 }
 
-int64_t hc_chunk_rows_together(const HcChunkIndex *index, int32_t threads) {
+/* The fewest rows whose chunks keep the threads busy. */
+static int64_t rows_together(const HcChunkIndex *index, int32_t threads) {
     int64_t all = hc_chunk_row_count(index), across = hc_chunk_count(index) / all, best = 1;
     double busiest = 0;
     for (int64_t rows = 1; rows <= all && busiest < BUSY; rows++) {
@@ -133,7 +130,7 @@ int64_t hc_chunk_rows_together(const HcChunkIndex *index, int32_t threads) {
 /* One row is handed out while the others are brought. A single thread gains nothing by more memory. */
 void hc_chunks_plan_ahead(HcChunkPlan *plan, const HcChunkIndex *index, int64_t end, double bytes) {
     double fit = (bytes - (double)plan->bytes) / row_bytes(index);
-    int64_t more = hc_chunk_rows_together(index, plan->threads) - 1;
+    int64_t more = rows_together(index, plan->threads) - 1;
     more = hc_min64(hc_max64(more, plan->threads > 1), hc_chunk_row_count(index) - plan->rows);
     more = fit < (double)more ? (int64_t)fit : more;
     if (end > 0 && (plan->rows == 0 || more > 0)) {
@@ -304,10 +301,6 @@ static HcStatus begin(HcChunks *chunks, HcError *err) {
 
 /* ---- lines from rows of chunks ---- */
 
-char *hc_chunk_kept_row(const HcChunks *chunks, int64_t place) {
-    return chunks->rows + place * row_lines(chunks->index) * hc_chunk_line_bytes(chunks);
-}
-
 /* Where the row lies in memory, -1 = nowhere. */
 static int64_t find_row(const HcChunks *chunks, int64_t row) {
     for (int64_t r = 0; r < chunks->plan.rows; r++) {
@@ -475,7 +468,7 @@ static HcStatus read_scratch(HcChunks *chunks, int64_t line0, int64_t lines, cha
     int64_t last = hc_chunk_row_of_line(index, line0 + lines - 1);
     HC_OR_RETURN(follow(chunks, line0, line0 + lines, err));
     if (chunks->stream != NULL) {
-        hc_chunk_stream_allow(chunks, last + 2 + hc_chunk_rows_together(index, chunks->plan.threads));
+        hc_chunk_stream_allow(chunks, last + 2 + rows_together(index, chunks->plan.threads));
     }
     for (; row <= last; row++) {
         if (chunks->stream != NULL) {

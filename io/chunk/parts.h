@@ -57,10 +57,10 @@ int64_t hc_chunk_row_end(const HcChunkIndex *index, int64_t row);
 int64_t hc_chunk_row_place(const HcChunkIndex *index, int64_t row);
 /* Bytes of a stored line of the bands that are used. */
 int64_t hc_chunk_line_bytes(const HcChunks *chunks);
+/* Lines of a row of chunks; the first or the last one may have fewer. */
+int64_t hc_chunk_row_lines(const HcChunkIndex *index);
 /* The place in memory of a row of chunks. */
 char *hc_chunk_kept_row(const HcChunks *chunks, int64_t place);
-/* The fewest rows whose chunks keep that many threads busy. */
-int64_t hc_chunk_rows_together(const HcChunkIndex *index, int32_t threads);
 /* A target of whole lines at `to`. */
 HcTarget hc_chunk_target(const HcChunks *chunks, int64_t row, int64_t line0, int64_t lines, char *to);
 

@@ -28,6 +28,14 @@ int64_t hc_chunk_line_bytes(const HcChunks *chunks) {
     return chunks->samples * chunks->used * (int64_t)hc_type_bytes(index->type);
 }
 
+int64_t hc_chunk_row_lines(const HcChunkIndex *index) {
+    return hc_min64(index->shape[HC_AXIS_LINE], index->size[HC_AXIS_LINE]);
+}
+
+char *hc_chunk_kept_row(const HcChunks *chunks, int64_t place) {
+    return chunks->rows + place * hc_chunk_row_lines(chunks->index) * hc_chunk_line_bytes(chunks);
+}
+
 HcTarget hc_chunk_target(const HcChunks *chunks, int64_t row, int64_t line0, int64_t lines, char *to) {
     const HcChunkIndex *index = chunks->index;
     int64_t each = (int64_t)hc_type_bytes(index->type), samples = chunks->samples;
