@@ -310,7 +310,8 @@ static const char *const outputs[] = {"out.img", "centres.sli", "centres.hdr", N
 /* The smallest memory that the run accepts cannot hold the scene. */
 static void scratch_files_change_nothing(void **state) {
     (void)state;
-    static const char *const chain = "read scene.img ! kmeans --centres centres.sli ! write out.img";
+    static const char *const chain =
+        "read scene.img ! kmeans --iterations 3 --centres centres.sli ! write out.img";
     HcError err = {0};
     HcStatus status = HC_E_MEMORY;
     Cube cube = cube_smooth(900, 500, 12, 8, true);
