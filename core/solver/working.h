@@ -17,7 +17,8 @@ enum {
         3 /* exchanges of all wrong members that may not help, before one goes after the other */
 };
 
-/* A set is chosen anew where a spectrum outside asks for so much of what one inside does. */
+/* A new set is chosen once a spectrum outside it asks for more than this share of the most that one inside
+ * asks for. */
 #define HC_WORKING_OUTSIDE 0.25
 
 /* What rounding may make of a slope of 0, of its terms. */

@@ -1,6 +1,7 @@
 #include "pipeline/detections/column_sums.h"
 #include "core/allocate.h"
 #include "core/sums/long.h"
+#include "pipeline/statistics/dense.h"
 #include "pipeline/statistics/statistics.h"
 
 #include <float.h>
@@ -9,14 +10,6 @@
 
 /* A tile of sums is ROWS x STRIP: with AVX2 twelve sums, three values and a factor fill the 16 registers. */
 enum { ROWS = 4, STRIP = 12, TILE = ROWS * STRIP, PANEL = 128, THREADS_MAX = 64, HEADROOM = 32 };
-
-/* Compiled for the vector units of newer processors too, chosen when the program starts. Products of two
- * float32 values are exact, so that fusing them with the addition changes no bit. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define CLONES
-#endif
 
 typedef double Four __attribute__((vector_size(4 * sizeof(double)), aligned(sizeof(double)), may_alias));
 
@@ -200,8 +193,9 @@ static inline void add_rounded(int64_t *sum, const Four *tile, double row, const
     }
 }
 
-CLONES static void add_tile(int64_t *sum, const double *rows, const double *columns, size_t count,
-                            const double *row_scale, const double *column_scale) {
+/* Products of two float32 values are exact: fusing them with the addition changes no bit. */
+HC_CLONES static void add_tile(int64_t *sum, const double *rows, const double *columns, size_t count,
+                               const double *row_scale, const double *column_scale) {
     Four t[ROWS][STRIP / 4] = {{{0}}};
     for (size_t k = 0; k < count; k++, rows += STRIP, columns += STRIP) {
         const Four *x = (const Four *)columns;

@@ -4,15 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Compiled for the vector units of newer processors too, chosen when the program starts. No width changes a
- * bit: lanes are columns, sums run over rows, and nothing is contracted. (Sanitizers run before the choice
- * could.) */
+/* No width of vectors changes a bit: lanes are columns, sums run over rows, and nothing is contracted. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define CLONES        __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #define NARROW_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
 #define WIDE          __attribute__((target("avx512f")))
 #else
-#define CLONES
 #define NARROW_CLONES
 #endif
 
@@ -83,7 +79,7 @@ void hc_dense_subtract(double *tile, const double *a, size_t row_step, size_t st
     subtract_halves(tile, a, row_step, step, b, b_stride, count);
 }
 
-CLONES void hc_dense_forward(double *tile, const double *u, size_t u_stride, const double *reciprocal) {
+HC_CLONES void hc_dense_forward(double *tile, const double *u, size_t u_stride, const double *reciprocal) {
     Row *rows = (Row *)tile;
     for (size_t r = 0; r < HC_TILE; r++) {
         Row x = rows[r] * reciprocal[r];
@@ -94,7 +90,7 @@ CLONES void hc_dense_forward(double *tile, const double *u, size_t u_stride, con
     }
 }
 
-CLONES void hc_dense_backward(double *tile, const double *u, size_t u_stride, const double *reciprocal) {
+HC_CLONES void hc_dense_backward(double *tile, const double *u, size_t u_stride, const double *reciprocal) {
     Row *rows = (Row *)tile;
     for (size_t r = HC_TILE; r-- > 0;) {
         Row x = rows[r] * reciprocal[r];

@@ -6,8 +6,6 @@
 #include "write_fixture.h"
 
 #include <cpl_string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 static const char *const compressions[] = {"none", "deflate", "zstd", "lzw"};
 
@@ -262,28 +260,6 @@ static void closed_early(void **state) {
     CPLSetConfigOption("GDAL_NUM_THREADS", NULL);
 }
 
-/* In a process of its own: how much more memory writing has taken at most [bytes]. */
-static int64_t memory_taken(const HcScene *scene, const HcWriterOptions *options) {
-    int64_t taken = -1;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        struct rusage before, after;
-        GDALSetCacheMax64(16 << 20); /* as a run does it */
-        getrusage(RUSAGE_SELF, &before);
-        HcStatus status = write_scene(in_folder("a.tif"), scene, options, NULL);
-        getrusage(RUSAGE_SELF, &after);
-        taken = status == HC_OK ? (int64_t)(after.ru_maxrss - before.ru_maxrss) * 1024 : -1;
-        _exit(write(ends[1], &taken, sizeof taken) != (ssize_t)sizeof taken);
-    }
-    close(ends[1]);
-    assert_int_equal(read(ends[0], &taken, sizeof taken), sizeof taken);
-    close(ends[0]);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    return taken;
-}
-
 /* Beside what a small file takes, and 2 MiB for the block that the test gives. */
 static void memory_as_planned(void **state) {
     (void)state;
@@ -297,9 +273,9 @@ static void memory_as_planned(void **state) {
         HcWriterOptions options = {.compress = compressions[i / 2], .compressors = i % 2 == 0 ? 1 : 6};
         HcWriterNeeds needs;
         check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &needs, &err), err);
-        int64_t least = memory_taken(&small, &options);
+        int64_t least = memory_taken(false, &small, &options);
         unlink(in_folder("a.tif"));
-        int64_t taken = memory_taken(&scene, &options) - least;
+        int64_t taken = memory_taken(false, &scene, &options) - least;
         if (least < 0 || taken < 0 || taken > (int64_t)needs.memory + (2 << 20)) {
             fail_msg("%s: writing took %lld bytes, planned were %zu", options.compress, (long long)taken,
                      needs.memory);

@@ -2,9 +2,6 @@
 #include "io/libraries.h"
 #include "write_fixture.h"
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-
 static const char *const interleaves[] = {"bsq", "bil", "bip"};
 
 static void envi_types_and_interleaves(void **state) {
@@ -425,29 +422,6 @@ static void scale_of_a_scene_with_gains(void **state) {
     options.scale = INFINITY;
     check_fails(hc_writer_check(in_folder("b.tif"), &scene, &options, &err), HC_E_USAGE, err);
     hc_scene_clear(&scene);
-}
-
-/* In a process of its own: how much more memory it has taken at most [bytes], -1 where the call failed. */
-static int64_t memory_taken(bool only_planned, const HcScene *scene, const HcWriterOptions *options) {
-    int64_t taken = -1;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        struct rusage before, after;
-        GDALSetCacheMax64(16 << 20); /* as a run does it */
-        getrusage(RUSAGE_SELF, &before);
-        HcStatus status = only_planned ? hc_writer_check(in_folder("a.tif"), scene, options, NULL)
-                                       : write_scene(in_folder("a.tif"), scene, options, NULL);
-        getrusage(RUSAGE_SELF, &after);
-        taken = status == HC_OK ? (int64_t)(after.ru_maxrss - before.ru_maxrss) * 1024 : -1;
-        _exit(write(ends[1], &taken, sizeof taken) != (ssize_t)sizeof taken);
-    }
-    close(ends[1]);
-    assert_int_equal(read(ends[0], &taken, sizeof taken), sizeof taken);
-    close(ends[0]);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    return taken;
 }
 
 /* One line of a file with many bands, all of them at once: one band after the other would take long where

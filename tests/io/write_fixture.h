@@ -12,7 +12,9 @@
 #include <ogr_srs_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[300];
@@ -274,6 +276,29 @@ static inline void check_utm_place(GDALDatasetH dataset, const HcScene *scene) {
     int north = 0;
     assert_int_equal(OSRGetUTMZone(crs, &north), 11);
     assert_true(north);
+}
+
+/* In a process of its own: how much more memory it has taken at most [bytes], -1 where the call failed. */
+static inline int64_t memory_taken(bool only_planned, const HcScene *scene, const HcWriterOptions *options) {
+    int64_t taken = -1;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rusage before, after;
+        GDALSetCacheMax64(16 << 20); /* as a run does it */
+        getrusage(RUSAGE_SELF, &before);
+        HcStatus status = only_planned ? hc_writer_check(in_folder("a.tif"), scene, options, NULL)
+                                       : write_scene(in_folder("a.tif"), scene, options, NULL);
+        getrusage(RUSAGE_SELF, &after);
+        taken = status == HC_OK ? (int64_t)(after.ru_maxrss - before.ru_maxrss) * 1024 : -1;
+        _exit(write(ends[1], &taken, sizeof taken) != (ssize_t)sizeof taken);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &taken, sizeof taken), sizeof taken);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return taken;
 }
 
 #endif

@@ -74,6 +74,14 @@ Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, b
     return cube;
 }
 
+Cube cube_few_values(int32_t lines, int32_t samples, int32_t bands, uint64_t seed) {
+    Cube cube = cube_new(lines, samples, bands);
+    for (size_t i = 0; i < cube_pixels(&cube) * (size_t)bands; i++) {
+        cube.value[i] = 100 + 10 * (double)(i % (size_t)bands) + floor(3 * random_uniform(&seed));
+    }
+    return cube;
+}
+
 void cube_border(Cube *cube, double value) {
     for (int32_t line = 0; line < cube->lines; line++) {
         for (int32_t sample = 0; sample < cube->samples; sample++) {

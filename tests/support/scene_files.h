@@ -30,6 +30,9 @@ void cube_free(Cube *cube);
  * rounded to integers with `integers`. All values lie between 1 and 30000. */
 Cube cube_smooth(int32_t lines, int32_t samples, int32_t bands, uint64_t seed, bool integers);
 
+/* Three values in each band, so that many pixels are equal. */
+Cube cube_few_values(int32_t lines, int32_t samples, int32_t bands, uint64_t seed);
+
 /* Marks a border and a notch as masked and gives them `value` in every band. */
 void cube_border(Cube *cube, double value);
 

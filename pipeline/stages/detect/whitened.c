@@ -10,16 +10,10 @@
 
 enum { ROWS = 4 };
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define CLONES
-#endif
-
 typedef double Four __attribute__((vector_size(4 * sizeof(double)), aligned(sizeof(double)), may_alias));
 
 /* Eight sums, added in a fixed order. */
-CLONES double hc_detect_score(const float *x, const double *offset, const double *weight, size_t n) {
+HC_CLONES double hc_detect_score(const float *x, const double *offset, const double *weight, size_t n) {
     double part[8] = {0};
     size_t b = 0;
     for (; b + 8 <= n; b += 8) {
@@ -54,7 +48,8 @@ size_t hc_detect_packed_values(size_t bands) {
 }
 
 /* row[b] -= sum of u[k] * v[k][b] over the four rows v, in this order. */
-CLONES static void subtract_rows(double *row, const double *u, const double *v, size_t stride, size_t count) {
+HC_CLONES static void subtract_rows(double *row, const double *u, const double *v, size_t stride,
+                                    size_t count) {
     for (size_t b = 0; b < count; b++) {
         double part = row[b] - u[0] * v[b];
         part -= u[1] * v[stride + b];
@@ -104,7 +99,7 @@ void hc_detect_pack(const HcDenseFactor *factor, double *work, double *packed) {
     }
 }
 
-CLONES static void add_squares(const double *rows, const double *pixels, size_t count, double *square) {
+HC_CLONES static void add_squares(const double *rows, const double *pixels, size_t count, double *square) {
     Four t[ROWS][HC_DETECT_PANEL / 4] = {{{0}}};
     for (size_t k = 0; k < count; k++, rows += ROWS, pixels += HC_DETECT_PANEL) {
         const Four *x = (const Four *)pixels;

@@ -10,13 +10,8 @@
 
 enum { LINES = 19, SAMPLES = 23, BANDS = 5, PIXELS = LINES * SAMPLES };
 
-/* Few different values, so that scores are equal; masked pixels. */
 static void write_scene(void) {
-    Cube cube = cube_new(LINES, SAMPLES, BANDS);
-    uint64_t seed = 4;
-    for (size_t i = 0; i < PIXELS * BANDS; i++) {
-        cube.value[i] = 100 + 10 * (double)(i % BANDS) + floor(3 * random_uniform(&seed));
-    }
+    Cube cube = cube_few_values(LINES, SAMPLES, BANDS, 4);
     cube_border(&cube, 0);
     cube_write(&cube, "scene", HC_UINT16, "bil", "data ignore value = 0\n");
     cube_free(&cube);
