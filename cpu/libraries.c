@@ -4,8 +4,12 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+
+#define CORE_SWITCH "OPENBLAS_CORETYPE"
 
 /* Built with OpenMP, OpenBLAS asks in every call how many threads OpenMP gives to the calling thread, and
  * newer versions forget what openblas_set_num_threads said. hcube itself uses no OpenMP, so it takes the
@@ -13,7 +17,31 @@
 static void (*set_openmp_threads)(int);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* A processor that is newer than OpenBLAS gets its oldest kernels ("Prescott", SSE3): 0.3.21 does so with
+ * Emerald Rapids and Zen 5, on which LAPACK then takes several times as long. Its own switch names better
+ * ones; since it looks for that only when it is loaded, it is told to look again. Who sets the switch keeps
+ * what it says. */
+static void choose_kernels(void) {
+    void (*leave)(void) = NULL;
+    void (*enter)(void) = NULL;
+    *(void **)&leave = dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit");
+    *(void **)&enter = dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init");
+    bool is_new = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+    if (!is_new || strcmp(openblas_get_corename(), "Prescott") != 0 || getenv(CORE_SWITCH) != NULL ||
+        leave == NULL || enter == NULL) {
+        return;
+    }
+    bool has_avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+                      __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+    if (setenv(CORE_SWITCH, has_avx512 ? "SkylakeX" : "Haswell", 1) == 0) {
+        leave();
+        enter();
+        unsetenv(CORE_SWITCH);
+    }
+}
+
 static void begin(void) {
+    choose_kernels();
     if (openblas_get_parallel() == OPENBLAS_OPENMP) {
         *(void **)&set_openmp_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
     }
@@ -69,5 +97,6 @@ int32_t hc_cpu_blas_reserve(int32_t threads) {
 }
 
 void hc_cpu_libraries(HcText *text) {
+    pthread_once(&once, begin);
     hc_text_add(text, "%s (%s)\n", openblas_get_config(), openblas_get_corename());
 }
