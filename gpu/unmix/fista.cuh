@@ -26,20 +26,20 @@ __host__ __device__ static inline size_t hc_fista_scratch(size_t spectra) {
     return 2 * spectra + hc_metric_scratch(spectra);
 }
 
-/* Adds the slopes of some abundances x[number] to the slopes of all. */
-template <int HELD>
-__device__ static inline void fista_add(const HcUnmixLibrary &library, const double *x, const int32_t *number,
+/* Adds the slopes of some abundances, taken(m) of spectrum number[m], to the slopes of all. */
+template <int HELD, typename Taken>
+__device__ static inline void fista_add(const HcUnmixLibrary &library, Taken taken, const int32_t *number,
                                         int32_t count, int32_t k0, double (&slope)[HELD]) {
     enum { TOGETHER = 2 };
     int32_t n = library.rule.spectra;
     for (int32_t m = 0; m < count; m += TOGETHER) {
-        double taken[TOGETHER];
+        double factor[TOGETHER];
         double entry[TOGETHER][HELD];
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++) {
-            int32_t from = number[m + u < count ? m + u : m];
-            const double *row = library.gram + (int64_t)from * n + k0;
-            taken[u] = m + u < count ? x[from] : 0;
+            int32_t at = m + u < count ? m + u : m;
+            const double *row = library.gram + (int64_t)number[at] * n + k0;
+            factor[u] = m + u < count ? taken(at) : 0;
 #pragma unroll
             for (int i = 0; i < HELD; i++) {
                 entry[u][i] = k0 + 32 * i < n ? row[32 * i] : 0;
@@ -49,7 +49,7 @@ __device__ static inline void fista_add(const HcUnmixLibrary &library, const dou
         for (int u = 0; u < TOGETHER; u++) {
 #pragma unroll
             for (int i = 0; i < HELD; i++) {
-                slope[i] = fma(-taken[u], entry[u][i], slope[i]);
+                slope[i] = fma(-factor[u], entry[u][i], slope[i]);
             }
         }
     }
@@ -70,7 +70,8 @@ __device__ static inline void fista_step_down(const HcUnmixLibrary &library, con
         for (int i = 0; i < HELD; i++) {
             slope[i] = k0 + 32 * i < n ? fista.product[k0 + 32 * i] + added : 0;
         }
-        fista_add(library, fista.ahead, list, count, k0, slope);
+        fista_add(
+            library, [&](int32_t m) { return fista.ahead[list[m]]; }, list, count, k0, slope);
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
             int32_t k = k0 + 32 * i;

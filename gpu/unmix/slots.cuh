@@ -53,6 +53,20 @@ __device__ static inline uint32_t slots_mark(const HcView &out, int64_t place) {
     return __float_as_uint(out.data[place * out.bands]);
 }
 
+/* No slot is open. Returns how many the block fills, since small blocks of a scene are shared among all
+ * thread blocks. All threads of the block. */
+__device__ static inline int32_t begin_panel(HcUnmixPanel *panel, const HcView &out) {
+    if (threadIdx.x < HC_UNMIX_PANEL) {
+        panel->number[threadIdx.x] = (int32_t)threadIdx.x;
+    }
+    if (threadIdx.x == 0) {
+        panel->open = 0;
+    }
+    __syncthreads();
+    int64_t share = (out.rows * out.samples + gridDim.x - 1) / gridDim.x;
+    return (int32_t)min((long long)HC_UNMIX_PANEL, (long long)share);
+}
+
 /* Fills free slots with the next pixels that are to be taken, as long as there are any; of `all` pixels,
  * those that are masked are 0 in `out`. All threads of the block. */
 __device__ static __noinline__ void take_pixels(const HcView &in, const HcView &out, HcSlotsWhich which,
@@ -152,16 +166,7 @@ __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     for (int32_t i = (int32_t)threadIdx.x; near.directions && i < entries; i += HC_SLOTS_THREADS) {
         directions[i] = library.direction[i];
     }
-    if (threadIdx.x < HC_UNMIX_PANEL) {
-        panel.number[threadIdx.x] = (int32_t)threadIdx.x;
-    }
-    if (threadIdx.x == 0) {
-        panel.open = 0;
-    }
-    /* Small blocks of a scene are shared among all thread blocks. */
-    int64_t share = (out.rows * out.samples + gridDim.x - 1) / gridDim.x;
-    int32_t slots = (int32_t)min((long long)HC_UNMIX_PANEL, (long long)share);
-    __syncthreads();
+    int32_t slots = begin_panel(&panel, out);
     for (;;) {
         int32_t before = panel.open;
         take_pixels(in, out, which, &panel, &shared, slots, next);
@@ -234,16 +239,7 @@ __global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
     __shared__ HcSlotsShared shared;
     char *own = (char *)near_memory + hc_warp() * working_bytes<SOLVER, SIDE>();
     HcUnmixScratch scratch = hc_unmix_scratch_of(library, blocks_scratch + blockIdx.x * scratch_doubles);
-    if (threadIdx.x < HC_UNMIX_PANEL) {
-        panel.number[threadIdx.x] = (int32_t)threadIdx.x;
-    }
-    if (threadIdx.x == 0) {
-        panel.open = 0;
-    }
-    /* Small blocks of a scene are shared among all thread blocks. */
-    int64_t share = (out.rows * out.samples + gridDim.x - 1) / gridDim.x;
-    int32_t slots = (int32_t)min((long long)HC_UNMIX_PANEL, (long long)share);
-    __syncthreads();
+    int32_t slots = begin_panel(&panel, out);
     for (;;) {
         int32_t before = panel.open;
         take_pixels(in, out, which, &panel, &shared, slots, next);

@@ -242,12 +242,14 @@ __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, Hc
     for (int32_t word = hc_lane(); word < (n + 31) / 32; word += 32) {
         shared->inside[word] = 0;
     }
-    bool is_first = working_look(library, pixel, shared->number) == 0;
+    HcWorkingList list = working_list_all(library, pixel, shared);
+    bool is_first = list.count == 0;
+    working_look(library, pixel, list);
 #pragma unroll 1
     for (;;) {
         HcWorkingFound found = working_find(library, pixel, shared);
         if (is_new || !working_suffices(library, pixel, working, found.most)) {
-            if (!working_choose(library, pixel, found, working)) {
+            if (!working_choose(library, list, found, working)) {
                 panel->left[p] = true;
                 break;
             }
@@ -270,7 +272,8 @@ __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, Hc
         working_finish(solver);
         taken += steps;
         working_write(library, pixel, working);
-        (void)working_look(library, pixel, (int32_t *)shared->vector);
+        list = working_list(working);
+        working_look(library, pixel, list);
         if (pixel.gap <= library.rule.gap || taken >= end) {
             break;
         }

@@ -348,22 +348,110 @@ struct HcWorkingPixel {
     double gap;    /* relative, as far as products with the Gram matrix tell it */
 };
 
-/* Slopes and gap; `list` has room for the abundances that are not 0. Returns how many these are. */
-__device__ static inline int32_t working_look(const HcUnmixLibrary &library, HcWorkingPixel &pixel,
-                                              int32_t *list) {
+/* Abundances that are not 0, in shared memory. */
+struct HcWorkingList {
+    const int32_t *number; /* of the spectra */
+    const double *value;
+    int32_t count;
+};
+
+/* What makes an upper bound of the gap, of all spectra; the same in every lane. */
+struct HcWorkingBound {
+    double top;  /* the largest slope, at least lambda unless abundances sum to one */
+    double rise; /* t of gap_of_dual */
+};
+
+/* The relative gap, by the abundances that are not 0: as relative_gap, which asks all spectra. */
+__device__ static inline double working_gap(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
+                                            const HcWorkingList &list, HcWorkingBound bound, double square) {
+    double lambda = library.rule.lambda;
+    double scale = bound.top > lambda ? lambda / bound.top : 1;
+    double sum = 0;
+    double gap = 0;
+    double moved = 0;
+    for (int32_t m = hc_lane(); m < list.count; m += 32) {
+        double x = list.value[m];
+        double slope = pixel.slope[list.number[m]];
+        sum += x;
+        if (library.rule.sum_to_one) {
+            gap = fma(x, bound.top - slope, gap);
+        } else {
+            double rise = library.rise != NULL ? library.rise[list.number[m]] : 0;
+            gap = fma(x, lambda - scale * slope, gap);
+            moved = fma(x, lambda - slope + bound.rise * rise, moved);
+        }
+    }
+    gap = hc_warp_sum(gap);
+    double value = square / 2;
+    if (!library.rule.sum_to_one) {
+        gap += (1 - scale) * (1 - scale) * square / 2;
+        moved = hc_warp_sum(moved) + bound.rise * bound.rise * library.rise_square / 2;
+        gap = library.rise != NULL && moved < gap ? moved : gap;
+        value += lambda * hc_warp_sum(sum);
+    }
+    return gap <= 0 ? 0 : gap / fmax(value, HC_UNMIX_TINIEST * pixel.energy);
+}
+
+/* Those of all spectra, before there is a set. */
+template <int SIDE>
+__device__ static inline HcWorkingList
+working_list_all(const HcUnmixLibrary &library, const HcWorkingPixel &pixel, HcWorkingShared<SIDE> *shared) {
+    int32_t *number = (int32_t *)shared->vector[0];
+    int32_t count = hc_metric_list<true>(library.rule.spectra, pixel.abundance, number);
+    for (int32_t m = hc_lane(); m < count; m += 32) {
+        shared->vector[1][m] = pixel.abundance[number[m]];
+    }
+    __syncwarp();
+    return {number, shared->vector[1], count};
+}
+
+/* Those of the set. */
+template <int SIDE> __device__ static inline HcWorkingList working_list(const HcWorking<SIDE> &working) {
+    int32_t *number = (int32_t *)working.shared->vector[0];
+    double *value = working.shared->vector[1];
+    int32_t count = 0;
+    __syncwarp();
+#pragma unroll
+    for (int v = 0; v < SIDE / 4; v++) {
+        bool is_member = working.x[v] > 0;
+        uint32_t in = __ballot_sync(0xFFFFFFFFU, is_member);
+        int32_t place = count + __popc(in & ((1U << hc_lane()) - 1));
+        if (is_member) {
+            number[place] = working.shared->number[32 * v + hc_lane()];
+            value[place] = working.x[v];
+        }
+        count += __popc(in);
+    }
+    __syncwarp();
+    return {number, value, count};
+}
+
+/* Slopes and gap. */
+__device__ static inline void working_look(const HcUnmixLibrary &library, HcWorkingPixel &pixel,
+                                           const HcWorkingList &list) {
     enum { HELD = 8 };
     int32_t n = library.rule.spectra;
-    int32_t count = hc_metric_list<true>(n, pixel.abundance, list);
+    bool has_rise = library.rise != NULL && !library.rule.sum_to_one;
+    double top = library.rule.sum_to_one ? -INFINITY : library.rule.lambda;
+    double above = 0; /* the largest (slope - lambda) / rise, as a fraction: it is divided once */
+    double below = 1;
     for (int32_t k0 = hc_lane(); k0 < n; k0 += 32 * HELD) {
         double slope[HELD];
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
             slope[i] = k0 + 32 * i < n ? pixel.product[k0 + 32 * i] + library.shift : 0;
         }
-        fista_add(library, pixel.abundance, list, count, k0, slope);
+        fista_add(
+            library, [&](int32_t m) { return list.value[m]; }, list.number, list.count, k0, slope);
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
             if (k0 + 32 * i < n) {
+                double rise = has_rise ? library.rise[k0 + 32 * i] : 0;
+                double excess = slope[i] - library.rule.lambda;
+                bool is_steeper = has_rise && excess * below > above * rise;
+                above = is_steeper ? excess : above;
+                below = is_steeper ? rise : below;
+                top = slope[i] > top ? slope[i] : top;
                 pixel.slope[k0 + 32 * i] = slope[i];
             }
         }
@@ -371,15 +459,15 @@ __device__ static inline int32_t working_look(const HcUnmixLibrary &library, HcW
     __syncwarp();
     double square = 0;
     double level = 0;
-    for (int32_t m = hc_lane(); m < count; m += 32) {
-        double x = pixel.abundance[list[m]];
-        square = fma(x, pixel.product[list[m]] + pixel.slope[list[m]], square);
-        level = fma(x, pixel.slope[list[m]], level);
+    for (int32_t m = hc_lane(); m < list.count; m += 32) {
+        double slope = pixel.slope[list.number[m]];
+        square = fma(list.value[m], pixel.product[list.number[m]] + slope, square);
+        level = fma(list.value[m], slope, level);
     }
     square = fmax(pixel.energy - hc_warp_sum(square), 0.0);
     pixel.level = library.rule.sum_to_one ? hc_warp_sum(level) : library.rule.lambda;
-    pixel.gap = relative_gap(library, pixel.abundance, pixel.slope, square, pixel.energy);
-    return count;
+    HcWorkingBound bound = {hc_warp_most(top), hc_warp_most(above / below)};
+    pixel.gap = working_gap(library, pixel, list, bound, square);
 }
 
 /* From slopes to units. */
@@ -398,15 +486,28 @@ template <int SIDE>
 __device__ static inline HcWorkingFound working_find(const HcUnmixLibrary &library,
                                                      const HcWorkingPixel &pixel,
                                                      const HcWorkingShared<SIDE> *shared) {
+    enum { HELD = 8 };
+    int32_t n = library.rule.spectra;
     HcWorkingFound found = {-INFINITY, -INFINITY, -1};
-    for (int32_t k = hc_lane(); k < library.rule.spectra; k += 32) {
-        double asked = (pixel.slope[k] - pixel.level) * library.price[k];
-        if (!working_bit(shared->inside[k / 32]) && asked > found.most) {
-            found.most = asked;
+    for (int32_t k0 = hc_lane(); k0 < n; k0 += 32 * HELD) {
+        double asked[HELD];
+        double x[HELD];
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            int32_t k = k0 + 32 * i;
+            asked[i] = k < n ? (pixel.slope[k] - pixel.level) * library.price[k] : -INFINITY;
+            x[i] = k < n ? pixel.abundance[k] : 1;
         }
-        if (!(pixel.abundance[k] > 0) && asked > found.candidate) {
-            found.candidate = asked;
-            found.number = k;
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            int32_t k = k0 + 32 * i;
+            if (k < n && asked[i] > found.most && !working_bit(shared->inside[k / 32])) {
+                found.most = asked[i];
+            }
+            if (!(x[i] > 0) && asked[i] > found.candidate) {
+                found.candidate = asked[i];
+                found.number = k;
+            }
         }
     }
     found.most = hc_warp_most(found.most);
@@ -431,44 +532,49 @@ __device__ static inline bool working_suffices(const HcUnmixLibrary &library, co
 
 /* The spectra that have abundances, and those that ask for most; whether there is room. */
 template <int SIDE>
-__device__ static inline bool working_choose(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
+__device__ static inline bool working_choose(const HcUnmixLibrary &library, const HcWorkingList &list,
                                              const HcWorkingFound &found, HcWorking<SIDE> &working) {
     enum { MOST = 8 * SIDE };
     HcWorkingShared<SIDE> *shared = working.shared;
     int32_t n = library.rule.spectra;
     bool is_whole = n <= MOST;
-    int32_t count = 0;
-    __syncwarp();
-    for (int32_t first = 0; first < n; first += 32) {
-        int32_t k = first + hc_lane();
-        bool is_member = k < n && (is_whole || pixel.abundance[k] > 0);
-        uint32_t in = __ballot_sync(0xFFFFFFFFU, is_member);
-        int32_t place = count + __popc(in & ((1U << hc_lane()) - 1));
-        if (is_member && place < MOST) {
-            shared->number[place] = k;
-        }
-        if (hc_lane() == 0) {
-            shared->inside[first / 32] = in;
-        }
-        count += __popc(in);
-    }
+    int32_t count = is_whole ? n : list.count;
     if (!is_whole && count > MOST - HC_WORKING_ROOM) {
         return false;
     }
     __syncwarp();
-    int32_t rank = 0;
-    for (int other = 0; other < 32; other++) {
-        double asked = __shfl_sync(0xFFFFFFFFU, found.candidate, other);
-        rank += asked > found.candidate || (asked == found.candidate && other < hc_lane());
+    for (int32_t word = hc_lane(); word < (n + 31) / 32; word += 32) {
+        shared->inside[word] = is_whole ? working_places(n, word) : 0;
     }
+    __syncwarp();
+    for (int32_t m = hc_lane(); m < count; m += 32) {
+        int32_t k = is_whole ? m : list.number[m];
+        shared->number[m] = k;
+        if (!is_whole) {
+            atomicOr(&shared->inside[k / 32], 1U << k % 32);
+        }
+    }
+    __syncwarp();
     int32_t wanted = min(count == 0 ? (int)HC_WORKING_FIRST : (int)HC_WORKING_ADDED, MOST - count);
-    bool is_added =
-        !is_whole && found.number >= 0 && rank < wanted && (found.candidate > 0 || (rank == 0 && count == 0));
-    if (is_added) {
-        shared->number[count + rank] = found.number;
-        atomicOr(&shared->inside[found.number / 32], 1U << hc_lane());
+    bool is_left = !is_whole && found.number >= 0;
+    int32_t added = 0;
+    for (; added < wanted; added++) {
+        /* Rounded, ascending as an integer; of equal ones the first lane's. */
+        uint32_t bits = __float_as_uint((float)found.candidate);
+        uint32_t key = !is_left ? 0 : (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+        uint32_t most = hc_warp_most_key(key);
+        uint32_t in = __ballot_sync(0xFFFFFFFFU, is_left && key == most &&
+                                                     (found.candidate > 0 || (added == 0 && count == 0)));
+        if (in == 0) {
+            break;
+        }
+        if (hc_lane() == __ffs((int)in) - 1) {
+            shared->number[count + added] = found.number;
+            atomicOr(&shared->inside[found.number / 32], 1U << hc_lane());
+            is_left = false;
+        }
     }
-    working.count = count + __popc(__ballot_sync(0xFFFFFFFFU, is_added));
+    working.count = count + added;
     if (working.count == 0) { /* the pixel is no number */
         shared->number[0] = 0;
         working.count = 1;
@@ -540,14 +646,10 @@ __device__ static inline void working_gather(const HcUnmixLibrary &library, cons
     }
 }
 
-/* Abundances of the set to those of all spectra. */
+/* Abundances of the set to those of all spectra; others are 0 as it is. */
 template <int SIDE>
 __device__ static inline void working_write(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
                                             const HcWorking<SIDE> &working) {
-    __syncwarp();
-    for (int32_t k = hc_lane(); k < library.rule.spectra; k += 32) {
-        pixel.abundance[k] = 0;
-    }
     __syncwarp();
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
