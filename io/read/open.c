@@ -407,6 +407,42 @@ static HcStatus check_hdf5(const char *path, HcError *err) {
                    why);
 }
 
+/* A folder or an archive of which no file is a product, with the names of some files. */
+static HcStatus fail_folder(const char *path, HcError *err) {
+    HcText names = {0};
+    int count = 0;
+    bool is_folder = hc_is_folder(path);
+    char *folder = hc_text_format("%s%s", is_folder ? "" : "/vsizip/", path);
+    char **list = folder != NULL ? VSIReadDir(folder) : NULL;
+    for (int n = 0; list != NULL && list[n] != NULL; n++) {
+        if (list[n][0] != '.' && count++ < 4) {
+            hc_text_add(&names, "%s%.80s", names.length > 0 ? ", " : "", list[n]);
+        }
+    }
+    CSLDestroy(list);
+    HcStatus status = folder == NULL ? hc_fail_memory(err, (double)strlen(path), "a path")
+                      : count > 0
+                          ? hc_fail_text(err, HC_E_INPUT, &names,
+                                         "%s: holds no product that is known: %s%s (open a file of it)", path,
+                                         hc_text_shown(&names), count > 4 ? ", ..." : "")
+                          : hc_fail(err, HC_E_INPUT,
+                                    is_folder ? "%s: a folder without files"
+                                              : "%s: an archive that cannot be read, "
+                                                "or is empty",
+                                    path);
+    free(folder);
+    hc_text_clear(&names);
+    return status;
+}
+
+static bool is_archive(const char *path) {
+    char begin[4];
+    size_t bytes = 0;
+    HcError why = {0};
+    return hc_read_first_bytes(path, begin, sizeof begin, &bytes, &why) == HC_OK && bytes == sizeof begin &&
+           memcmp(begin, "PK\x03\x04", sizeof begin) == 0;
+}
+
 /* Of data without a header, GDAL only says that it does not know the file. */
 static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err) {
     int64_t size = 0;
@@ -414,7 +450,11 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
         return hc_fail(err, HC_E_INPUT,
                        "-: a scene cannot come from standard input, since passes read it again");
     }
-    if (!hc_read_is_file(path, &size, NULL) || strstr(messages->text, "not recognized") == NULL) {
+    bool unknown = strstr(messages->text, "not recognized") != NULL;
+    if (unknown && (hc_is_folder(path) || is_archive(path))) {
+        return fail_folder(path, err);
+    }
+    if (!hc_read_is_file(path, &size, NULL) || !unknown) {
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);
     }
     HC_OR_RETURN(check_hdf5(path, err));

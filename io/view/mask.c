@@ -198,10 +198,35 @@ done:
     return status;
 }
 
+/* A name that no file has, and no layer of the product either. */
+static HcStatus fail_name(const char *text, const HcViewSite *site, HcError *err) {
+    int32_t count = 0;
+    const HcProductLayer *layer = hc_reader_layers(site->reader, &count);
+    HcText names = {0};
+    for (int32_t l = 0; l < count; l++) {
+        hc_text_add(&names, "%s%s", l > 0 ? ", " : "", layer[l].name);
+    }
+    HcStatus status = hc_fail_text(
+        err, HC_E_INPUT, &names, "--mask %s: there is no such file, and %s has %s%s", text, site->path,
+        count > 0 ? "the quality layers " : "no quality layers", hc_text_shown(&names));
+    hc_text_clear(&names);
+    return status;
+}
+
+/* Whether a text may be meant for a layer: a word of a product, and not the path of a file. */
+static bool may_be_layer(const char *text, const HcViewSite *site) {
+    size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    bool whole = text[word] == '\0' || text[word] == '=' || text[word] == '!';
+    return whole && hc_reader_product(site->reader) != NULL && !hc_view_is_there(text);
+}
+
 /* The layer that --mask names, NULL where a file has that name or it names none. */
 static HcStatus find_layer(const HcProductLayer **layer, const char *text, bool inside,
                            const HcViewSite *site, HcError *err) {
     *layer = hc_view_layer_of(site->reader, text);
+    if (*layer == NULL && !inside && may_be_layer(text, site)) {
+        return fail_name(text, site, err);
+    }
     if (*layer != NULL && hc_view_is_there(text)) {
         *layer = NULL;
     }

@@ -596,10 +596,12 @@ static const char *fault_of_few(const HcWritePlan *plan, int bands, const char *
     return fault;
 }
 
-/* Whether the driver could fail for what it is to hold. GTiff and ENVI hold all that they list. */
+/* Whether the driver could fail for what it is to hold. ENVI holds all that it lists, as does GTiff unless
+ * bands are to be colours. */
 static bool wants_probe(const HcWritePlan *plan) {
-    bool open =
-        plan->way == HC_WRITE_COPY || (plan->way == HC_WRITE_CREATE && strcmp(plan->format, "GTiff") != 0);
+    const char *colours = CSLFetchNameValueDef(plan->options, "PHOTOMETRIC", "");
+    bool sure = strcmp(plan->format, "GTiff") == 0 && strstr("MINISBLACK RGB", colours) != NULL;
+    bool open = plan->way == HC_WRITE_COPY || (plan->way == HC_WRITE_CREATE && !sure);
     return open && has(plan->driver, GDAL_DCAP_VIRTUALIO);
 }
 
@@ -619,21 +621,19 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     hc_gdal_catch(&errors);
     /* Small tiles: the driver holds whole ones, with all bands. */
     HC_TRY(hc_write_options_add(&how, (const char *const *)plan->options, err));
-    if (hc_write_is_cog(plan)) {
-        HC_TRY(hc_write_option(&how, "BLOCKSIZE", "16", err));
+    if (hc_write_is_tiff(plan)) {
+        HC_TRY(hc_write_option(&how, hc_write_is_cog(plan) ? "BLOCKSIZE" : "BLOCKXSIZE", "16", err));
     }
     GDALDatasetH few = make_few(plan, scene, name, how);
     bool made = few != NULL;
     GDALClose(few);
     const char *fault = made ? fault_of_few(plan, scene->bands, name) : NULL;
     if (!made || fault != NULL) {
-        char text[sizeof errors.text];
-        snprintf(text, sizeof text, "%s",
-                 errors.failed && !made ? errors.text
-                 : made                 ? fault
-                                        : "GDAL gives no reason");
+        const char *why = made ? fault : errors.failed ? errors.text : "GDAL gives no reason";
+        size_t own = strlen(name); /* GDAL names the file of a few pixels */
+        why += strncmp(why, name, own) == 0 && strncmp(why + own, ": ", 2) == 0 ? own + 2 : 0;
         status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %d bands of %s: %s", plan->path,
-                         plan->format, scene->bands, hc_type_name(plan->type), text);
+                         plan->format, scene->bands, hc_type_name(plan->type), why);
     }
     VSIUnlink(name);
     char *directory = hc_text_format("%.*s", (int)(strrchr(name, '/') - name), name);

@@ -281,7 +281,7 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
     if (names.failed) {
         HC_TRY(hc_fail_memory(err, 0, "a text"));
     }
-    *is = names.length > 0;
+    *is = names.length > 0 || flight.gain != NULL;
     if (!*is) {
         goto done;
     }
@@ -291,7 +291,9 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
         HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
     }
     product->ascends = true;
-    hc_product_note(product, "beside it: %s", names.data);
+    if (names.length > 0) {
+        hc_product_note(product, "beside it: %s", names.data);
+    }
     HC_TRY(take_gains(product, &flight, &header, err));
     HC_TRY(compare_table(product, &flight, &header, err));
 done:

@@ -148,7 +148,9 @@ HcStatus hc_product_neon(HcProduct *product, const HcProductFile *file, bool *is
     char **groups = GDALGroupGetGroupNames(file->root, NULL);
     *is = false;
     for (int g = 0; groups != NULL && groups[g] != NULL && !*is; g++) {
-        *is = hc_product_has_group(file, name_of(groups[g], "/Metadata/Spectral_Data").text);
+        /* Either tells; that the other is missing is an error of the file. */
+        *is = hc_product_has_group(file, name_of(groups[g], "/Metadata/Spectral_Data").text) ||
+              hc_product_has(file, name_of(groups[g], "/Reflectance_Data").text);
         if (*is) {
             status = describe(product, file, groups[g], err);
         }

@@ -278,8 +278,9 @@ done:
 }
 
 typedef struct Search {
-    HcPaths found; /* main files of products */
-    HcError why;   /* of the first file that is a product with a flaw */
+    HcPaths found;      /* main files of products */
+    HcPaths companions; /* of products whose main file may be elsewhere */
+    HcError why;        /* of the first file that is a product with a flaw */
 } Search;
 
 /* The rasters of products have a text that leads to them: metadata, or the header of an image. */
@@ -296,7 +297,8 @@ static HcStatus try_file(const char *path, Search *search, HcError *err) {
     HcStatus status =
         is_header ? hc_product_flight(trial, path, &is, &why) : look_at(trial, path, kind, &is, &why);
     if (status == HC_OK) {
-        status = is && !trial->is_companion ? hc_paths_add(&search->found, path, err) : HC_OK;
+        status =
+            is ? hc_paths_add(trial->is_companion ? &search->companions : &search->found, path, err) : HC_OK;
     } else if (status == HC_E_INPUT || status == HC_E_UNSUPPORTED) {
         search->why = search->why.text[0] == '\0' ? why : search->why;
         status = HC_OK;
@@ -329,16 +331,18 @@ static HcStatus search_folder(const char *folder, char **path, HcError *err) {
     for (int32_t f = 0; f < files.count; f++) {
         HC_TRY(try_file(files.path[f], &search, err));
     }
-    if (search.found.count > 1) {
-        HC_TRY(fail_many(folder, &search.found, err));
+    const HcPaths *found = search.found.count > 0 ? &search.found : &search.companions;
+    if (found->count > 1) {
+        HC_TRY(fail_many(folder, found, err));
     } else if (search.found.count == 0 && search.why.text[0] != '\0') {
         HC_TRY(hc_fail(err, search.why.status, "%s", search.why.text));
-    } else if (search.found.count == 1 && (*path = strdup(search.found.path[0])) == NULL) {
+    } else if (found->count == 1 && (*path = strdup(found->path[0])) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a path"));
     }
 done:
     hc_paths_clear(&files);
     hc_paths_clear(&search.found);
+    hc_paths_clear(&search.companions);
     return status;
 }
 

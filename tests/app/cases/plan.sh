@@ -18,6 +18,10 @@ refuse 5 "--memory" plan --device cpu --memory 1M read "$scene" ! write out.img
 refuse 3 "none.hdr" plan read none.hdr ! write out.img
 refuse 2 "--components" plan read "$scene" ! mnf --components 100 ! write out.img
 refuse 6 "out.xyz: XYZ cannot hold 3 bands of float32: it keeps another number of bands" plan bands "$scene" 1-3 out.xyz
+refuse 6 "out.tif: GTiff cannot hold 5 bands of uint8: it keeps another number of bands" \
+    plan run "read $scene ! bands 1-5 ! write out.tif --type uint8 --co PHOTOMETRIC=CMYK"
+refuse 6 "out.tif: GTiff cannot hold 3 bands of uint8: Currently, PHOTOMETRIC=YCBCR" \
+    plan run "read $scene ! bands 1-3 ! write out.tif --type uint8 --co PHOTOMETRIC=YCBCR"
 refuse 6 "out.vrt: VRT cannot hold 3 bands of float32: " plan bands "$scene" 1-3 out.vrt
 run 0 plan bands "$scene" 1 out.xyz --type int16
 # A whole command line behind plan.

@@ -13,6 +13,8 @@ static const double none = -9999;
 typedef enum Flaw {
     FLAW_NONE,
     FLAW_CHUNKS,
+    FLAW_UNUSED,
+    FLAW_CHUNKS_FALL,
     FLAW_NO_WIDTHS,
     FLAW_COUNT,
     FLAW_SHAPE,
@@ -30,10 +32,12 @@ typedef enum Flaw {
 static const double *flawed_centres(Flaw flaw) {
     static double list[BANDS];
     for (int b = 0; b < BANDS; b++) {
-        list[b] = flaw == FLAW_FALLS ? centres[BANDS - 1 - b] : flaw == FLAW_ZEROS ? 0 : centres[b];
+        bool falls = flaw == FLAW_FALLS || flaw == FLAW_CHUNKS_FALL;
+        list[b] = falls ? centres[BANDS - 1 - b] : flaw == FLAW_ZEROS ? 0 : centres[b];
     }
     list[2] = flaw == FLAW_NAN ? NAN : flaw == FLAW_BELOW ? -395.8 : flaw == FLAW_EQUAL ? list[3] : list[2];
     list[4] = flaw == FLAW_TURNS ? 399 : list[4];
+    list[3] = flaw == FLAW_UNUSED ? 0 : list[3];
     return list;
 }
 
@@ -42,13 +46,14 @@ static const char *write_emit(const char *name, const char *cube, Flaw flaw) {
     ProductFile file = product_begin(path);
     const double transform[] = {10, 0.0005, 0, 50, 0, -0.0005};
     double table[4 * 3] = {0};
+    bool in_chunks = flaw == FLAW_CHUNKS || flaw == FLAW_UNUSED || flaw == FLAW_CHUNKS_FALL;
     product_emit_cube(&file,
                       (ProductArray){.name = cube,
                                      .axes = flaw == FLAW_SHAPE ? 2 : 3,
                                      .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
                                      .values = product_cube("lsb", BANDS, 0),
                                      .nodata = &none,
-                                     .chunks = flaw == FLAW_CHUNKS ? "2,3,4" : NULL,
+                                     .chunks = in_chunks ? "2,3,4" : NULL,
                                      .units = strcmp(cube, "radiance") == 0 ? "uW/cm^2/SR/nm" : "unitless"});
     const char *group = "/sensor_band_parameters";
     bool short_list = flaw == FLAW_COUNT;
@@ -90,6 +95,46 @@ static void chunks_are_read(void **state) {
     check_ok(hc_reader_open(&reader, path, &never, &err), err);
     assert_string_equal(hc_reader_method(reader), "GDAL arrays");
     hc_reader_close(reader);
+}
+
+/* Lines of these bands, as they lie in memory. */
+static HcRaw read_raw(const char *path, const int32_t *bands, int32_t count) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    HcRaw raw = {0};
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    check_ok(hc_reader_use_bands(reader, bands, count, &err), err);
+    char *buffer = malloc(hc_reader_bytes(reader, 3));
+    check_ok(hc_reader_read(reader, 1, 3, buffer, &raw, &err), err);
+    free(buffer);
+    hc_reader_close(reader);
+    return raw;
+}
+
+/* Bands of one array in its order come as its chunks lie, [sample][band]; others are put into [band][sample].
+ * The array has more bands than the scene, so that it is not read as a plain one. */
+static void bands_in_their_order_need_no_copy(void **state) {
+    (void)state;
+    static const int used[] = {0, 1, 2, 4, 5}, turned[BANDS] = {5, 4, 3, 2, 1, 0};
+    static const int32_t all[] = {0, 1, 2, 3, 4}, some[] = {1, 3};
+    bool known = false;
+#ifdef HC_HAS_HDF5
+    known = hc_chunk_code_known(HC_CODE_DEFLATE);
+#endif
+    const char *path = write_emit("unused.nc", "reflectance", FLAW_UNUSED);
+    check_cubes(path, used);
+    if (known) {
+        HcRaw raw = read_raw(path, all, 5);
+        assert_true(raw.stride_band == 4 && raw.stride_sample == 5 * 4);
+        raw = read_raw(path, some, 2);
+        assert_true(raw.stride_band == 4 && raw.stride_sample == 2 * 4);
+    }
+    path = write_emit("falls.nc", "reflectance", FLAW_CHUNKS_FALL);
+    check_cubes(path, turned);
+    if (known) {
+        HcRaw raw = read_raw(path, some, 2);
+        assert_true(raw.stride_band == (int64_t)PRODUCT_SAMPLES * 4 && raw.stride_sample == 4);
+    }
 }
 
 static void reflectance_opens(void **state) {
@@ -203,7 +248,7 @@ static void masks_open_as_a_scene(void **state) {
     unlink(path);
 }
 
-/* In a folder it belongs to the reflectance. */
+/* In a folder they belong to the reflectance; alone, one is the product. */
 static void a_folder_is_its_reflectance(void **state) {
     (void)state;
     HcReader *reader = NULL;
@@ -215,8 +260,12 @@ static void a_folder_is_its_reflectance(void **state) {
     check_ok(hc_reader_open(&reader, in_folder("delivery"), NULL, &err), err);
     assert_string_equal(hc_reader_product(reader), "EMIT L2A reflectance");
     hc_reader_close(reader);
-    unlink(in_folder("delivery/EMIT_L2A_MASK_003.nc"));
     unlink(in_folder("delivery/EMIT_L2A_RFL_003.nc"));
+    check_refused(in_folder("delivery"), HC_E_INPUT, "holds 2 products, open one of them: EMIT_L2A_");
+    unlink(in_folder("delivery/EMIT_L2A_MASK_003.nc"));
+    check_ok(hc_reader_open(&reader, in_folder("delivery"), NULL, &err), err);
+    assert_string_equal(hc_reader_product(reader), "EMIT L2A reflectance uncertainty");
+    hc_reader_close(reader);
     unlink(in_folder("delivery/EMIT_L2A_RFLUNCERT_003.nc"));
     assert_int_equal(rmdir(in_folder("delivery")), 0);
 }
@@ -269,8 +318,8 @@ static void cut_files_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_are_read),
+        cmocka_unit_test(bands_in_their_order_need_no_copy),
         cmocka_unit_test(reflectance_opens),
-
         cmocka_unit_test(radiance_opens_by_any_name),
         cmocka_unit_test(masks_beside_it_are_found),
         cmocka_unit_test(masks_open_as_a_scene),

@@ -7,7 +7,14 @@ static const double centres[BANDS] = {1300, 1340, 1445, 1500, 1800, 2000};
 static const double widths[BANDS] = {5.8, 5.8, 5.8, 5.8, 5.9, 5.9};
 static const int stored[BANDS] = {0, 1, 2, 3, 4, 5};
 
-typedef enum Flaw { FLAW_NONE, FLAW_COUNT, FLAW_NO_WINDOW, FLAW_NO_CUBE, FLAW_MAP_INFO } Flaw;
+typedef enum Flaw {
+    FLAW_NONE,
+    FLAW_COUNT,
+    FLAW_NO_WINDOW,
+    FLAW_NO_CUBE,
+    FLAW_MAP_INFO,
+    FLAW_NO_SPECTRA
+} Flaw;
 
 static void add_cube(ProductFile *file) {
     static const double nodata = -9999, scale = 10000;
@@ -39,8 +46,11 @@ static const char *write_neon(Flaw flaw) {
     GDALGroupRelease(group);
     const char *spectral = "/SERC/Reflectance/Metadata/Spectral_Data";
     int fewer = flaw == FLAW_COUNT;
-    product_list(&file, spectral, "Wavelength", fewer ? "fewer" : "band", centres, (size_t)(BANDS - fewer));
-    product_list(&file, spectral, "FWHM", "band", widths, BANDS);
+    if (flaw != FLAW_NO_SPECTRA) {
+        product_list(&file, spectral, "Wavelength", fewer ? "fewer" : "band", centres,
+                     (size_t)(BANDS - fewer));
+        product_list(&file, spectral, "FWHM", "band", widths, BANDS);
+    }
     product_string(&file, "/SERC/Reflectance/Metadata/Coordinate_System", "Map_Info",
                    flaw == FLAW_MAP_INFO ? "UTM"
                                          : "UTM, 1.000, 2.000, 368000.0, 4307000.0, 1.5, 1.5, 18, North");
@@ -76,6 +86,8 @@ static void flaws_are_told(void **state) {
     check_refused(write_neon(FLAW_COUNT), HC_E_INPUT, "Wavelength has 5 values for 6 bands");
     check_refused(write_neon(FLAW_NO_WINDOW), HC_E_INPUT, "no attribute Band_Window_2_Nanometers");
     check_refused(write_neon(FLAW_NO_CUBE), HC_E_INPUT, "no array /SERC/Reflectance/Reflectance_Data");
+    check_refused(write_neon(FLAW_NO_SPECTRA), HC_E_INPUT,
+                  "no array /SERC/Reflectance/Metadata/Spectral_Data/Wavelength");
     check_refused(write_neon(FLAW_MAP_INFO), HC_E_INPUT, "Map_Info is 'UTM'");
 }
 

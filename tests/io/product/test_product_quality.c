@@ -177,7 +177,8 @@ static void emit_has_a_file_of_masks(void **state) {
     check_view_refused(path, &(HcViewOptions){.masks_inside = MASKS("cloud")}, HC_E_USAGE,
                        "--mask-inside cloud: is a quality layer");
     check_view_refused(path, &(HcViewOptions){.masks = MASKS("cloud=x")}, HC_E_USAGE, "'x' is no value");
-    check_view_refused(path, &(HcViewOptions){.masks = MASKS("clouds")}, HC_E_INPUT, "clouds");
+    check_view_refused(path, &(HcViewOptions){.masks = MASKS("clouds")}, HC_E_INPUT,
+                       "EMIT_L2A_RFL_001_x.nc has the quality layers cloud, cirrus, water, ");
     write_emit_masks(LINES - 1, 8);
     check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc: the mask has 4 lines");
     write_emit_masks(LINES, 7); /* nobody knows which band is which */
@@ -188,6 +189,8 @@ static void emit_has_a_file_of_masks(void **state) {
     got = look(path, &none, NULL, 0, LINES);
     assert_int_equal(got.masks, 0);
     unlink(masks);
+    check_view_refused(path, &(HcViewOptions){.masks = MASKS("cloud=1")}, HC_E_INPUT,
+                       "--mask cloud=1: there is no such file, and ");
 }
 
 /* A file of that name is a file. */

@@ -558,11 +558,12 @@ static void folders_hold_one_product(void **state) {
                                         "B-SPECTRAL_IMAGE.TIF", "notes.json",           NULL};
     const char *path = in_folder("delivery");
     assert_int_equal(mkdir(path, 0700), 0);
-    check_refused(path, HC_E_INPUT, "not recognized"); /* as any other folder */
+    check_refused(path, HC_E_INPUT, "a folder without files");
+    put_file(in_folder("delivery/notes.json"), "{}\n");
+    check_refused(path, HC_E_INPUT, "holds no product that is known: notes.json (open a file of it)");
     write_enmap_xml("delivery/A-METADATA.XML", "L2A", FLAW_NONE);
     check_refused(path, HC_E_INPUT, "there is no raster");
     write_tiff("delivery/A-SPECTRAL_IMAGE.TIF", BANDS);
-    put_file(in_folder("delivery/notes.json"), "{}\n");
     check_scene(path, HC_OVERLAP_USUAL, "EnMAP L2A", "10010");
     check_cubes(path, stored);
     write_enmap_xml("delivery/B-METADATA.XML", "L2A", FLAW_NONE);
