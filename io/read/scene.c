@@ -532,6 +532,29 @@ static HcStatus set_source_bands(HcScene *scene, HcError *err) {
     return HC_OK;
 }
 
+/* GDAL before 3.7 takes signed bytes of HDF5 for unsigned ones. */
+static HcStatus find_sign(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReadArray array = {0};
+    HcChunkIndex *index = NULL;
+    const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset));
+    if (reader->scene.type != HC_UINT8 || !hc_text_equal(driver, "HDF5Image")) {
+        return HC_OK;
+    }
+    HC_TRY(hc_read_array(&array, reader->dataset, reader->path, err));
+    if (array.known && strncmp(array.file, "/vsi", 4) != 0) {
+        HC_TRY(hc_chunk_hdf5(&index, array.file, array.name, array.order, err));
+    }
+    if (index != NULL) {
+        reader->scene.type = index->type;
+    }
+done:
+    hc_chunk_index_free(index);
+    free(array.file);
+    free(array.name);
+    return status;
+}
+
 HcStatus hc_read_scene(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     HcScene *scene = &reader->scene;
@@ -550,6 +573,7 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
                              GDALGetDataTypeName(GDALGetRasterDataType(GDALGetRasterBand(dataset, 1))));
             goto done;
         }
+        HC_TRY(find_sign(reader, err));
     } else {
         scene->samples = reader->shape.samples;
         scene->lines = reader->shape.lines;

@@ -468,6 +468,39 @@ static void netcdf_as_gdal_reads_it(void **state) {
     assert_false(reads_as_gdal(path, 1e9));
 }
 
+/* GDAL before 3.7 says unsigned. */
+static void bytes_keep_their_sign(void **state) {
+    (void)state;
+    const hsize_t size[2] = {2, 3};
+    const int8_t values[6] = {-128, -1, 0, 1, 2, 127};
+    const hid_t types[] = {H5T_STD_I8LE, H5T_STD_U8LE};
+    const char *path = in_folder("bytes.h5");
+    char name[400];
+    if (GDALGetDriverByName("HDF5") == NULL) {
+        skip();
+    }
+    snprintf(name, sizeof name, "HDF5:\"%s\"://cube", path);
+    for (int i = 0; i < 4; i++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        HcReaderOptions options = {.never_direct = i >= 2};
+        hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        hid_t space = H5Screate_simple(2, size, NULL);
+        hid_t dataset = H5Dcreate2(file, "cube", types[i % 2], space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        assert_true(H5Dwrite(dataset, types[i % 2], H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        H5Dclose(dataset);
+        H5Sclose(space);
+        H5Fclose(file);
+        check_ok(hc_reader_open(&reader, name, &options, &err), err);
+        assert_int_equal(hc_reader_scene(reader)->type, i % 2 == 0 ? HC_INT8 : HC_UINT8);
+        char *all = read_all(reader, 2, (const int32_t[]){0}, 1, &err);
+        assert_non_null(all);
+        assert_memory_equal(all, values, sizeof values);
+        free(all);
+        hc_reader_close(reader);
+    }
+}
+
 int main(void) {
     if (!hc_chunk_code_known(HC_CODE_DEFLATE)) {
         return 77; /* a build without the library: GDAL reads such files */
@@ -476,6 +509,7 @@ int main(void) {
         cmocka_unit_test(every_order_of_axes),       cmocka_unit_test(every_type_and_filter),
         cmocka_unit_test(arrays_in_one_piece),       cmocka_unit_test(others_are_not_taken),
         cmocka_unit_test(broken_chunks_are_refused), cmocka_unit_test(netcdf_as_gdal_reads_it),
+        cmocka_unit_test(bytes_keep_their_sign),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
