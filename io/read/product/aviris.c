@@ -12,7 +12,7 @@ static const struct {
     {"/reflectance", "/reflectance/reflectance", "/reflectance/wavelength", "/reflectance/fwhm",
      "AVIRIS L2A reflectance"}};
 
-/* GeoTransform is six numbers in one text. */
+/* GeoTransform is six numbers in one text; the coordinate system has GDAL's name, or that of CF. */
 static HcStatus read_place(const HcProductFile *file, HcPlace *place, HcError *err) {
     char *text = NULL;
     HC_OR_RETURN(hc_product_text(file, "/transverse_mercator", "GeoTransform", &text, err));
@@ -23,6 +23,9 @@ static HcStatus read_place(const HcProductFile *file, HcPlace *place, HcError *e
     HcStatus status = wrong ? hc_fail(err, HC_E_INPUT, "%s: GeoTransform of /transverse_mercator is '%.80s'",
                                       file->path, text)
                             : hc_product_text(file, "/transverse_mercator", "spatial_ref", &place->crs, err);
+    if (status == HC_OK && place->crs == NULL) {
+        status = hc_product_text(file, "/transverse_mercator", "crs_wkt", &place->crs, err);
+    }
     free(text);
     return status;
 }

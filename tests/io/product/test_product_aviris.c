@@ -56,7 +56,8 @@ static const char *write_aviris(const Kind *kind) {
     of = (ProductArray){.group = "/", .name = "transverse_mercator", .type = GDT_Byte, .values = zeros};
     GDALMDArrayH mapping = product_array(&file, &of);
     product_text(mapping, NULL, "GeoTransform", kind->transform);
-    product_text(mapping, NULL, "spatial_ref", "PROJCS[\"WGS 84 / UTM zone 10N\"]");
+    bool as_cf = strcmp(kind->name, "reflectance") == 0;
+    product_text(mapping, NULL, as_cf ? "crs_wkt" : "spatial_ref", "PROJCS[\"WGS 84 / UTM zone 10N\"]");
     GDALMDArrayRelease(mapping);
     product_end(&file);
     return path;
