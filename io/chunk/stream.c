@@ -31,6 +31,7 @@ typedef enum Ending { GOES_ON, ENDS_WITH_ROW, ENDS_AT_ONCE } Ending;
 struct HcChunkStream {
     HcChunks *chunks;
     int64_t first, end; /* rows */
+    int64_t each;       /* chunks of a row: an item is one of them */
     int64_t units;      /* of a row: 1, or its parts */
     int64_t across;     /* chunks of a unit; the last one of a row may have fewer */
     pthread_t thread;
@@ -53,7 +54,7 @@ static bool in_parts(const HcChunks *chunks) {
 }
 
 static int64_t row_of_item(const HcChunkStream *stream, int64_t item) {
-    return stream->first + item / (stream->across * stream->units);
+    return stream->first + item / stream->each;
 }
 
 /* Whether this item is none, or is not wanted any more. Under the lock, as all of these. */
@@ -96,15 +97,17 @@ static bool write_some(HcChunkStream *stream, Part *part, HcStatus *status, HcEr
     return true;
 }
 
-/* Waits for the place of a part; false where it is not wanted. */
+/* Waits for the place of a part; false where it is not wanted. A part is entered for chunks of it that are
+ * not decoded, and for no others: it would begin anew behind its end, and nobody would end it again. */
 static bool enter_part(HcChunkStream *stream, int64_t item, Part **out, HcStatus *status, HcError *err) {
     HcChunks *chunks = stream->chunks;
-    int64_t unit = item / stream->across, row = row_of_item(stream, item);
+    int64_t row = row_of_item(stream, item), of_row = item % stream->each / stream->across;
+    int64_t unit = item / stream->each * stream->units + of_row;
     Part *part = &stream->part[unit % chunks->plan.parts];
     while (part->unit != unit && !is_over(stream, item)) {
         if (part->unit < 0) {
             *part = (Part){.unit = unit};
-            part->place = hc_chunk_part_target(chunks, row, unit % stream->units,
+            part->place = hc_chunk_part_target(chunks, row, of_row,
                                                chunks->rows + unit % chunks->plan.parts * chunks->part_bytes,
                                                &part->target);
             part->left = hc_chunk_target_count(&part->target);
@@ -129,8 +132,8 @@ static HcStatus do_part(HcChunkStream *stream, int64_t item, HcChunkWorkspace *w
     HcStatus status = HC_OK, decoded = HC_OK;
     HcError why = {0};
     Part *part = NULL;
-    int64_t within = item % stream->across;
-    if (!enter_part(stream, item, &part, &status, err) || within >= hc_chunk_target_count(&part->target)) {
+    int64_t within = item % stream->each % stream->across;
+    if (!enter_part(stream, item, &part, &status, err)) {
         return status;
     }
     pthread_mutex_unlock(&stream->lock);
@@ -151,7 +154,7 @@ static HcStatus do_part(HcChunkStream *stream, int64_t item, HcChunkWorkspace *w
 /* A chunk of a row that stays in memory, or whose lines go to the scratch file by themselves. */
 static HcStatus do_row(HcChunkStream *stream, int64_t item, HcChunkWorkspace *workspace, HcError *err) {
     HcChunks *chunks = stream->chunks;
-    int64_t row = row_of_item(stream, item), within = item % stream->across, rows = chunks->plan.rows;
+    int64_t row = row_of_item(stream, item), within = item % stream->each, rows = chunks->plan.rows;
     int64_t begin = hc_chunk_row_begin(chunks->index, row);
     HcStatus status = HC_OK;
     if (rows > 0) {
@@ -204,7 +207,7 @@ static HcStatus do_item(void *user, int64_t item, HcChunkWorkspace *workspace, H
 static void *run_stream(void *argument) {
     HcChunkStream *stream = argument;
     HcError error = {0};
-    int64_t count = (stream->end - stream->first) * stream->units * stream->across;
+    int64_t count = (stream->end - stream->first) * stream->each;
     HcStatus status = hc_chunk_each(stream->chunks, count, do_item, stream, &error);
     pthread_mutex_lock(&stream->lock);
     stream->status = status;
@@ -236,7 +239,7 @@ static HcStatus make_stream(HcChunkStream **out, HcChunks *chunks, int64_t row, 
     stream->first = stream->begun = row;
     stream->end = end;
     stream->units = 1;
-    stream->across = across;
+    stream->each = stream->across = across;
     stream->limit = row;
     stream->failed = INT64_MAX;
     pthread_mutex_init(&stream->lock, NULL);

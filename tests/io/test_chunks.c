@@ -438,6 +438,23 @@ static void check_ahead(const char *path, int32_t step, int64_t halo, int64_t en
     hc_chunks_close(chunks);
 }
 
+/* Rows of chunks in parts of which the last one has fewer chunks. Threads that overtake each other once began
+ * it anew behind its end, and waited for ever; so this is done often. */
+static void parts_may_be_short(void **state) {
+    (void)state;
+    char path[300];
+    snprintf(path, sizeof path, "%s", in_folder("short.tif"));
+    File file = {
+        .type = GDT_Int16,
+        .option = {"COMPRESS=DEFLATE", "BLOCKYSIZE=16", "INTERLEAVE=BAND", "TILED=YES", "BLOCKXSIZE=16"}};
+    write_tiff(path, &file);
+    for (int turn = 0; turn < 100; turn++) {
+        HcChunkPlan plan = {
+            .threads = 2 + turn % 7, .part = 2 + turn % 4, .parts = 1 + turn % 3, .end = LINES};
+        check_plan(path, &plan, 16, 0, LINES);
+    }
+}
+
 static void rows_are_brought_ahead(void **state) {
     static const char *const sizes[] = {"BLOCKYSIZE=1", "BLOCKYSIZE=3", "BLOCKYSIZE=16"};
     static const int32_t steps[] = {1, 2, 7, 16, 40};
@@ -673,6 +690,7 @@ int main(void) {
         cmocka_unit_test(sparse_tiles),
         cmocka_unit_test(others_are_left_to_gdal),
         cmocka_unit_test(chunks_are_decoded_once),
+        cmocka_unit_test(parts_may_be_short),
         cmocka_unit_test(rows_are_brought_ahead),
         cmocka_unit_test(only_lines_in_order_bring_others),
         cmocka_unit_test(plans_fit_their_memory),
