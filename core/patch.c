@@ -11,15 +11,19 @@ static double part_below(double r, double angle) {
     return 2 / pi * integral;
 }
 
-double hc_patch_median(double ratio) {
+double hc_patch_quantile(double ratio, double share) {
     double r = sqrt(ratio);
     double low = 0;
     double high = acos(-1);
     for (int halving = 0; halving < 60; halving++) {
         double middle = (low + high) / 2;
-        *(part_below(r, middle) < 0.5 ? &low : &high) = middle;
+        *(part_below(r, middle) < share ? &low : &high) = middle;
     }
     return 1 + ratio - 2 * r * cos(low);
+}
+
+double hc_patch_median(double ratio) {
+    return hc_patch_quantile(ratio, 0.5);
 }
 
 /* The limit over sqrt(n), see HcPatchKeep. */

@@ -92,8 +92,10 @@ typedef struct HcPatchLevel {
                       * Marchenko-Pastur distribution of that ratio */
 } HcPatchLevel;
 
-/* Median of the Marchenko-Pastur distribution of that ratio (above 0, at most 1) for noise of variance 1: of
- * the squared singular values of noise alone, divided by n. */
+/* The value of the Marchenko-Pastur distribution of that ratio (above 0, at most 1), for noise of variance 1,
+ * below which that share of it lies (0 to 1): of the squared singular values of noise alone, divided by n. */
+double hc_patch_quantile(double ratio, double share);
+/* Half of it. */
 double hc_patch_median(double ratio);
 
 /* Limits for 0 .. pixels valid pixels: level[pixels + 1]. */

@@ -251,13 +251,18 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The variances of bands count as those of white noise where nine tenths lie within this factor. */
-static const double white_spread = 2;
+/* What a twentieth of estimates of variance 1 are below, for so many degrees of freedom (Wilson and Hilferty
+ * 1931). */
+static double twentieth_by_chance(double freedom) {
+    double part = 2 / (9 * fmax(freedom, 1));
+    return pow(fmax(1 - part - 1.6449 * sqrt(part), 0.1), 3);
+}
 
-HcStatus hc_noise_whiten(HcStatistics *noise, bool always, HcError *err) {
+HcStatus hc_noise_compare_bands(const HcStatistics *noise, HcNoiseBands *out, HcError *err) {
     size_t bands = (size_t)noise->scene.bands;
     size_t count = 0;
     double *variance = NULL;
+    *out = (HcNoiseBands){0};
     HC_OR_RETURN(hc_new(variance, bands, "variances of noise", err));
     for (size_t b = 0; b < bands; b++) {
         if (noise->covariance[b * bands + b] > 0) {
@@ -265,14 +270,24 @@ HcStatus hc_noise_whiten(HcStatistics *noise, bool always, HcError *err) {
         }
     }
     qsort(variance, count, sizeof *variance, compare_doubles);
-    bool alike = count > 0 && variance[count - 1 - count / 20] <= white_spread * variance[count / 20];
-    for (size_t b = 0; b < bands && count > 0 && (alike || always); b++) {
-        double *own = &noise->covariance[b * bands + b];
-        *own = *own > 0 ? variance[count / 2] : 0;
-        snprintf(noise->noise, sizeof noise->noise, "regression, white");
+    if (count > 0) {
+        double low = variance[count / 20];
+        double chance = twentieth_by_chance((double)noise->pixels - (double)count);
+        out->calm = fmin(low / chance, variance[count / 2]);
+        out->quarter = variance[count / 4] / low;
+        out->most = variance[count - 1 - count / 20] / low;
     }
     free(variance);
     return HC_OK;
+}
+
+void hc_noise_whiten(HcStatistics *noise, double variance) {
+    size_t bands = (size_t)noise->scene.bands;
+    for (size_t b = 0; b < bands; b++) {
+        double *own = &noise->covariance[b * bands + b];
+        *own = *own > 0 ? variance : 0;
+    }
+    snprintf(noise->noise, sizeof noise->noise, "regression, white");
 }
 
 static HcStatus regress(const Kind *kind, HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,

@@ -54,10 +54,20 @@ HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const H
 HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                                       HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
 
-/* Gives all bands that vary the median of their variances, where these are alike (nine tenths within a factor
- * of 2), or `always`. `noise`: diagonal, by regression. A band that others do not explain has a variance that
- * is too large; the median does not follow it. */
-HcStatus hc_noise_whiten(HcStatistics *noise, bool always, HcError *err) HC_MUST_CHECK;
+/* How the variances of bands differ. White noise has one variance; a regression adds to it what a band has
+ * of its own. So the calmest bands are nearest to it. */
+typedef struct HcNoiseBands {
+    double calm;    /* variance of the noise by the calmest bands: a twentieth of the bands have less, without
+                     * what chance makes of that; at most the median */
+    double quarter; /* variance that a quarter of the bands are below, over that of a twentieth */
+    double most;    /* the same of nineteen twentieths */
+} HcNoiseBands;
+
+/* Of the bands that vary; all 0 where none does. `noise`: diagonal, by regression. */
+HcStatus hc_noise_compare_bands(const HcStatistics *noise, HcNoiseBands *out, HcError *err) HC_MUST_CHECK;
+
+/* Gives all bands that vary this variance. */
+void hc_noise_whiten(HcStatistics *noise, double variance);
 
 /* Keeps the diagonal of a noise covariance, where `matrix` says so, and adds that to its name. */
 void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix);

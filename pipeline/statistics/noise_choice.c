@@ -6,6 +6,7 @@
 #include "pipeline/statistics/noise_choice.h"
 #include "core/allocate.h"
 #include "core/operation/eigh.h"
+#include "core/patch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +14,15 @@
 #include <string.h>
 
 enum {
-    AGREE = 2, /* estimates agree within this factor */
-    FEW = 10   /* fewer bands than that hardly explain each other: a regression is too high then */
+    AGREE = 2,     /* estimates agree within this factor */
+    FEW = 10,      /* fewer bands than that hardly explain each other: a regression is too high then */
+    LEAST_LEFT = 8 /* eigenvalues of noise whose spread is looked at */
 };
+
+/* Variances of bands count as those of white noise where nine tenths lie within `white`. Where a quarter of
+ * the bands lie within `shared`, these have nothing of their own, and show white noise. */
+static const double white = 2;
+static const double shared = 1.2;
 
 static double variance_of(const HcStatistics *of, int32_t band) {
     return of->covariance[(size_t)band * (size_t)(of->scene.bands + 1)];
@@ -43,10 +50,59 @@ static HcStatus ratio_of(const HcStatistics *above, const HcStatistics *below, d
     return HC_OK;
 }
 
-/* How many bands have noise, and the smallest eigenvalue of the scene where their noise is 1. */
-static HcStatus smallest_eigenvalue(HcCompute *compute, const HcStatistics *scene,
-                                    const HcStatistics *regression, int32_t *count, double *smallest,
-                                    HcError *err) {
+/* Eigenvalues above those of noise alone. */
+static size_t count_signal(const double *values, size_t bands, int64_t pixels) {
+    double edge = 1 + sqrt((double)bands / (double)pixels);
+    size_t signal = 0;
+    while (signal < bands && values[signal] > edge * edge) {
+        signal++;
+    }
+    return signal;
+}
+
+/* A regression makes the variance of a band too large by the part of its noise that goes with the signal: 1 /
+ * (1 - h), with the leverage h of the band on the components of signal. Takes that out of the units of
+ * matrix[bands][bands]. */
+static void take_leverage(double *matrix, const double *values, const double *vectors, size_t bands,
+                          size_t signal) {
+    for (size_t b = 0; b < bands; b++) {
+        double leverage = 0;
+        for (size_t k = 0; k < signal; k++) {
+            double share = vectors[k * bands + b];
+            leverage += share * share * (1 - 1 / values[k]);
+        }
+        double scale = 1 / sqrt(fmax(1 - leverage, 1e-3));
+        for (size_t c = 0; c < bands; c++) {
+            matrix[b * bands + c] *= scale;
+            matrix[c * bands + b] *= scale;
+        }
+    }
+}
+
+/* How far the eigenvalues of the noise spread: the ratio of those that 95 and 5 percent are below, over that
+ * of noise alone (Marchenko and Pastur 1967), and how far that is from 1 by chance. The spread is 1 where the
+ * variances of all bands are right. What bands have of their own makes them too large in some bands, and
+ * other directions too small. NaN: too few eigenvalues. */
+static void weigh_spread(HcNoiseChoice *choice, const double *values, size_t bands, int64_t pixels) {
+    size_t signal = count_signal(values, bands, pixels);
+    size_t left = bands - signal;
+    if (left < LEAST_LEFT || pixels < 2 * (int64_t)bands) {
+        choice->spread = NAN;
+        return;
+    }
+    size_t end = left / 20; /* so many are left out on each side */
+    double ratio = (double)left / (double)pixels;
+    double share = ((double)end + 0.5) / (double)left;
+    double found = values[signal + end] / values[bands - 1 - end];
+    choice->spread = found / (hc_patch_quantile(ratio, 1 - share) / hc_patch_quantile(ratio, share));
+    choice->chance = 4 / sqrt((double)left * (double)pixels); /* their range over their number */
+}
+
+/* How many bands have noise, the smallest eigenvalue of the scene where their noise is 1, and the spread of
+ * those of the noise once more exactly. */
+static HcStatus weigh_eigenvalues(HcCompute *compute, const HcStatistics *scene,
+                                  const HcStatistics *regression, int32_t *count, double *smallest,
+                                  HcNoiseChoice *choice, HcError *err) {
     HcStatus status = HC_OK;
     size_t n = (size_t)scene->scene.bands;
     size_t m = 0;
@@ -71,6 +127,9 @@ static HcStatus smallest_eigenvalue(HcCompute *compute, const HcStatistics *scen
     HC_TRY(hc_eigh(compute, (int32_t)m, matrix, values, vectors, err));
     *count = (int32_t)m;
     *smallest = values[m - 1];
+    take_leverage(matrix, values, vectors, m, count_signal(values, m, scene->pixels));
+    HC_TRY(hc_eigh(compute, (int32_t)m, matrix, values, vectors, err));
+    weigh_spread(choice, values, m, scene->pixels);
 done:
     free(band);
     free(matrix);
@@ -128,7 +187,7 @@ HcStatus hc_noise_weigh(HcNoiseChoice *choice, HcCompute *compute, const HcStati
                         const HcStatistics *regression, const HcStatistics *differences, HcError *err) {
     int32_t bands = 0;
     double smallest = 0;
-    HC_OR_RETURN(smallest_eigenvalue(compute, scene, regression, &bands, &smallest, err));
+    HC_OR_RETURN(weigh_eigenvalues(compute, scene, regression, &bands, &smallest, choice, err));
     choice->lacking = factor_lacking(smallest, bands, scene->pixels);
     HC_OR_RETURN(ratio_of(differences, regression, &choice->ratio, err));
     if (bands < FEW) {
@@ -144,7 +203,7 @@ HcStatus hc_noise_weigh(HcNoiseChoice *choice, HcCompute *compute, const HcStati
 /* One of both estimates is missing. */
 static void take_only(HcNoiseChoice *choice, const char *word, bool regression, const char *why) {
     take(choice, word, regression, true);
-    choice->ratio = choice->lacking = NAN;
+    choice->ratio = choice->lacking = choice->spread = NAN;
     snprintf(choice->why, sizeof choice->why, "%s", why);
 }
 
@@ -187,6 +246,25 @@ done:
     return status;
 }
 
+HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcError *err) {
+    HcNoiseBands bands = {0};
+    choice->doubtful = false;
+    if (!hc_noise_is_regression(choice->taken)) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_noise_compare_bands(noise, &bands, err));
+    bool calm_agree = bands.quarter <= shared;
+    double limit = calm_agree ? 1 + 1.5 * choice->chance : 1.01 + 2 * choice->chance;
+    bool compared = !isnan(choice->ratio);
+    bool fits = choice->spread <= limit || (!compared && !calm_agree); /* not where it is NaN */
+    if (bands.most <= white || (calm_agree && !fits)) {
+        hc_noise_whiten(noise, bands.calm);
+    } else {
+        choice->doubtful = !fits;
+    }
+    return HC_OK;
+}
+
 void hc_noise_choice_note(HcStage *stage, const HcNoiseChoice *choice) {
     if (choice->taken[0] == '\0') {
         return;
@@ -209,5 +287,7 @@ void hc_noise_choice_put(const HcNoiseChoice *choice, HcJson *to) {
     hc_json_put_bool(to, "fits", choice->fits);
     hc_json_put_double(to, "differences_over_regression", choice->ratio);
     hc_json_put_double(to, "regression_lacks", choice->lacking);
+    hc_json_put_double(to, "spread_over_noise_alone", choice->spread);
+    hc_json_put_bool(to, "doubtful", choice->doubtful);
     hc_json_close(to);
 }

@@ -14,6 +14,9 @@ typedef struct HcNoiseChoice {
     char taken[64]; /* word of the model */
     bool fits;      /* false: no model is within a factor of 2, as far as the scene tells */
     double ratio;   /* median over the bands: variance by differences over that by regression; NaN = none */
+    double spread;  /* of the eigenvalues of the noise, over that of noise alone; NaN = not known */
+    double chance;  /* what chance makes of the spread, about */
+    bool doubtful;  /* what bands have of their own may be signal, which a regression takes for noise */
     double lacking; /* factor by which the regression is too low, from its smallest eigenvalue; NaN = none */
     char why[768];  /* one line */
 } HcNoiseChoice;
@@ -34,6 +37,10 @@ HcStatus hc_noise_weigh(HcNoiseChoice *choice, HcCompute *compute, const HcStati
 HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *compute,
                          const HcStatistics *scene, const HcMoments *differences, HcNoiseMatrix matrix,
                          HcError *err) HC_MUST_CHECK;
+
+/* Where a regression was taken: makes its noise white, or leaves it, or finds it doubtful (choice->doubtful),
+ * by how the variances of bands differ and how the eigenvalues of the noise spread (docs/noise.md). */
+HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcError *err) HC_MUST_CHECK;
 
 /* A note with the choice and its reason; a second one where no model fits. */
 void hc_noise_choice_note(HcStage *stage, const HcNoiseChoice *choice);

@@ -78,9 +78,10 @@ static const HcOption options[] = {
              "(patches), and then from groups of patches that are alike (groups)"},
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .standard = "auto",
      .choices = noise_words,
-     .help = "variance of the noise: regression (of each band on all others), white (the median of these "
-             "for all bands), auto (the one that fits), a model of neighbours (trimmed and others, as for "
-             "mnf), or the covariance in a file from cov --noise"},
+     .help =
+         "variance of the noise: regression (of each band on all others), white (that of the calmest "
+         "bands for all bands), auto (the one that fits), a model of neighbours (trimmed and others, as for "
+         "mnf), or the covariance in a file from cov --noise"},
     {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,
      .otherwise =
          "those with an eigenvalue (1 + SNR) above the largest one of noise alone; subspace: also above 2",
@@ -172,7 +173,7 @@ static void choose(const HcStage *stage) {
     int32_t count = asked ? state->linear.used : count_signal(stage);
     state->gain = count > 0 ? hc_gain_of(transform, count) : 0;
     bool misfits = state->choice.taken[0] != '\0' && !state->choice.fits;
-    state->handed_on = !asked && (state->gain < least_gain || misfits);
+    state->handed_on = !asked && (state->gain < least_gain || misfits || state->choice.doubtful);
     state->linear.used = count > 0 ? count : 1;
 }
 
@@ -188,6 +189,14 @@ static void note_choices(HcStage *stage) {
     if (misfits) {
         hc_stage_note(stage, "no noise model fits this scene (--noise trimmed looks at its calm blocks): %s",
                       state->choice.why);
+    }
+    if (state->handed_on && state->choice.doubtful && !misfits) {
+        hc_stage_note(stage,
+                      "noise by regression differs between bands, and what bands have of their own may be "
+                      "signal: the scene is handed on unchanged (--noise regression takes it for noise, and "
+                      "expects a gain of %.1f dB)",
+                      state->gain);
+        return;
     }
     if (state->handed_on) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected, the scene is handed on unchanged",
@@ -431,13 +440,15 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMom
     if (differences != NULL) {
         HC_OR_RETURN(
             hc_noise_choose(&state->choice, noise, stage->compute, scene, differences, HC_NOISE_USUAL, err));
-    } else {
-        HC_OR_RETURN(hc_noise_regression(noise, scene, HC_NOISE_DIAGONAL, err));
+        return hc_noise_choice_whiten(&state->choice, noise, err);
     }
-    bool regression = differences == NULL || hc_noise_is_regression(state->choice.taken);
-    return regression && noise_kind(stage) != NOISE_REGRESSION
-               ? hc_noise_whiten(noise, noise_kind(stage) == NOISE_WHITE, err)
-               : HC_OK;
+    HC_OR_RETURN(hc_noise_regression(noise, scene, HC_NOISE_DIAGONAL, err));
+    if (noise_kind(stage) == NOISE_WHITE) {
+        HcNoiseBands bands = {0};
+        HC_OR_RETURN(hc_noise_compare_bands(noise, &bands, err));
+        hc_noise_whiten(noise, bands.calm);
+    }
+    return HC_OK;
 }
 
 static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *differences, HcError *err) {

@@ -19,9 +19,7 @@ static HcStatus fit_transform(HcSvdReduced *reduced, HcStage *stage, const HcSta
     HcTransform *transform = &reduced->transform;
     HC_OR_RETURN(
         hc_noise_choose(&reduced->choice, noise, stage->compute, scene, differences, HC_NOISE_USUAL, err));
-    if (hc_noise_is_regression(reduced->choice.taken)) {
-        HC_OR_RETURN(hc_noise_whiten(noise, false, err));
-    }
+    HC_OR_RETURN(hc_noise_choice_whiten(&reduced->choice, noise, err));
     HC_OR_RETURN(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = scene->pixels;
     transform->noise_pixels = noise->pixels;
@@ -38,7 +36,7 @@ static void choose(HcSvdReduced *reduced) {
         count++;
     }
     reduced->gain = count > 0 ? hc_gain_of(transform, count) : 0;
-    reduced->handed_on = reduced->gain < least_gain || !reduced->choice.fits;
+    reduced->handed_on = reduced->gain < least_gain || !reduced->choice.fits || reduced->choice.doubtful;
     reduced->used = count > 0 ? count : 1;
 }
 
@@ -50,6 +48,11 @@ static void note_choice(const HcSvdReduced *reduced, HcStage *stage) {
             "no noise model fits this scene, which is handed on unchanged (--noise estimate looks at "
             "each patch alone): %s",
             reduced->choice.why);
+    } else if (reduced->choice.doubtful) {
+        hc_stage_note(stage,
+                      "noise by regression differs between bands, and what bands have of their own may be "
+                      "signal: the scene is handed on unchanged (denoise --noise regression takes it for "
+                      "noise)");
     } else if (reduced->handed_on) {
         hc_stage_note(stage, "noise by %s: no gain is expected, the scene is handed on unchanged",
                       transform->noise);
