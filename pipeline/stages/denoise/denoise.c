@@ -11,6 +11,7 @@
 #include "core/patch.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/denoise/gain.h"
+#include "pipeline/stages/denoise/residual.h"
 #include "pipeline/stages/denoise/sigma_map.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
@@ -38,6 +39,7 @@ typedef struct State {
     HcNoiseChoice choice; /* with --noise auto, once fitted */
     double gain;          /* expected of the subspace alone [dB], once the transform is there */
     bool handed_on;       /* no gain is expected */
+    bool measures;        /* the error that stays, for the stage behind (residual.h) */
     HcPatches *patches;
     /* [device] a strip with halo, with the halo of groups, and without: values, then their mask. */
     HcBuffer components, pilot, clean;
@@ -62,9 +64,11 @@ enum { WINDOW = 8, LARGE_WINDOW = 16, FEW_COMPONENTS = 32 };
 /* Lines of a strip, halo excluded; groups have more halo, and work on it again in each strip. */
 enum { STRIP = 64, GROUP_STRIP = 128 };
 
-/* Groups: larger patches and groups, or others farther away, gain next to nothing (docs/stages/denoise.md).
- */
+/* Groups: larger ones, or others farther away, gain next to nothing (docs/stages/denoise.md). */
 enum { GROUP_SIZE = 4, GROUP_REACH = 8, GROUP_COUNT = 32 };
+
+/* Lines that are measured at once; of a large scene so many lines are measured. */
+enum { MEASURED = 16, MEASURED_LINES = 256 };
 
 /* Less is no gain [dB]: the estimate of the lost signal is not better than that. */
 static const double least_gain = 0.1;
@@ -180,7 +184,7 @@ static void choose(const HcStage *stage) {
 /* Called once the transform is there. */
 static void note_choices(HcStage *stage) {
     const State *state = stage->state;
-    bool by_file = noise_kind(stage) == NOISE_FILE;
+    const char *of_file = noise_kind(stage) == NOISE_FILE ? " (of a file)" : "";
     const HcTransform *transform = &state->linear.transform;
     if (params_of(stage)->linear.fit_only) {
         return;
@@ -196,23 +200,19 @@ static void note_choices(HcStage *stage) {
                       "signal: the scene is handed on unchanged (--noise regression takes it for noise, and "
                       "expects a gain of %.1f dB)",
                       state->gain);
-        return;
-    }
-    if (state->handed_on) {
+    } else if (state->handed_on) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected, the scene is handed on unchanged",
-                      transform->noise, by_file ? " (of a file)" : "");
-        return;
-    }
-    if (state->gain < least_gain) {
+                      transform->noise, of_file);
+    } else if (state->gain < least_gain) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected with %d of %d components (%.1f dB)",
-                      transform->noise, by_file ? " (of a file)" : "", state->linear.used,
-                      transform->components, state->gain);
-        return;
+                      transform->noise, of_file, state->linear.used, transform->components, state->gain);
+    } else {
+        bool is_limit =
+            by_patches(stage) && transform->pixels >= (int64_t)MANY_PIXELS * transform->components;
+        hc_stage_note(stage, "noise by %s%s, %d of %d components, %s: a gain of %s %.1f dB is expected",
+                      transform->noise, of_file, state->linear.used, transform->components,
+                      method_words[params_of(stage)->method], is_limit ? "at least" : "about", state->gain);
     }
-    bool is_limit = by_patches(stage) && transform->pixels >= (int64_t)MANY_PIXELS * transform->components;
-    hc_stage_note(stage, "noise by %s%s, %d of %d components, %s: a gain of %s %.1f dB is expected",
-                  transform->noise, by_file ? " (of a file)" : "", state->linear.used, transform->components,
-                  method_words[params_of(stage)->method], is_limit ? "at least" : "about", state->gain);
 }
 
 /* ---- plan ---- */
@@ -387,7 +387,7 @@ static HcStatus prepare(HcStage *stage, HcError *err) {
     if (params_of(stage)->linear.fit_only || (!maps(stage) && (state->handed_on || !by_patches(stage)))) {
         return HC_OK;
     }
-    if (maps(stage)) {
+    if (maps(stage) || state->measures) {
         const HcTransform *transform = &state->linear.transform;
         HC_OR_RETURN(hc_sigma_map_open(&state->map, stage->compute, transform, stage->in.samples,
                                        state->handed_on ? 0 : state->linear.used,
@@ -512,12 +512,29 @@ static HcStatus filter_strip(HcStage *stage, HcQueue *queue, const HcBlock *comp
                             : hc_patches(queue, components, state->patches, clean, err);
 }
 
-/* The map of errors. Components are filtered twice: as they are, and with a probe. A scene that is handed on
+/* For the map of errors: components are filtered as they are, and with a probe. */
+static HcStatus filter_twice(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *components,
+                             const HcBlock *clean, HcError *err) {
+    HcSigmaMap *map = &((State *)stage->state)->map;
+    const HcLinearMatrices *device = &((State *)stage->state)->linear.device;
+    HC_OR_RETURN(hc_project(queue, in, device->forward.data, device->mean.data, NULL, components, err));
+    HcBlock noisy = hc_block_part(components, clean->line0, clean->line0 + clean->lines, 0);
+    HC_OR_RETURN(hc_sigma_map_fetch(queue, &noisy, &map->noisy, err));
+    if (!by_patches(stage)) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(filter_strip(stage, queue, components, clean, err));
+    HC_OR_RETURN(hc_sigma_map_fetch(queue, clean, &map->clean, err));
+    HC_OR_RETURN(hc_sigma_map_disturb(map, queue, components, err));
+    HC_OR_RETURN(filter_strip(stage, queue, components, clean, err));
+    return hc_sigma_map_fetch(queue, clean, &map->probe, err);
+}
+
+/* The map of errors. A scene that is handed on
  * keeps its noise. */
 static HcStatus map_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                           int64_t first, int64_t end, HcError *err) {
     State *state = stage->state;
-    const HcLinear *linear = &state->linear;
     HcSigmaMap *map = &state->map;
     int64_t top = hc_max64(0, first - HC_SIGMA_MARGIN);
     int64_t bottom = hc_min64(stage->in.lines, end + HC_SIGMA_MARGIN);
@@ -528,17 +545,7 @@ static HcStatus map_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, con
     if (state->handed_on) {
         return hc_sigma_map_write(map, queue, in, &clean, false, &part, err);
     }
-    HC_OR_RETURN(
-        hc_project(queue, in, linear->device.forward.data, linear->device.mean.data, NULL, &components, err));
-    HcBlock noisy = hc_block_part(&components, top, bottom, 0);
-    HC_OR_RETURN(hc_sigma_map_fetch(queue, &noisy, &map->noisy, err));
-    if (filters) {
-        HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
-        HC_OR_RETURN(hc_sigma_map_fetch(queue, &clean, &map->clean, err));
-        HC_OR_RETURN(hc_sigma_map_disturb(map, queue, &components, err));
-        HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
-        HC_OR_RETURN(hc_sigma_map_fetch(queue, &clean, &map->probe, err));
-    }
+    HC_OR_RETURN(filter_twice(stage, queue, in, &components, &clean, err));
     return hc_sigma_map_write(map, queue, in, &clean, filters, &part, err);
 }
 
@@ -555,10 +562,30 @@ static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in,
     return hc_project(queue, &clean, linear->device.inverse.data, NULL, linear->device.mean.data, &part, err);
 }
 
+/* Measures the error of some lines of the block: the same ones for every size of blocks. */
+static HcStatus measure(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, HcError *err) {
+    State *state = stage->state;
+    int64_t every = hc_max64(1, stage->in.lines / MEASURED_LINES);
+    int64_t end = out->line0 + out->lines;
+    int64_t part = (out->line0 / MEASURED + every - 1) / every * every;
+    for (; part * MEASURED < end; part += every) {
+        int64_t first = hc_max64(out->line0, part * MEASURED);
+        int64_t next = hc_min64(end, (part + 1) * MEASURED);
+        HcBlock components = strip_of(state, &state->components, in, first, next, strip_halo(stage));
+        HcBlock clean = strip_of(state, &state->clean, in, first, next, 0);
+        HC_OR_RETURN(filter_twice(stage, queue, in, &components, &clean, err));
+        HC_OR_RETURN(hc_sigma_map_measure(&state->map, queue, in, &clean, err));
+    }
+    return HC_OK;
+}
+
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     if (!by_patches(stage) && !maps(stage)) {
         return hc_linear_process(stage, queue, in, out, scratch, err);
+    }
+    if (((const State *)stage->state)->measures) {
+        HC_OR_RETURN(measure(stage, queue, in, out, err));
     }
     int64_t first = hc_block_first_line(out);
     int64_t end = first + hc_block_rows(out);
@@ -606,6 +633,44 @@ static void close_denoise(HcStage *stage) {
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (State){0};
+}
+
+/* ---- what stays, for the stage behind ---- */
+
+/* The denoise whose bands come into a stage, or NULL. */
+static HcStage *denoise_before(const HcStage *stage) {
+    HcStage *before = hc_stage_before(stage, "denoise");
+    bool is_it = before != NULL && before == hc_stage_previous(stage) && !maps(before);
+    return is_it && !params_of(before)->linear.fit_only ? before : NULL;
+}
+
+void hc_denoise_residual_want(HcStage *observer) {
+    HcStage *before = denoise_before(observer);
+    if (before != NULL && by_patches(before)) {
+        State *state = before->state;
+        state->measures = true;
+        before->needs.host_bytes +=
+            hc_sigma_map_bytes(before->in.samples, before->in.bands, state->linear.used, strip_halo(before));
+    }
+}
+
+HcStatus hc_denoise_residual_take(HcStage *observer, HcDenoiseResidual *out, HcError *err) {
+    HcStage *before = denoise_before(observer);
+    *out = (HcDenoiseResidual){0};
+    if (before == NULL || ((const State *)before->state)->handed_on) {
+        return HC_OK;
+    }
+    State *state = before->state;
+    const HcTransform *transform = &state->linear.transform;
+    int64_t sums[2] = {state->map.measured, state->map.measured_pixels};
+    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(observer), sums, 2, err));
+    HC_OR_RETURN(hc_new(out->variance, (size_t)transform->bands, "the error of bands", err));
+    double risk = sums[1] > 0 ? (double)sums[0] / (double)sums[1] / HC_SIGMA_UNIT : NAN;
+    hc_gain_residual(transform, state->linear.used, risk, out->variance);
+    out->share = (double)state->linear.used / transform->bands;
+    out->known = true;
+    state->measures = false;
+    return HC_OK;
 }
 
 const HcStageClass hc_stage_denoise = {

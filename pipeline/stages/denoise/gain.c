@@ -59,3 +59,28 @@ double hc_gain_of(const HcTransform *transform, int32_t count) {
     }
     return noise > 0 ? 10 * log10(noise / (kept + fmax(lost, 0))) : 0;
 }
+
+/* Of the noise in kept components patches and groups leave at least that part: an estimate of risk may be 0.
+ */
+static const double least_left = 1e-3;
+
+void hc_gain_residual(const HcTransform *transform, int32_t count, double risk, double *variance) {
+    double level = hc_gain_level(transform, count);
+    double noise = 0;
+    double kept = 0;
+    for (int32_t k = 0; k < transform->components; k++) {
+        noise += power_of(transform, k) * level;
+        kept += k < count ? power_of(transform, k) * level : 0;
+    }
+    double left = isnan(risk) ? 1 : fmin(fmax(risk * noise / kept, least_left), 1);
+    for (int32_t b = 0; b < transform->bands; b++) {
+        double lost = 0;
+        variance[b] = 0;
+        for (int32_t k = 0; k < transform->components; k++) {
+            double part = transform->inverse[(size_t)k * (size_t)transform->bands + (size_t)b];
+            variance[b] += k < count ? left * level * part * part : 0;
+            lost += k < count ? 0 : (transform->eigenvalues[k] - level) * part * part;
+        }
+        variance[b] += fmax(lost, 0);
+    }
+}

@@ -14,4 +14,8 @@ double hc_gain_level(const HcTransform *transform, int32_t count);
 /* Error of the scene over the error with `count` components [dB]. */
 double hc_gain_of(const HcTransform *transform, int32_t count);
 
+/* Mean square error of each band, variance[bands], with `count` components: the noise that stays, and the
+ * signal that goes. risk: the error in the kept components over all noise, NaN = they keep theirs. */
+void hc_gain_residual(const HcTransform *transform, int32_t count, double risk, double *variance);
+
 #endif

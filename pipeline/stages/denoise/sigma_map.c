@@ -250,3 +250,19 @@ HcStatus hc_sigma_map_write(HcSigmaMap *map, HcQueue *queue, const HcBlock *in, 
     HC_OR_RETURN(hc_upload(queue, mask, out->mask, pixels, err));
     return hc_wait(queue, err);
 }
+
+/* The risk of one pixel is at most that many times the noise of the scene: a sum of 2^31 pixels fits. */
+static const double risk_limit = 4000;
+
+HcStatus hc_sigma_map_measure(HcSigmaMap *map, HcQueue *queue, const HcBlock *in, const HcBlock *clean,
+                              HcError *err) {
+    HC_OR_RETURN(find_risks(map, queue, in, clean, true, err));
+    for (size_t p = 0; p < hc_block_pixels(clean) && map->noise > 0; p++) {
+        double risk = map->risk[p] / map->noise;
+        if (!isnan(risk)) {
+            map->measured += llround(fmax(-risk_limit, fmin(risk, risk_limit)) * HC_SIGMA_UNIT);
+            map->measured_pixels++;
+        }
+    }
+    return HC_OK;
+}

@@ -19,8 +19,9 @@
 #include "pipeline/statistics/transform.h"
 
 enum {
-    HC_SIGMA_MARGIN = 4,    /* lines and samples of the mean on each side */
-    HC_SIGMA_LINES_MAX = 64 /* lines of a strip, without margin */
+    HC_SIGMA_MARGIN = 4,     /* lines and samples of the mean on each side */
+    HC_SIGMA_LINES_MAX = 64, /* lines of a strip, without margin */
+    HC_SIGMA_UNIT = 1 << 20
 };
 
 /* Zero-initialise; hc_sigma_map_close() is always safe. */
@@ -41,6 +42,9 @@ typedef struct HcSigmaMap {
     HcBuffer lines;               /* [host] spectra of some lines */
     HcBuffer map;                 /* [host] a strip: errors, then their mask */
     HcTeam *team;
+    int64_t measured; /* sum of risks in units of noise / HC_SIGMA_UNIT: integers, so that their order does
+                         not matter */
+    int64_t measured_pixels;
 } HcSigmaMap;
 
 /* context: lines of context of a strip of components, its margin not counted. */
@@ -60,5 +64,9 @@ HcStatus hc_sigma_map_disturb(HcSigmaMap *map, HcQueue *queue, const HcBlock *co
  * lines of `clean`: those of `out` and the margin that the scene has. by_probe: f is not the identity. */
 HcStatus hc_sigma_map_write(HcSigmaMap *map, HcQueue *queue, const HcBlock *in, const HcBlock *clean,
                             bool by_probe, const HcBlock *out, HcError *err) HC_MUST_CHECK;
+
+/* Adds the risks of the valid pixels of `clean` to map->measured; `in` and what was fetched as above. */
+HcStatus hc_sigma_map_measure(HcSigmaMap *map, HcQueue *queue, const HcBlock *in, const HcBlock *clean,
+                              HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -241,9 +241,9 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     }
     HC_OR_RETURN(hc_mixture_settle(stage, queue, err));
     if (state->by_noise.automatic) {
-        hc_stage_note(stage,
-                      "--lambda auto: %.4g, for noise with a deviation of %.4g in the unit of the scene",
-                      state->lambda, state->by_noise.sigma);
+        hc_stage_note(
+            stage, "--lambda auto: %.4g, for noise%s with a deviation of %.4g in the unit of the scene",
+            state->lambda, state->by_noise.denoised ? " that denoise leaves," : "", state->by_noise.sigma);
     }
     return HC_OK;
 }

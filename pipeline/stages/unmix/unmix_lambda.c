@@ -1,9 +1,14 @@
 /* A spectrum enters a pixel where the product of both, with weights, exceeds lambda. Noise alone gives that
  * product a deviation of sqrt(sum of w^2 sigma^2 a^2). At that lambda most of what noise would add stays out,
  * and at 0 nothing does, but each abundance is too low by what lambda costs. Half of it is the compromise
- * that was measured (docs/stages/unmix.md). */
+ * that was measured (docs/stages/unmix.md).
+ *
+ * Behind `denoise` the error of a pixel lies in the few dimensions of its components. Most of it is a change
+ * of the abundances that are there, and little of it lets other spectra enter: in proportion to the root of
+ * the share of dimensions. */
 #include "pipeline/stages/unmix/unmix_lambda.h"
 #include "core/allocate.h"
+#include "pipeline/stages/denoise/residual.h"
 #include "pipeline/option.h"
 
 #include <math.h>
@@ -30,6 +35,7 @@ HcStatus hc_unmix_lambda_parse(const char *text, double standard, double *value,
 void hc_unmix_lambda_plan(HcStage *stage) {
     hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
     hc_scene_sums_plan(stage, HC_NOISE_AUTO_DIFFERENCE);
+    hc_denoise_residual_want(stage);
 }
 
 HcStatus hc_unmix_lambda_open(HcUnmixLambda *lambda, HcStage *stage, HcError *err) {
@@ -55,14 +61,14 @@ static double median(double *values, size_t count) {
     return values[(count - 1) / 2];
 }
 
-/* The variances of the bands, and the median of their deviations. */
-static HcStatus keep_variances(HcUnmixLambda *lambda, const HcStatistics *noise, HcError *err) {
-    size_t n = (size_t)noise->scene.bands;
+/* Variances of the bands, every `step`-th of the list, and the median of their deviations. */
+static HcStatus keep_variances(HcUnmixLambda *lambda, const double *variance, size_t step, size_t n,
+                               HcError *err) {
     double *sorted = NULL;
     HC_OR_RETURN(hc_new(lambda->variance, n, "the noise of bands", err));
     HC_OR_RETURN(hc_new(sorted, n, "the noise of bands", err));
     for (size_t b = 0; b < n; b++) {
-        sorted[b] = lambda->variance[b] = noise->covariance[b * (n + 1)];
+        sorted[b] = lambda->variance[b] = variance[b * step];
     }
     lambda->sigma = sqrt(median(sorted, n));
     free(sorted);
@@ -75,6 +81,16 @@ HcStatus hc_unmix_lambda_settle(HcUnmixLambda *lambda, HcStage *stage, HcQueue *
     HcMoments differences = {0};
     HcStatistics scene = {0};
     HcStatistics noise = {0};
+    HcDenoiseResidual residual = {0};
+    size_t bands = (size_t)stage->in.bands;
+    lambda->share = 1;
+    HC_TRY(hc_denoise_residual_take(stage, &residual, err));
+    if (residual.known) {
+        lambda->share = residual.share;
+        lambda->denoised = true;
+        HC_TRY(keep_variances(lambda, residual.variance, 1, bands, err));
+        goto done;
+    }
     HC_TRY(hc_scene_sums_take(&lambda->sums, stage, queue, &values, err));
     HC_TRY(hc_scene_sums_take(&lambda->differences, stage, queue, &differences, err));
     if (values.count < 2) { /* says how many are needed */
@@ -84,8 +100,9 @@ HcStatus hc_unmix_lambda_settle(HcUnmixLambda *lambda, HcStage *stage, HcQueue *
     HC_TRY(hc_noise_choose(&lambda->choice, &noise, stage->compute, &scene, &differences, HC_NOISE_DIAGONAL,
                            err));
     hc_noise_choice_note(stage, &lambda->choice);
-    HC_TRY(keep_variances(lambda, &noise, err));
+    HC_TRY(keep_variances(lambda, noise.covariance, bands + 1, bands, err));
 done:
+    free(residual.variance);
     hc_moments_clear(&values);
     hc_moments_clear(&differences);
     hc_statistics_clear(&scene);
@@ -106,7 +123,7 @@ HcStatus hc_unmix_lambda_of(HcUnmixLambda *lambda, const float *spectrum, int32_
         }
         deviation[k] = sqrt(sum);
     }
-    lambda->value = 0.5 * median(deviation, (size_t)count);
+    lambda->value = 0.5 * sqrt(lambda->share) * median(deviation, (size_t)count);
     free(deviation);
     return HC_OK;
 }

@@ -8,7 +8,9 @@
 /* Zero-initialise; hc_unmix_lambda_close() is always safe. */
 typedef struct HcUnmixLambda {
     bool automatic;
+    bool denoised;    /* the noise is what `denoise` leaves */
     double value;     /* in the unit of the scene, squared; 0 until it is settled */
+    double share;     /* dimensions that noise has, over the bands; 1 unless the scene was denoised */
     double sigma;     /* median deviation of the noise over the bands */
     double *variance; /* [bands] of the noise */
     HcSceneSums sums, differences;
@@ -29,7 +31,7 @@ HcStatus hc_unmix_lambda_settle(HcUnmixLambda *lambda, HcStage *stage, HcQueue *
                                 HcError *err) HC_MUST_CHECK;
 
 /* Half the deviation that the noise gives to the product of a pixel with a spectrum, the median over
- * spectrum[count][bands]. `weight` [bands], NULL = 1. */
+ * spectrum[count][bands]; times the root of `share`. `weight` [bands], NULL = 1. */
 HcStatus hc_unmix_lambda_of(HcUnmixLambda *lambda, const float *spectrum, int32_t count, int32_t bands,
                             const double *weight, HcError *err) HC_MUST_CHECK;
 

@@ -491,6 +491,71 @@ static void the_map_says_what_stays(void **state) {
     free_scene(&scene);
 }
 
+/* Three spectra in library.csv, the header line of its wavelengths, and the median of their lengths. */
+static double write_library(char *wavelengths, size_t size) {
+    double length[3];
+    FILE *file = fopen("library.csv", "w");
+    assert_non_null(file);
+    size_t at = (size_t)snprintf(wavelengths, size, "wavelength units = Nanometers\nwavelength = {");
+    fprintf(file, "name");
+    for (int32_t b = 0; b < BANDS; b++) {
+        fprintf(file, ",%d", 400 + 10 * b);
+        at +=
+            (size_t)snprintf(wavelengths + at, size - at, "%d%s", 400 + 10 * b, b + 1 < BANDS ? "," : "}\n");
+    }
+    for (int k = 0; k < 3; k++) {
+        double sum = 0;
+        fprintf(file, "\nspectrum %d", k);
+        for (int32_t b = 0; b < BANDS; b++) {
+            double value = 100 + 10 * (k + 1) * cos((0.2 + 0.1 * k) * b);
+            fprintf(file, ",%.9g", value);
+            sum += value * value;
+        }
+        length[k] = sqrt(sum);
+    }
+    assert_int_equal(fclose(file), 0);
+    double least = fmin(fmin(length[0], length[1]), length[2]);
+    double most = fmax(fmax(length[0], length[1]), length[2]);
+    return length[0] + length[1] + length[2] - least - most;
+}
+
+/* `unmix --lambda auto` behind denoise: the number in its note behind `word`. */
+static double told(const char *step, const char *word) {
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    check_runs(&how,
+               "read scene.img ! %s ! unmix --library library.csv --scale none --lambda auto ! write "
+               "abundances.img --overwrite",
+               step);
+    const char *at = strstr(notes.data, word);
+    assert_non_null(at);
+    double value = strtod(at + strlen(word), NULL);
+    hc_text_clear(&notes);
+    return value;
+}
+
+/* The stage behind takes the error that stays for its noise, as large as it is, and the few dimensions that
+ * it lies in. A scene that is handed on has its own noise. */
+static void the_stage_behind_knows_what_stays(void **state) {
+    (void)state;
+    static const char *const steps[] = {"denoise", "denoise --method patches", "denoise --method subspace"};
+    char wavelengths[512];
+    double length = write_library(wavelengths, sizeof wavelengths);
+    Scene scene = make_scene(2, 2, 1, 34);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", wavelengths);
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+        double sigma = 2 * sqrt(denoise(&scene, steps[k], NULL));
+        double lambda = 0.5 * sqrt(3.0 / BANDS) * sigma * length;
+        check_near(told(steps[k], "that denoise leaves, with a deviation of "), sigma, 0.15 * sigma);
+        check_near(told(steps[k], "--lambda auto: "), lambda, 0.15 * lambda);
+    }
+    free_scene(&scene);
+    scene = make_scene(2, 2, 0, 4);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", wavelengths);
+    check_near(told("denoise", "for noise with a deviation of "), 2, 0.1);
+    free_scene(&scene);
+}
+
 /* Signal that few pixels have lies in components that are dropped. The map shows where it is lost. */
 static void the_map_shows_what_is_lost(void **state) {
     (void)state;
@@ -593,6 +658,7 @@ int main(void) {
         IN_FOLDER(the_sample_scene_is_cleaned),
         IN_FOLDER(the_map_says_what_stays),
         IN_FOLDER(the_map_shows_what_is_lost),
+        IN_FOLDER(the_stage_behind_knows_what_stays),
         IN_FOLDER(the_map_has_the_noise_of_what_is_handed_on),
         IN_FOLDER(maps_do_not_depend_on_blocks),
     };
