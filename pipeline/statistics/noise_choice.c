@@ -248,7 +248,7 @@ done:
 
 HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcError *err) {
     HcNoiseBands bands = {0};
-    choice->doubtful = false;
+    choice->doubtful = choice->by_calm = false;
     if (!hc_noise_is_regression(choice->taken)) {
         return HC_OK;
     }
@@ -259,6 +259,7 @@ HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcEr
     bool fits = choice->spread <= limit || (!compared && !calm_agree); /* not where it is NaN */
     if (bands.most <= white || (calm_agree && !fits)) {
         hc_noise_whiten(noise, bands.calm);
+        choice->by_calm = bands.most > white;
     } else {
         choice->doubtful = !fits;
     }

@@ -16,6 +16,7 @@ typedef struct HcNoiseChoice {
     double ratio;   /* median over the bands: variance by differences over that by regression; NaN = none */
     double spread;  /* of the eigenvalues of the noise, over that of noise alone; NaN = not known */
     double chance;  /* what chance makes of the spread, about */
+    bool by_calm;   /* the calmest bands stand for all, though others differ */
     bool doubtful;  /* what bands have of their own may be signal, which a regression takes for noise */
     double lacking; /* factor by which the regression is too low, from its smallest eigenvalue; NaN = none */
     char why[768];  /* one line */

@@ -207,8 +207,8 @@ static void note_choices(HcStage *stage) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected with %d of %d components (%.1f dB)",
                       transform->noise, of_file, state->linear.used, transform->components, state->gain);
     } else {
-        bool is_limit =
-            by_patches(stage) && transform->pixels >= (int64_t)MANY_PIXELS * transform->components;
+        bool is_limit = by_patches(stage) && !state->choice.by_calm &&
+                        transform->pixels >= (int64_t)MANY_PIXELS * transform->components;
         hc_stage_note(stage, "noise by %s%s, %d of %d components, %s: a gain of %s %.1f dB is expected",
                       transform->noise, of_file, state->linear.used, transform->components,
                       method_words[params_of(stage)->method], is_limit ? "at least" : "about", state->gain);

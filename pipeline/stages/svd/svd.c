@@ -79,9 +79,14 @@ static bool has_unit_noise(const HcScene *scene) {
     return is_named(scene, "MNF ");
 }
 
+/* Components of pca keep the noise of their bands, of any size. */
+static bool has_unknown_noise(const HcScene *scene) {
+    return is_named(scene, "PCA ");
+}
+
 /* Bands that explain each other, each with its noise. Components do not. */
 static bool has_spectra(const HcScene *scene) {
-    return scene->meaning == HC_SPECTRAL && !has_unit_noise(scene) && !is_named(scene, "PCA ");
+    return scene->meaning == HC_SPECTRAL && !has_unit_noise(scene) && !has_unknown_noise(scene);
 }
 
 static bool keeps_count(const HcStage *stage) {
@@ -200,6 +205,12 @@ static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
     if (rule->keep == HC_PATCH_COUNT && params->noise != NULL) {
         return hc_fail(err, HC_E_USAGE, "svd: --noise %s: --keep %s does not look at the noise",
                        params->noise, params->keep);
+    }
+    if (rule->keep != HC_PATCH_COUNT && params->noise == NULL && has_unknown_noise(&stage->in)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "svd: components of pca come in (%s), whose noise is not known: give --noise SIGMA "
+                       "or --noise estimate, or take mnf instead",
+                       stage->in.band_name[0]);
     }
     HC_OR_RETURN(parse_noise(params->noise != NULL && !reduces(stage) ? params->noise : "1", rule, err));
     rule->values = params->values < most_values(rule) ? (int32_t)params->values : most_values(rule);
