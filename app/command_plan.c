@@ -57,7 +57,11 @@ static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompu
         }
         printf("\n");
     }
-    printf("reading  %s\n", way);
+    printf("reading  %s", way);
+    if (chain->source->every > 1) {
+        printf(", one line of %d", chain->source->every);
+    }
+    printf("\n");
     printf("passes   %d (%s)\n", report->passes, how_often_read(report));
     printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
     printf(info.shared_memory ? "memory   %s, of which %s for computing\n"

@@ -263,9 +263,24 @@ static HcStatus plan_stage(HcStage *stage, HcError *err) {
     return hc_stage_at_line(stage, status, err);
 }
 
+/* Pixels of the longest side that suffice for all that the chain makes; 0 = it needs every pixel. */
+static int64_t enough_for(const HcChain *chain) {
+    int64_t enough = 0;
+    for (int32_t s = 1; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        int64_t own = stage->kind->suffices != NULL ? stage->kind->suffices(stage) : 0;
+        if (own == 0) {
+            return 0;
+        }
+        enough = hc_max64(enough, own);
+    }
+    return enough;
+}
+
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
     chain->output_count = chain->read_count = 0;
     chain->sends = NULL;
+    chain->source->enough = enough_for(chain);
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
         hc_scene_clear(&stage->in);

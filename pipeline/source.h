@@ -17,6 +17,8 @@ typedef struct HcSource {
     HcDecode decode;        /* raw bytes to blocks; band_index and counts once open */
     HcBuffer index, counts; /* [device] of decode */
     int64_t first_lines;    /* read at most this many lines of the scene, 0 = all; set before planning */
+    int64_t enough;         /* pixels of the longest side that suffice, 0 = all; set before planning */
+    int32_t every;          /* lines whose number is a multiple of this are read; 0 and 1 = all */
     bool any_counts;        /* a pixel is left out when any band lacks a value */
     bool told_none_left;    /* that the rule left no pixel */
     bool zeros_may_be_none; /* pixels of zeros are values, but may be missing ones */

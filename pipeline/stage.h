@@ -53,10 +53,12 @@ typedef struct HcNeeds {
     bool selects;       /* observe does more than add the block to sums, so HcStageClass.sums is not called */
     bool consumes;      /* wants host copies of the blocks that go out */
     int32_t consumes_every; /* of them only the lines whose number is a multiple of this; 0 and 1 = all */
-    bool passes_through;    /* process is not called, the output is the input */
-    HcMissing missing;      /* values in the pixels that come in */
-    int32_t float_sums;     /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
-                               they need a sample of the scene first (HcStage.sample) */
+    int32_t shows_every; /* a picture of lines whose number is a multiple of this; 0 and 1 = of all. Where the
+                            run makes nothing else, the others are not read (HcSource.every) */
+    bool passes_through; /* process is not called, the output is the input */
+    HcMissing missing;   /* values in the pixels that come in */
+    int32_t float_sums;  /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
+                            they need a sample of the scene first (HcStage.sample) */
     int32_t integer_sums;   /* and those of values that are */
     bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;     /* device memory, whatever the block size */
@@ -112,6 +114,9 @@ typedef struct HcStageClass {
     size_t params_size;
     size_t state_size;
 
+    /* OPTIONAL. Pixels of the longest side that suffice for what the parsed stage draws; 0 = it needs all. In
+     * a chain of such stages alone, an overview of the file stands for the scene. */
+    int64_t (*suffices)(const HcStage *stage);
     /* REQUIRED. From stage->params, the scene that comes in (stage->in) and, once settled, the state: fills
      * stage->out (a zeroed scene) and stage->needs (zeroed). Touches no pixel; fails here on anything that
      * cannot work. Called again after an earlier stage settled, since that may change shapes. */

@@ -5,6 +5,7 @@
 
 #include <cpl_conv.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,80 @@ bool hc_read_gdal_type(GDALDatasetH dataset, HcType *type) {
         return signed_bytes == bands;
     }
     return hc_read_gdal_code_type(all, type);
+}
+
+/* The longest side of an overview of the raster, 0 where a band has none of that number and size. */
+static int64_t overview_side(GDALDatasetH dataset, int level) {
+    int width = 0, height = 0;
+    for (int b = 1; b <= GDALGetRasterCount(dataset); b++) {
+        GDALRasterBandH band = GDALGetRasterBand(dataset, b);
+        GDALRasterBandH overview = level < GDALGetOverviewCount(band) ? GDALGetOverview(band, level) : NULL;
+        if (overview == NULL || GDALGetRasterDataType(overview) != GDALGetRasterDataType(band) ||
+            (b > 1 &&
+             (GDALGetRasterBandXSize(overview) != width || GDALGetRasterBandYSize(overview) != height))) {
+            return 0;
+        }
+        width = GDALGetRasterBandXSize(overview);
+        height = GDALGetRasterBandYSize(overview);
+    }
+    return width > height ? width : height;
+}
+
+/* The smallest overview that suffices, -1 = none. */
+static int overview_of(GDALDatasetH dataset, int64_t enough) {
+    int best = -1;
+    int64_t least = 0;
+    for (int level = 0; level < GDALGetOverviewCount(GDALGetRasterBand(dataset, 1)); level++) {
+        int64_t side = overview_side(dataset, level);
+        if (side >= enough && (best < 0 || side < least)) {
+            best = level;
+            least = side;
+        }
+    }
+    return best;
+}
+
+/* The scene has the pixels of the overview now. What counts in pixels of the file is left out. */
+static void take_size(HcScene *scene, GDALDatasetH overview) {
+    double across = (double)scene->samples / GDALGetRasterXSize(overview);
+    double along = (double)scene->lines / GDALGetRasterYSize(overview);
+    scene->samples = GDALGetRasterXSize(overview);
+    scene->lines = GDALGetRasterYSize(overview);
+    for (int k = 0; k < 6; k += 3) {
+        scene->place.transform[k + 1] *= across;
+        scene->place.transform[k + 2] *= along;
+    }
+    scene->rpc.known = false;
+}
+
+void hc_read_overview(HcReader *reader) {
+    HcScene *scene = &reader->scene;
+    int64_t enough = reader->options.enough;
+    bool large = hc_max64(scene->lines, scene->samples) > HC_READER_MUCH * enough;
+    /* Means of classes are no classes, and arrays of positions name pixels of the file. */
+    if (enough <= 0 || !large || reader->dataset == NULL || reader->product != NULL ||
+        hc_scene_is_class_map(scene) || scene->lookup.file != NULL) {
+        return;
+    }
+    HcGdalErrors messages;
+    char level[40];
+    const char *const how[] = {level, NULL};
+    hc_gdal_catch(&messages);
+    int best = overview_of(reader->dataset, enough);
+    snprintf(level, sizeof level, "OVERVIEW_LEVEL=%d", best);
+    GDALDatasetH overview =
+        best >= 0 ? GDALOpenEx(reader->path, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, how, NULL) : NULL;
+    hc_gdal_release();
+    if (overview == NULL || GDALGetRasterCount(overview) != scene->bands) {
+        GDALClose(overview);
+        return;
+    }
+    GDALClose(reader->dataset);
+    reader->dataset = overview;
+    reader->is_overview = true;
+    hc_read_note(reader, "the picture is made of an overview in the file, %d x %d for %" PRId64 " x %" PRId64,
+                 GDALGetRasterYSize(overview), GDALGetRasterXSize(overview), scene->lines, scene->samples);
+    take_size(scene, overview);
 }
 
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines) {

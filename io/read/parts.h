@@ -48,6 +48,7 @@ struct HcReader {
     /* Reading through GDAL. */
     GDALDatasetH dataset; /* NULL when lines are read in another way */
     bool pixel_interleaved;
+    bool is_overview; /* of the file */
 
     HcProduct *product; /* the scene is one; its arrays hold the pixels where it names no raster */
 
@@ -83,6 +84,8 @@ bool hc_read_gdal_code_type(GDALDataType code, HcType *type);
 /* The type of a buffer for bands of this dataset, which together have that type: GDAL then changes no value.
  */
 GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type);
+/* Where few pixels suffice, puts an overview of the raster in the place of the scene. */
+void hc_read_overview(HcReader *reader);
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                             HcError *err);

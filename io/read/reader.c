@@ -87,7 +87,7 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     if (hc_read_by_product(reader)) {
         HC_OR_RETURN(hc_read_product_chunks(reader, err));
-    } else {
+    } else if (!reader->is_overview) {
         HC_OR_RETURN(hc_read_direct_try(reader, err));
         HC_OR_RETURN(try_chunks(reader, err));
     }
@@ -104,7 +104,8 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
         const char *interleave = GDALGetMetadataItem(reader->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
         reader->pixel_interleaved = interleave != NULL && hc_text_equal(interleave, "PIXEL");
         reader->method =
-            hc_text_format("GDAL %s", GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset)));
+            hc_text_format("GDAL %s%s", GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset)),
+                           reader->is_overview ? ", an overview" : "");
     }
     if (reader->method == NULL) {
         status = hc_fail_memory(err, 0, "a text");
@@ -173,6 +174,8 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HC_OR_RETURN(hc_new(reader, 1, "the reader", err));
     reader->file = -1;
     reader->options = options != NULL ? *options : defaults;
+    reader->options.enough =
+        of != NULL ? 0 : reader->options.enough; /* layers have the pixels of their scene */
     reader->threads = hc_team_count(reader->options.threads, HC_IO_THREADS);
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(watch_files(reader, path, err));
@@ -180,6 +183,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HC_TRY(hc_read_scene(reader, err));
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
     HC_TRY(read_unit(reader, err));
+    hc_read_overview(reader);
     HC_TRY(settle_method(reader, err));
     HC_TRY(hc_read_sort_bands(reader, err));
     HC_TRY(watch_files(reader, reader->path, err));
@@ -280,6 +284,10 @@ bool hc_reader_nodata(const HcReader *reader, int32_t band, double *nodata) {
 
 bool hc_reader_through_gdal(const HcReader *reader) {
     return !reader->direct && reader->chunks == NULL && !hc_read_by_product(reader);
+}
+
+bool hc_reader_skips_lines(const HcReader *reader) {
+    return reader->chunks == NULL && !hc_read_by_product(reader);
 }
 
 /* Arrays whose lines are the fastest axis have all lines in a chunk. Where memory is too small for that, GDAL

@@ -13,12 +13,17 @@ extern "C" {
 
 typedef struct HcReader HcReader;
 
+enum { HC_READER_MUCH = 8 };
+
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcReaderOptions {
     int32_t threads;             /* not GDAL's; 0 = one a processor, up to HC_IO_THREADS */
     bool never_direct;           /* read through GDAL only */
     HcOverlap overlap;           /* of products of two detectors */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
+    /* Pixels of the longest side that suffice, 0 = all. Of a raster more than HC_READER_MUCH times as long,
+     * an overview in the file may stand for the scene. */
+    int64_t enough;
 } HcReaderOptions;
 
 /* Opens a scene: `path` is the .hdr, the data file, or anything that GDAL opens (/vsi..., a subdataset). A
@@ -51,6 +56,8 @@ const char *hc_reader_path(const HcReader *reader);
 const char *hc_reader_method(const HcReader *reader);
 /* Whether lines come through GDAL (and its cache of blocks). */
 bool hc_reader_through_gdal(const HcReader *reader);
+/* Whether some lines can be read without the lines between them. */
+bool hc_reader_skips_lines(const HcReader *reader);
 /* Memory that threads of GDAL hold beside that cache, where the user has asked for threads by
  * GDAL_NUM_THREADS [bytes]. */
 size_t hc_reader_thread_bytes(const HcReader *reader);

@@ -17,7 +17,8 @@ void hc_flow_fail(HcFlow *flow, const HcError *error) {
 }
 
 int64_t hc_flow_first_line(const HcFlow *flow, int64_t block) {
-    return flow->layout.limits.first_line + block * flow->layout.block_lines;
+    return flow->layout.limits.first_line +
+           block * flow->layout.block_lines * (int64_t)flow->layout.limits.every;
 }
 
 int32_t hc_flow_lines(const HcFlow *flow, int64_t block) {

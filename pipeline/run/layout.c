@@ -35,8 +35,13 @@ static size_t raw_bytes(const HcView *view, int64_t lines, bool *mapped) {
     return *mapped ? hc_view_mapped_bytes(view, lines) : bytes;
 }
 
+/* Lines that are read. */
+static int64_t lines_of(const HcLimits *limits) {
+    return (limits->end_line - limits->first_line + limits->every - 1) / limits->every;
+}
+
 static int64_t blocks_of(const HcLimits *limits, int64_t lines) {
-    return (limits->end_line - limits->first_line + lines - 1) / lines;
+    return (lines_of(limits) + lines - 1) / lines;
 }
 
 /* At least one, also for a rank without lines: nothing then needs to ask. */
@@ -183,10 +188,29 @@ static int64_t rank_lines_of(const HcChain *chain) {
     return most;
 }
 
+static int32_t divisor_of(int32_t a, int32_t b) {
+    return b == 0 ? a : divisor_of(b, a % b);
+}
+
+/* Of which lines pictures are all that the chain makes: those whose number is a multiple of this. Few lines
+ * more are not worth counts of some lines in place of all. Of chunks, all would be decoded anyway. */
+static int32_t shown_lines_of(const HcChain *chain) {
+    enum { LEAST = 8 };
+    int32_t every = 0;
+    const HcReader *reader = hc_view_reader(chain->source->view);
+    for (int32_t s = 1; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        bool draws =
+            stage->kind->role == HC_ROLE_SINK && stage->needs.passes_through && !stage->needs.observes;
+        every = divisor_of(draws ? (int32_t)hc_max64(stage->needs.shows_every, 1) : 1, every);
+    }
+    return every >= LEAST && hc_reader_skips_lines(reader) ? every : 1;
+}
+
 /* The lines of this rank. */
 static void share_lines(const HcChain *chain, const HcRanks *ranks, HcLimits *limits) {
     int64_t lines = chain->stages[0].out.lines;
-    int64_t step = rank_lines_of(chain);
+    int64_t step = limits->every > 1 ? limits->every : rank_lines_of(chain);
     int64_t steps = (lines + step - 1) / step;
     int32_t rank = hc_ranks_number(ranks);
     limits->first_line = hc_min64(lines, steps * rank / hc_ranks_count(ranks) * step);
@@ -202,7 +226,8 @@ static bool repeats(const Cost *least, const HcLimits *limits, double spare, con
 
 static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const HcRunSettings *settings) {
     HcView *view = chain->source->view;
-    HcLimits limits = {.halo = raw_halo_of(chain), .streams = settings->streams};
+    HcLimits limits = {
+        .every = shown_lines_of(chain), .halo = raw_halo_of(chain), .streams = settings->streams};
     share_lines(chain, settings->ranks, &limits);
     double available = 0.75 * hc_available_memory() / hc_ranks_local_count(settings->ranks) /
                        (settings->shares > 1 ? settings->shares : 1);
@@ -294,7 +319,7 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
                          .resident = resident,
                          .device_resident = on_device,
                          .limits = limits};
-    report->lines = limits.end_line - limits.first_line;
+    report->lines = lines_of(&limits);
     report->passes = cost.passes;
     report->block_lines = layout->block_lines;
     report->blocks = blocks;
@@ -304,10 +329,12 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     report->mapped = cost.mapped;
     report->host_bytes = host_bytes(&cost, info, raw_slots);
     report->device_bytes = device_bytes(&cost, on_device ? blocks : 0) + info->reserve;
-    report->raw_bytes = (uint64_t)scene->lines * (uint64_t)scene->samples * (uint64_t)scene->bands *
-                        hc_type_bytes(scene->type);
-    report->share_bytes = report->raw_bytes / (uint64_t)scene->lines * (uint64_t)report->lines;
-    report->pixels = scene->lines * scene->samples;
+    const int64_t all = (scene->lines + limits.every - 1) / limits.every;
+    const uint64_t line =
+        (uint64_t)scene->samples * (uint64_t)scene->bands * (uint64_t)hc_type_bytes(scene->type);
+    report->raw_bytes = (uint64_t)all * line;
+    report->share_bytes = (uint64_t)report->lines * line;
+    report->pixels = all * scene->samples;
 }
 
 static void set_tight(HcChain *chain, bool tight) {
@@ -362,8 +389,8 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, HcCompute *compute
     share_threads(chain, info, &limits);
     int64_t wanted = settings->block_lines > 0 ? settings->block_lines
                                                : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
-    int64_t own = limits.end_line - limits.first_line;
-    wanted = wanted > own ? own : wanted;
+    int64_t own = lines_of(&limits);
+    wanted = limits.every > 1 ? 1 : wanted > own ? own : wanted;
     int64_t lines = wanted < 1 ? 1 : wanted;
     HC_OR_RETURN(fit_lines(chain, info, settings, &limits, &lines, err));
     if (settings->block_lines == 0 && own > 0) {
@@ -372,6 +399,7 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, HcCompute *compute
         lines = (own + blocks - 1) / blocks;
     }
     chain->first_line = limits.first_line;
+    chain->source->every = limits.every;
     layout->limits = limits;
     lay_out(layout, chain, info, lines, true, report);
     return HC_OK;

@@ -9,9 +9,10 @@
 typedef struct HcLimits {
     double host, device;          /* bytes for buffers; device: INFINITY where there is no limit of its own */
     int64_t first_line, end_line; /* of this rank */
-    int32_t halo;                 /* of the raw blocks */
-    uint64_t cache;               /* what reading keeps: GDAL's cache, or rows of chunks */
-    bool streams;                 /* nothing is kept between passes */
+    int32_t every;  /* lines whose number is a multiple of this are read, one a block; 1 = all lines */
+    int32_t halo;   /* of the raw blocks */
+    uint64_t cache; /* what reading keeps: GDAL's cache, or rows of chunks */
+    bool streams;   /* nothing is kept between passes */
 } HcLimits;
 
 typedef struct HcLayout {

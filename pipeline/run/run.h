@@ -81,10 +81,10 @@ typedef struct HcRunReport {
     uint64_t host_bytes;   /* planned host memory: raw, output buffers, and what the program itself takes */
     uint64_t device_bytes; /* planned device memory, the backend's own included (part of the host's where
                               memory is shared) */
-    uint64_t raw_bytes;    /* of the scene, bands that are read, all ranks */
+    uint64_t raw_bytes;    /* of the scene, lines and bands that are read, all ranks */
     uint64_t share_bytes;  /* of them, those of this rank */
     int64_t lines;         /* of this rank */
-    int64_t pixels, masked[HC_MASK_REASONS]; /* of the scene */
+    int64_t pixels, masked[HC_MASK_REASONS]; /* of the lines that are read */
     double seconds, seconds_read, seconds_decode, seconds_wait_read, seconds_wait_write, seconds_write;
     double seconds_wait_device; /* for blocks that a device has taken; work is given to it at once */
     HcPassTimes pass[HC_PASSES_MAX];

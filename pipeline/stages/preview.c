@@ -147,11 +147,17 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         (HcNeeds){.consumes = true,
                   .passes_through = true,
                   .has_output = true,
+                  .shows_every = shown->ortho == NULL ? shown->step : 1,
                   /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
                   .host_bytes = hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) +
                                 4 * drawn + (state->classes ? legend_bytes : 0) +
                                 hc_plot_file_bytes(params->scree, 1, scree_count(stage))};
     return HC_OK;
+}
+
+static int64_t suffices(const HcStage *stage) {
+    const Params *params = stage->params;
+    return params->ortho == NULL ? params->size : 0;
 }
 
 static HcStatus open_preview(HcStage *stage, HcError *err) {
@@ -298,6 +304,7 @@ const HcStageClass hc_stage_preview = {
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
+    .suffices = suffices,
     .plan = plan,
     .open = open_preview,
     .consume = consume,

@@ -148,6 +148,11 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                            .ignore_nodata = params->ignore_nodata,
                            .apply_scale = params->scale == 1,
                            .first_lines = ((const HcSource *)stage->state)->first_lines};
+    /* What is said in pixels of the file is said of the file itself. */
+    bool whole = params->window == NULL && params->box == NULL && params->cutline == NULL &&
+                 params->masks.item[0] == NULL && params->masks_inside.item[0] == NULL &&
+                 how->first_lines == 0;
+    how->reader.enough = whole ? ((const HcSource *)stage->state)->enough : 0;
     if (params->ignore_nodata && params->nodata != NULL) {
         return hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata");
     }
@@ -286,11 +291,16 @@ static HcStatus gather_border(HcStage *stage, HcError *err) {
     if (source->left_out != NULL) {
         HC_OR_RETURN(hc_ranks_sum(ranks, source->left_out, (size_t)hc_view_mask_count(source->view), err));
     }
+    int64_t every = source->every > 1 ? source->every : 1;
+    if (every > 1) {
+        hc_stage_note(stage, "one line of %lld is read, as many as the picture shows", (long long)every);
+    }
     if (source->zero_border > 0) {
         hc_stage_note(stage,
                       "%lld of %lld pixels are 0 in all %d bands, at the border, and count as data (%s "
                       "leaves them out)",
-                      (long long)source->zero_border, (long long)(stage->out.lines * stage->out.samples),
+                      (long long)source->zero_border,
+                      (long long)((stage->out.lines + every - 1) / every * stage->out.samples),
                       stage->out.bands,
                       stage->out.has_nodata ? "--mask FILE" : "--source-nodata 0 --nodata-rule all");
     }
@@ -308,6 +318,9 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_number(to, "modified", (double)modified);
     hc_json_put_text(to, "method", hc_reader_method(reader));
     hc_json_put_text(to, "type", hc_type_name(hc_reader_scene(reader)->type));
+    if (source->every > 1) {
+        hc_json_put_number(to, "every_line", source->every);
+    }
     const HcCut *cut = &stage->out.cut;
     if (cut->lines > 0) {
         hc_json_open_object(to, "window");

@@ -196,11 +196,17 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         .consumes = true,
         .passes_through = true,
         .has_output = true,
+        .shows_every = state->shown.ortho == NULL && !state->classes ? state->shown.step : 1,
         .host_bytes = hc_shown_bytes(stage, &state->shown) + hc_figure_paint_bytes(state) +
                       hc_figure_bytes(state->format, params->width / 25.4 * 72, params->dpi, pixels) +
                       (size_t)stage->in.classes.count * (sizeof(int64_t) + 4) +
                       hc_figure_legend_bytes(&stage->in.classes)};
     return HC_OK;
+}
+
+static int64_t suffices(const HcStage *stage) {
+    const Params *params = stage->params;
+    return params->ortho == NULL ? params->size : 0;
 }
 
 /* ---- the pass ---- */
@@ -430,6 +436,7 @@ const HcStageClass hc_stage_figure = {
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
+    .suffices = suffices,
     .plan = plan,
     .open = open_figure,
     .consume = consume,

@@ -258,13 +258,95 @@ static void only_classes_have_a_legend(void **state) {
     cube_free(&cube);
 }
 
+/* Where pictures are all that is made, only the lines that they show are read: the same pictures, and counts
+ * of these lines. */
+static void tall_scenes_are_read_in_part(void **state) {
+    (void)state;
+    enum { TALL = 301, STEP = 19, SHOWN = 16 };
+    static const char *const interleaves[] = {"bil", "bip", "bsq"};
+    Cube cube = cube_smooth(TALL, 20, 3, 11, true);
+    for (int32_t sample = 0; sample < 20; sample++) {
+        cube_pixel(&cube, 2 * STEP, sample)[1] = cube_pixel(&cube, 2 * STEP + 1, sample)[1] = 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        HcRunReport report;
+        HcText notes = {0};
+        RunHow how = {.report = &report, .notes = &notes};
+        cube_write(&cube, "tall", HC_UINT16, interleaves[i], "data ignore value = 0\n");
+        check_runs(&how, "read tall.img ! preview part.png --size 16 ! preview shows_less.png --size 32");
+        assert_int_equal(report.pixels, TALL * 20); /* 19 and 10 have no common lines but all */
+        check_runs(&how, "read tall.img ! preview whole.png --size 16 ! write copy.img");
+        assert_int_equal(report.pixels, TALL * 20);
+        assert_int_equal(report.masked[HC_MASK_NODATA], 2 * 20);
+        assert_true(notes.length == 0);
+        check_runs(&how, "read tall.img ! preview part.png --size 16");
+        check_same_files("part.png", "whole.png");
+        assert_int_equal(report.lines, SHOWN);
+        assert_int_equal(report.pixels, SHOWN * 20);
+        assert_int_equal(report.masked[HC_MASK_NODATA], 20);
+        assert_non_null(strstr(notes.data, "one line of 19 is read"));
+        hc_text_clear(&notes);
+        check_runs(NULL,
+                   "read tall.img --source-scale apply --source-nodata 0,7 ! preview part.png --size 16");
+        check_runs(NULL, "read tall.img --source-nodata 0,7 ! preview whole.png --size 16 ! write copy.img");
+        check_same_files("part.png", "whole.png");
+    }
+    cube_free(&cube);
+}
+
+/* An overview in the file stands for a scene many times as large: 125 x 500 for 500 x 2000 here. */
+static void overviews_are_read(void **state) {
+    (void)state;
+    enum { LONG = 2000, WIDE = 500 };
+    HcRunReport report;
+    HcText notes = {0};
+    RunHow how = {.report = &report, .notes = &notes};
+    Cube cube = cube_new(LONG, WIDE, 3);
+    for (int32_t line = 0; line < LONG; line++) {
+        for (int32_t sample = 0; sample < WIDE; sample++) {
+            double *value = cube_pixel(&cube, line, sample);
+            value[0] = 100 + line / 10;
+            value[1] = 100 + sample / 2;
+            value[2] = line < LONG / 2 ? 0 : 200;
+        }
+    }
+    cube_write(&cube, "long", HC_UINT16, "bil",
+               "wavelength units = Nanometers\nwavelength = {460, 550, 650}\n");
+    check_runs(NULL, "read long.img ! write long.tif --format COG --co BLOCKSIZE=128");
+    check_runs(&how, "read long.tif ! preview part.png --size 200");
+    assert_non_null(strstr(notes.data, "an overview in the file, 250 x 63 for 2000 x 500"));
+    assert_int_equal(report.pixels, 250 * 63);
+    Picture part = read_picture("part.png");
+    assert_int_equal(part.width, 32);
+    assert_int_equal(part.height, 125);
+    for (int y = 0; y < part.height; y++) { /* red is the step, and true colour was chosen */
+        assert_int_equal(pixel_of(&part, 9, y)[0], y < 62 ? 0 : y == 62 ? pixel_of(&part, 9, y)[0] : 255);
+    }
+    free(part.pixel);
+    /* Windows, masks and outputs of pixels take the file itself. */
+    check_runs(&how, "read long.tif --window 0,0,500,2000 ! preview part.png --size 200");
+    assert_int_equal(report.pixels, LONG * WIDE);
+    check_runs(&how, "read long.tif ! preview part.png --size 200 ! write copy.img");
+    assert_int_equal(report.pixels, LONG * WIDE);
+    check_runs(&how, "read long.tif ! preview part.png --size 300");
+    assert_int_equal(report.pixels, LONG * WIDE);
+    hc_text_clear(&notes);
+    cube_free(&cube);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chosen_bands_become_colours),   cmocka_unit_test(true_colour_goes_by_wavelength),
-        cmocka_unit_test(masked_pixels_are_transparent), cmocka_unit_test(size_and_enlarging),
-        cmocka_unit_test(scree_plot_needs_eigenvalues),  cmocka_unit_test(classes_have_their_colours),
-        cmocka_unit_test(classes_are_thinned_out),       cmocka_unit_test(many_classes),
+        cmocka_unit_test(chosen_bands_become_colours),
+        cmocka_unit_test(true_colour_goes_by_wavelength),
+        cmocka_unit_test(masked_pixels_are_transparent),
+        cmocka_unit_test(size_and_enlarging),
+        cmocka_unit_test(scree_plot_needs_eigenvalues),
+        cmocka_unit_test(classes_have_their_colours),
+        cmocka_unit_test(classes_are_thinned_out),
+        cmocka_unit_test(many_classes),
         cmocka_unit_test(only_classes_have_a_legend),
+        cmocka_unit_test(tall_scenes_are_read_in_part),
+        cmocka_unit_test(overviews_are_read),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
