@@ -347,21 +347,29 @@ static void add_html(Summary *summary, HcText *to) {
     static const char *const heads[] = {"scene", "output", "state",  "message", "finished",
                                         "s",     "bytes",  "pixels", "masked"};
     static const char style[] =
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>\n"
-        ":root { color-scheme: light dark; }\n"
-        "body { font: 14px/1.4 sans-serif; margin: 1.5em; color: CanvasText; background: Canvas; }\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<style>\n"
+        ":root { --paper: #fff; --ink: #1b1b1b; --soft: #5c5c5c; --link: #0645ad; }\n"
+        "@media (prefers-color-scheme: dark) { :root { --paper: #16181a; --ink: #e8e8e6; --soft: #a9adb0; "
+        "--link: #8ab4f8; } }\n"
+        "body { font: 14px/1.4 sans-serif; margin: 1.5em; color: var(--ink); background: var(--paper); }\n"
+        "a { color: var(--link); }\n"
         "code { overflow-wrap: anywhere; }\n"
         ".all { overflow-x: auto; }\n"
         "table { border-collapse: collapse; }\n"
         "th, td { font-weight: inherit; padding: 0.3em 0.7em; text-align: left; vertical-align: top; "
         "border-bottom: 1px solid "
         "#8886; }\n"
-        "thead th { position: sticky; top: 0; background: Canvas; }\n"
+        "thead th { position: sticky; top: 0; background: var(--paper); }\n"
         ".n { text-align: right; font-variant-numeric: tabular-nums; }\n"
         "img { max-width: 120px; image-rendering: pixelated; }\n"
         "tr.failed, tr.interrupted { background: #d5544433; }\n"
-        "tr.left, tr.running { color: GrayText; }\n"
-        "@media print { body { font-size: 9px; margin: 0; } thead th { position: static; } }\n"
+        "tr.left, tr.running { color: var(--soft); }\n"
+        "@page { size: landscape; }\n"
+        "@media print { :root { --paper: #fff; --ink: #000; --soft: #444; --link: #000; } body { font-size: "
+        "9px; margin: 0; } thead th { position: static; } .all { overflow: visible; } th, td { padding: "
+        "0.3em; overflow-wrap: anywhere; } .n { white-space: nowrap; } tr { break-inside: avoid; } img { "
+        "max-width: 60px; } }\n"
         "</style>\n";
     hc_text_add(
         to,

@@ -147,10 +147,13 @@ static void add_legend(HcText *to, const HcPanel *panel) {
 
 /* ---- the panel ---- */
 
+/* More columns than this have small heads from bottom to top, so that they fit a sheet of paper. */
+enum { MANY_COLUMNS = 10 };
+
 static void add_table(HcText *to, const HcPanel *panel) {
     hc_text_add(to, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     hc_utf8_add_escaped(to, panel->title != NULL ? panel->title : "table");
-    hc_text_add(to, "\"><table>\n");
+    hc_text_add(to, "\"><table%s>\n", panel->columns > MANY_COLUMNS ? " class=\"many\"" : "");
     for (int32_t r = 0; r < panel->rows; r++) {
         hc_text_add(to, r == 0 ? "<thead><tr>" : "<tr>");
         for (int32_t c = 0; c < panel->columns; c++) {
@@ -172,7 +175,10 @@ static void add_table(HcText *to, const HcPanel *panel) {
 
 HcStatus hc_panels_add(HcPanels *to, const HcPanel *panel, HcError *err) {
     HcText *html = &to->html;
-    hc_text_add(html, "<figure%s>\n", panel->wide ? " class=\"wide\"" : "");
+    hc_text_add(html, "<figure%s>\n",
+                panel->rows > 0 ? " class=\"wide rows\""
+                : panel->wide   ? " class=\"wide\""
+                                : "");
     if (panel->title != NULL) {
         hc_text_add(html, "<h3><bdi>");
         hc_utf8_add_escaped(html, panel->title);

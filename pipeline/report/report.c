@@ -51,7 +51,7 @@ HcStatus hc_report_add(HcChain *chain, const char *path, HcError *err) {
 
 static const char style[] =
     "<style>\n"
-    ":root { color-scheme: light dark; --paper: #fff; --ink: #1b1b1b; --soft: #5c5c5c; --line: #d0d0d0; "
+    ":root { --paper: #fff; --ink: #1b1b1b; --soft: #5c5c5c; --line: #d0d0d0; "
     "--back: #f3f3f1; }\n"
     "@media (prefers-color-scheme: dark) { :root { --paper: #16181a; --ink: #e8e8e6; --soft: #a9adb0; "
     "--line: #3c4043; --back: #222528; } }\n"
@@ -78,7 +78,7 @@ static const char style[] =
     ".ends { display: flex; justify-content: space-between; margin: 0.1rem 0; font-size: 0.85rem; }\n"
     ".legend { list-style: none; margin: 0.4rem 0; padding: 0; columns: 13rem; font-size: 0.9rem; }\n"
     ".swatch { display: inline-block; width: 0.9em; height: 0.9em; border: 1px solid var(--line); "
-    "print-color-adjust: exact; -webkit-print-color-adjust: exact; }\n"
+    "-webkit-print-color-adjust: exact; }\n"
     ".scroll { overflow-x: auto; margin: 1rem 0; }\n"
     ".tables { display: flex; flex-wrap: wrap; gap: 0 3rem; align-items: flex-start; }\n"
     ".tables > .scroll { max-width: 100%; }\n"
@@ -87,14 +87,23 @@ static const char style[] =
     "th, td { padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; vertical-align: top; border-bottom: 1px "
     "solid "
     "var(--line); }\n"
-    "td { overflow-wrap: anywhere; min-width: 4rem; }\n"
+    "td { overflow-wrap: anywhere; min-width: 5.2rem; }\n"
     "th[scope=row] { font-weight: normal; color: var(--soft); }\n"
-    ".n { text-align: right; font-variant-numeric: tabular-nums; }\n"
+    ".n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; min-width: 0; "
+    "-webkit-print-color-adjust: exact; }\n"
     "li .n { color: var(--soft); }\n"
-    "@media print { :root { color-scheme: light; --paper: #fff; --ink: #000; --soft: #444; --line: #bbb; "
-    "--back: "
-    "#f6f6f6; } body { font-size: 10pt; max-width: none; padding: 0; } figure, tr { break-inside: avoid; } "
-    ".scroll { overflow: visible; } figure img { max-height: 16cm; } details { display: none; } }\n"
+    ".many th[scope=col] { writing-mode: vertical-rl; padding-right: 0; } "
+    ".many th[scope=row] { min-width: 9rem; } .many .n { padding-right: 0.15rem; }\n"
+    "@media print { :root { --paper: #fff; --ink: #000; --soft: #444; --line: #bbb; --back: #f6f6f6; } "
+    "body { font-size: 9pt; max-width: none; padding: 0; } h2 { margin-top: 1.2rem; break-inside: avoid; } "
+    /* A head is not the last on its sheet: it takes some space below it. */
+    "h2::after { content: ''; display: block; height: 9rem; margin-bottom: -9rem; } "
+    "h1, h2, h3, .summary, caption, thead { break-after: avoid; } "
+    "figure, tr, .tables > .scroll { break-inside: avoid; } .scroll { overflow: visible; } "
+    ".panels { gap: 0.8rem; grid-template-columns: repeat(4, minmax(0, 1fr)); } "
+    "figure.wide { grid-column: span 2; } figure.rows { grid-column: 1 / -1; } "
+    "figure img { max-height: 16cm; } table { font-size: 8.5pt; } .ends, .many { font-size: 6.5pt; } "
+    "details { display: none; } }\n"
     "</style>\n";
 
 /* What the page may load: nothing but what lies in it. */
@@ -118,7 +127,8 @@ static void add_head(HcText *to, const HcChain *chain, const HcPanels *panels) {
     if (panels->icon != NULL) {
         hc_text_add(to, "<link rel=\"icon\" href=\"data:image/png;base64,%s\">\n", panels->icon);
     }
-    hc_text_add(to, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
+    hc_text_add(to, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
     hc_utf8_add_escaped(to, scene_name(chain));
     hc_text_add(to, ": report of a run of hcube</title>\n");
     hc_text_add(to, "%s</head>\n<body>\n", style);

@@ -3,7 +3,7 @@
 
     browse.py CHROMIUM FILE... [--shots FOLDER]
 
-At 360, 1,200 and 1,920 pixels, light and dark. Exit code 0 where all is well; else a line for each fault, and 1.
+At 360, 1,200 and 1,920 pixels, light and dark, and on paper, where nothing scrolls. Exit code 0 where all is well; else a line for each fault, and 1.
 """
 import argparse
 import base64
@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 WIDTHS = (360, 1200, 1920)
+PAPER = {"portrait": 718, "landscape": 1047}  # A4 at 96 pixels an inch, without margins of 1 cm
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions",
          "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe"]
 MEASURE = """JSON.stringify({
@@ -89,11 +90,13 @@ class Browser:
 
 
 def visit(browser, path, width, theme, shots):
-    """The faults of one page at one width."""
+    """The faults of one page at one width; theme: light, dark or print."""
     url = pathlib.Path(path).resolve().as_uri()
     browser.events.clear()
     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+    paper = theme == "print"
+    browser.call("Emulation.setEmulatedMedia", media="print" if paper else "",
+                 features=[{"name": "prefers-color-scheme", "value": "light" if paper else theme}])
     browser.call("Page.navigate", url=url)
     browser.wait("Page.loadEventFired")
     seen = json.loads(browser.call("Runtime.evaluate", expression=MEASURE)["result"]["value"])
@@ -134,11 +137,12 @@ def main():
         try:
             browser.open_page()
             for path in words.pages:
-                for width in WIDTHS:
-                    for theme in ("light", "dark"):
-                        for fault in visit(browser, path, width, theme, words.shots):
-                            print(f"{path} at {width} pixels, {theme}: {fault}")
-                            good = False
+                way = "landscape" if "size: landscape" in pathlib.Path(path).read_text(encoding="utf-8") else "portrait"
+                ways = [(width, theme) for width in WIDTHS for theme in ("light", "dark")] + [(PAPER[way], "print")]
+                for width, theme in ways:
+                    for fault in visit(browser, path, width, theme, words.shots):
+                        print(f"{path} at {width} pixels, {theme}: {fault}")
+                        good = False
         finally:
             browser.close()
     return 0 if good else 1
