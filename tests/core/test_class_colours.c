@@ -23,6 +23,12 @@ static void names_have_colours_that_mean_something(void **state) {
     hc_class_colours(names, 7, rgb);
     assert_true(is_blue(rgb[0]) && is_blue(rgb[4]));
     assert_true(is_green(rgb[1]) && is_green(rgb[2]));
+    /* In any order, what is dry does not take the green of what is not. */
+    char *plants[] = {"Dry vegetation", "Green vegetation", "dry soil"};
+    uint8_t of_plants[3][3];
+    hc_class_colours(plants, 3, of_plants);
+    assert_memory_equal(of_plants[1], rgb[1], 3);
+    assert_true(is_brown(of_plants[2]) && !is_green(of_plants[0]));
     for (int a = 0; a < 7; a++) {
         for (int b = 0; b < a; b++) {
             assert_memory_not_equal(rgb[a], rgb[b], 3);
@@ -46,22 +52,30 @@ static void check_alike(const char *const *names, const char *like) {
 
 static void names_of_many_languages(void **state) {
     (void)state;
-    static const char *const water[] = {"Gewässer", "Étang du bois", "Água",   "Lago di Como",
-                                        "RZEKA",    "Вода",          "Озеро",  "水",
-                                        "河流",     "湖沼",          "de zee", NULL};
-    static const char *const forest[] = {"Forêt dense", "Bosque", "árboles", "Лес",       "森林",
-                                         "针叶林",      "lasy",   "bomen",   "Mischwald", NULL};
+    static const char *const water[] = {
+        "Gewässer", "Étang du bois", "Água",   "Lago di Como", "RZEKA",     "Вода",          "Озеро", "水",
+        "河流",     "湖沼",          "de zee", "하천",         "깨끗한 물", "المياه الضحلة", "بحيرة", NULL};
+    static const char *const forest[] = {"Forêt dense", "Bosque",   "árboles", "Лес",
+                                         "森林",        "针叶林",   "lasy",    "bomen",
+                                         "Mischwald",   "침엽수림", "الغابات", NULL};
     static const char *const plants[] = {"végétation", "Vegetación", "Łąka",    "Пшеница", "水稻",
-                                         "水田",       "草地",       "prairie", "erba",    NULL};
-    static const char *const soil[] = {"Sol nu", "terra rossa", "Почва", "土壤", "areia", NULL};
-    static const char *const built[] = {"bâtiment", "Häuser", "Дорога", "建筑",
-                                        "混凝土",   "tetti",  "weg",    NULL};
+                                         "水田",       "草地",       "prairie", "erba",    "식물",
+                                         "옥수수",     "محاصيل",     NULL};
+    static const char *const soil[] = {"Sol nu", "terra rossa", "Почва",  "土壤",
+                                       "areia",  "모래",        "التربة", NULL};
+    static const char *const built[] = {"bâtiment", "Häuser", "здание",  "建筑",
+                                        "tetti",    "건물",   "المباني", NULL};
+    static const char *const roads[] = {"Asphalt", "Straße", "Дорога", "混凝土", "weg", "도로", "طريق", NULL};
+    static const char *const dry[] = {"Dry vegetation", "trockenes Gras", "Сухая трава",
+                                      "straw",          "枯草",           NULL};
     static const char *const snow[] = {"Neige", "снег", "雪", "Eis", NULL};
     check_alike(water, "water");
     check_alike(forest, "forest");
     check_alike(plants, "vegetation");
     check_alike(soil, "soil");
     check_alike(built, "building");
+    check_alike(roads, "road");
+    check_alike(dry, "dry grass");
     check_alike(snow, "snow");
 }
 

@@ -293,6 +293,18 @@ static void headers_of_others(void **state) {
     static const uint8_t clamped[3] = {0, 255, 12};
     assert_memory_equal(hc_reader_scene(reader)->classes.colour[0], clamped, 3);
     hc_reader_close(reader);
+    /* Fewer colours than classes: the others have the standard ones, also where names mean something. */
+    reader = read_header(
+        "classes = 4\nclass names = {Unclassified, a, b, water}\nclass lookup = {0, 0, 0, 9, 8, 7}\n");
+    static const uint8_t own[3] = {9, 8, 7};
+    const HcClasses *classes = &hc_reader_scene(reader)->classes;
+    assert_memory_equal(classes->colour[1], own, 3);
+    for (int32_t c = 2; c < 4; c++) {
+        uint8_t standard[3];
+        hc_classes_standard_colour(c, standard);
+        assert_memory_equal(classes->colour[c], standard, 3);
+    }
+    hc_reader_close(reader);
 }
 
 /* A picture of few colours is no map with a class of no class: what it holds stays data. */
