@@ -177,13 +177,13 @@ static void consume_for_map(HcShown *shown, const HcBlock *block) {
     }
 }
 
-void hc_shown_consume(HcShown *shown, const HcBlock *block) {
+void hc_shown_consume(HcShown *shown, const HcBlock *block, int32_t every) {
     if (shown->ortho != NULL) {
         consume_for_map(shown, block);
         return;
     }
     for (int32_t row = 0; row < block->lines; row++) {
-        int64_t line = block->line0 + row;
+        int64_t line = block->line0 + (int64_t)row * every;
         for (int32_t x = 0; x < shown->width && line % shown->step == 0; x++) {
             size_t from = (size_t)row * (size_t)block->samples + (size_t)x * (size_t)shown->step;
             show(shown, block, from, (size_t)(line / shown->step) * (size_t)shown->width + (size_t)x);

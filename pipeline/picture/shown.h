@@ -44,7 +44,8 @@ size_t hc_shown_pixels(const HcShown *shown);
 bool hc_shown_has_values(const HcShown *shown, int32_t c);
 
 HcStatus hc_shown_open(const HcStage *stage, HcShown *shown, HcError *err) HC_MUST_CHECK;
-void hc_shown_consume(HcShown *shown, const HcBlock *block);
+/* The block holds the lines whose number is a multiple of `every`; without a map. */
+void hc_shown_consume(HcShown *shown, const HcBlock *block, int32_t every);
 /* Every rank has filled the pixels of its lines. */
 HcStatus hc_shown_gather(const HcStage *stage, HcShown *shown, HcError *err) HC_MUST_CHECK;
 /* For the record: the bands, and every_pixel. */

@@ -147,6 +147,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         (HcNeeds){.consumes = true,
                   .passes_through = true,
                   .has_output = true,
+                  .consumes_every = shown->ortho == NULL ? shown->step : 1,
                   .shows_every = shown->ortho == NULL ? shown->step : 1,
                   /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
                   .host_bytes = hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) +
@@ -166,7 +167,7 @@ static HcStatus open_preview(HcStage *stage, HcError *err) {
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     (void)err;
-    hc_shown_consume(&((State *)stage->state)->shown, block);
+    hc_shown_consume(&((State *)stage->state)->shown, block, stage->needs.consumes_every);
     return HC_OK;
 }
 

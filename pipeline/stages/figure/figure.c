@@ -232,7 +232,7 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
         count_pixel(state, stage->in.classes.count, block->mask[p] != 0,
                     block->data[p * (size_t)block->bands]);
     }
-    hc_shown_consume(&state->shown, block);
+    hc_shown_consume(&state->shown, block, 1);
     return HC_OK;
 }
 

@@ -36,6 +36,44 @@ process 0 run hcube:noise --INPUT="$scene" --OUTPUT="$PWD/noise.json"
 [[ -s median.tif && -s noise.json ]] || fail "no median.tif or noise.json"
 process 0 run hcube:run --CHAIN="read '$scene' ! mnf --components 3 ! write chain.tif"
 [[ -s chain.tif ]] || fail "no chain.tif: $out"
+# A model: components of a scene, and clusters of them.
+if /usr/bin/python3 -c 'import qgis.core' 2>/dev/null; then
+    /usr/bin/python3 - "$QGIS_PLUGINPATH" chained.model3 2>python.err <<'PYTHON' || fail "$(cat python.err)"
+import sys
+
+from qgis.core import (QgsApplication, QgsProcessingModelAlgorithm, QgsProcessingModelChildAlgorithm,
+                       QgsProcessingModelChildParameterSource as Source, QgsProcessingModelOutput,
+                       QgsProcessingModelParameter, QgsProcessingParameterRasterLayer)
+
+sys.path += ["/usr/share/qgis/python/plugins", sys.argv[1]]
+application = QgsApplication([], False)
+application.initQgis()
+from hcube_provider.provider import Provider
+
+provider = Provider()
+assert QgsApplication.processingRegistry().addProvider(provider)
+model = QgsProcessingModelAlgorithm("chained", "tests")
+model.addModelParameter(QgsProcessingParameterRasterLayer("scene", "scene"), QgsProcessingModelParameter("scene"))
+for name, values in (("mnf", {"INPUT": Source.fromModelParameter("scene"), "COMPONENTS": Source.fromStaticValue(3)}),
+                     ("kmeans", {"INPUT": Source.fromChildOutput("mnf", "OUTPUT"),
+                                 "CLUSTERS": Source.fromStaticValue(4)})):
+    child = QgsProcessingModelChildAlgorithm("hcube:" + name)
+    child.setChildId(name)
+    for key, value in values.items():
+        child.addParameterSources(key, [value])
+    if name == "kmeans":
+        output = QgsProcessingModelOutput("map")
+        output.setChildId(name)
+        output.setChildOutputName("OUTPUT")
+        child.setModelOutputs({"map": output})
+    model.addChildAlgorithm(child)
+right, faults = model.validate()
+assert right, faults
+assert model.toFile(sys.argv[2])
+PYTHON
+    process 0 run chained.model3 --scene="$PWD/scene.img" --kmeans:map="$PWD/map.tif"
+    [[ -s map.tif && $out == *"Executed 2 algorithms"* ]] || fail "the model: $out"
+fi
 process 1 run hcube:filter --INPUT="$scene" --KIND=median --OUTPUT="$PWD/none.tif"
 [[ $out == *"KIND: median is no valid value"* ]] || fail "a kind that is none: $out"
 process 1 run hcube:mnf --INPUT="$scene" --COMPONENTS=0 --OUTPUT="$PWD/none.tif"
