@@ -54,11 +54,13 @@ static HcStatus take_labels(HcClassBackgrounds *classes, const HcStage *stage, c
     return HC_OK;
 }
 
-static HcStatus read_labels(HcClassBackgrounds *classes, HcStage *stage, const char *path, HcError *err) {
+static HcStatus read_labels(HcClassBackgrounds *classes, HcStage *stage, const HcClassParams *asked,
+                            HcError *err) {
     HcStatus status = HC_OK;
+    const char *path = asked->path;
     HcLabelled pixels = {0};
     HcText note = {0};
-    HC_TRY(hc_labelled_read_any(path, NULL, NULL, &stage->in, &pixels, err));
+    HC_TRY(hc_labelled_read_any(path, asked->field, asked->layer, &stage->in, &pixels, err));
     if (pixels.classes.count - 1 > HC_CLASS_BACKGROUNDS_MAX) {
         HC_TRY(hc_fail(err, HC_E_UNSUPPORTED, "%s: --background-classes %s: %d classes, at most %d may be",
                        stage->kind->name, path, pixels.classes.count - 1, HC_CLASS_BACKGROUNDS_MAX));
@@ -80,12 +82,20 @@ static size_t part_pixels(const HcStage *stage) {
     return (size_t)hc_selected_lines(stage) * (size_t)stage->in.samples;
 }
 
-HcStatus hc_class_backgrounds_plan(HcClassBackgrounds *classes, HcStage *stage, const char *path,
+HcStatus hc_class_backgrounds_check(const HcStage *stage, const HcClassParams *asked, HcError *err) {
+    const char *unused = asked->field != NULL ? "field" : asked->layer != NULL ? "layer" : NULL;
+    return asked->path != NULL || unused == NULL
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "%s: --%s %s: goes with --background-classes", stage->kind->name,
+                         unused, asked->field != NULL ? asked->field : asked->layer);
+}
+
+HcStatus hc_class_backgrounds_plan(HcClassBackgrounds *classes, HcStage *stage, const HcClassParams *asked,
                                    const HcBackgroundParams *params, int32_t scores, HcError *err) {
     HC_OR_RETURN(check(stage, params, err));
-    HC_OR_RETURN(hc_stage_reads(stage, path, err));
+    HC_OR_RETURN(hc_stage_reads(stage, asked->path, err));
     if (classes->count == 0) {
-        HC_OR_RETURN(read_labels(classes, stage, path, err));
+        HC_OR_RETURN(read_labels(classes, stage, asked, err));
     }
     size_t bands = (size_t)stage->in.bands;
     size_t count = (size_t)classes->count;
@@ -177,10 +187,16 @@ HcStatus hc_class_backgrounds_observe(HcClassBackgrounds *classes, HcStage *stag
     return HC_OK;
 }
 
-HcStatus hc_class_backgrounds_named(const HcClassBackgrounds *classes, int32_t number, HcStatus status,
-                                    HcError *err) {
-    return status == HC_E_NUMERIC ? hc_fail_before(err, status, "class \"%s\"", classes->name[number])
-                                  : status;
+HcStatus hc_class_backgrounds_named(const HcClassBackgrounds *classes, const HcStage *stage, int32_t number,
+                                    HcStatus status, HcError *err) {
+    if (status != HC_E_NUMERIC || err == NULL) {
+        return status;
+    }
+    size_t length = strlen(stage->kind->name);
+    if (strncmp(err->text, stage->kind->name, length) == 0 && strncmp(err->text + length, ": ", 2) == 0) {
+        memmove(err->text, err->text + length + 2, strlen(err->text + length + 2) + 1);
+    }
+    return hc_fail_before(err, status, "class \"%s\"", classes->name[number]);
 }
 
 /* Fewer than two pixels have no covariance, and those without --shrink no inverse. */
@@ -206,8 +222,8 @@ static HcStatus settle_class(HcClassBackgrounds *classes, HcStage *stage, const 
     HC_TRY(hc_scene_sums_take(&classes->sums[number], stage, queue, &moments, err));
     HC_TRY(check_pixels(classes, stage, path, params, number, moments.count, err));
     HC_TRY(hc_class_backgrounds_named(
-        classes, number, hc_statistics_make(statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err),
-        err));
+        classes, stage, number,
+        hc_statistics_make(statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err), err));
     classes->shrinkage[number] = hc_shrinkage_share(statistics, params->shrink, 0);
     hc_shrinkage_apply(statistics, classes->shrinkage[number]);
     /* As without classes: an estimate may be 0. */

@@ -8,13 +8,22 @@
 
 #include "pipeline/detections/background.h"
 
-#define HC_CLASS_BACKGROUNDS_OPTION(Params, member)                                                          \
+typedef struct HcClassParams {
+    const char *path;          /* NULL = one background */
+    const char *field, *layer; /* of vector data */
+} HcClassParams;
+
+#define HC_CLASS_BACKGROUNDS_OPTIONS(Params, member)                                                         \
+    {HC_TEXT(Params, member.path, "background-classes"), .file = HC_FILE_READ, .value = "FILE",              \
+     .otherwise = "one background",                                                                          \
+     .help = "a background for each class of this map or vector file: every pixel is compared with the "     \
+             "pixels of its class"},                                                                         \
+        {HC_TEXT(Params, member.field, "field"), .value = "NAME",                                            \
+         .otherwise = "the only attribute, or the number of the feature",                                    \
+         .help = "attribute of --background-classes that names the class"},                                  \
     {                                                                                                        \
-        HC_TEXT(Params, member, "background-classes"), .file = HC_FILE_READ, .value = "FILE",                \
-                                                       .otherwise = "one background",                        \
-                                                       .help = "a background for each class of this map or " \
-                                                               "vector file: every pixel is compared with "  \
-                                                               "the pixels of its class"                     \
+        HC_TEXT(Params, member.layer, "layer"), .value = "NAME", .otherwise = "the only layer",              \
+                                                .help = "layer of --background-classes"                      \
     }
 
 enum { HC_CLASS_BACKGROUNDS_MAX = 255 };
@@ -38,9 +47,12 @@ typedef struct HcClassBackgrounds {
 typedef HcStatus HcClassScorer(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
                                const HcBlock *out, void *scratch, HcError *err);
 
-/* In plan: reads the classes, and adds to stage->needs; `scores` bands are scores. HC_E_USAGE where other
- * options of the background do not go with classes. */
-HcStatus hc_class_backgrounds_plan(HcClassBackgrounds *classes, HcStage *stage, const char *path,
+/* In plan: HC_E_USAGE where --field or --layer have no file. */
+HcStatus hc_class_backgrounds_check(const HcStage *stage, const HcClassParams *asked,
+                                    HcError *err) HC_MUST_CHECK;
+/* In plan, with a file: reads the classes, and adds to stage->needs; `scores` bands are scores. HC_E_USAGE
+ * where other options of the background do not go with classes. */
+HcStatus hc_class_backgrounds_plan(HcClassBackgrounds *classes, HcStage *stage, const HcClassParams *asked,
                                    const HcBackgroundParams *params, int32_t scores,
                                    HcError *err) HC_MUST_CHECK;
 HcStatus hc_class_backgrounds_open(HcClassBackgrounds *classes, HcStage *stage, int32_t scores,
@@ -52,9 +64,9 @@ HcStatus hc_class_backgrounds_observe(HcClassBackgrounds *classes, HcStage *stag
 HcStatus hc_class_backgrounds_settle(HcClassBackgrounds *classes, HcStage *stage, const char *path,
                                      const HcBackgroundParams *params, HcQueue *queue,
                                      HcError *err) HC_MUST_CHECK;
-/* Puts the class before a failure. */
-HcStatus hc_class_backgrounds_named(const HcClassBackgrounds *classes, int32_t number, HcStatus status,
-                                    HcError *err) HC_MUST_CHECK;
+/* Puts the class before a failure, in the place of the name of the stage, which the runner puts there. */
+HcStatus hc_class_backgrounds_named(const HcClassBackgrounds *classes, const HcStage *stage, int32_t number,
+                                    HcStatus status, HcError *err) HC_MUST_CHECK;
 /* In process: each pixel has the score of its class; those without one are masked. Waits for the queue. */
 HcStatus hc_class_backgrounds_score(HcClassBackgrounds *classes, HcStage *stage, HcClassScorer *scorer,
                                     HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,

@@ -48,10 +48,10 @@ static size_t work_values(size_t bands) {
 static HcStatus check(const HcStage *stage, HcError *err) {
     const HcDetectParams *params = hc_detect_params(stage);
     const HcBackgroundParams *background = &params->background;
-    const char *unused = background->file != NULL     ? "background"
-                         : params->classes != NULL    ? "background-classes"
-                         : !isnan(background->robust) ? "robust"
-                                                      : NULL;
+    const char *unused = background->file != NULL       ? "background"
+                         : params->classes.path != NULL ? "background-classes"
+                         : !isnan(background->robust)   ? "robust"
+                                                        : NULL;
     if (!hc_detect_method(stage)->background) {
         return hc_fail(err, HC_E_USAGE, "detect: --columns %lld: --method %s has no background",
                        (long long)params->columns, hc_detect_method(stage)->name);

@@ -38,7 +38,7 @@ static const HcOption options[] = {
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "one for the scene",
      .help = "a background for each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     HC_BACKGROUND_OPTIONS(Params, background),
-    HC_CLASS_BACKGROUNDS_OPTION(Params, classes),
+    HC_CLASS_BACKGROUNDS_OPTIONS(Params, classes),
     {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
      .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
@@ -54,10 +54,11 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcDetectMethod *method = hc_detect_method(stage);
     const char *unused = params->background.file != NULL                     ? "background"
                          : params->background.mask != NULL                   ? "background-mask"
-                         : params->classes != NULL                           ? "background-classes"
+                         : params->classes.path != NULL                      ? "background-classes"
                          : !isnan(params->background.robust)                 ? "robust"
                          : !hc_text_equal(params->background.shrink, "none") ? "shrink"
                                                                              : NULL;
+    HC_OR_RETURN(hc_class_backgrounds_check(stage, &params->classes, err));
     if (!method->background && unused != NULL) {
         return hc_fail(err, HC_E_USAGE, "detect: --%s: --method %s has no background", unused, method->name);
     }
@@ -133,7 +134,7 @@ static bool by_columns(const HcStage *stage) {
 }
 
 static bool by_classes(const HcStage *stage) {
-    return hc_detect_params(stage)->classes != NULL;
+    return hc_detect_params(stage)->classes.path != NULL;
 }
 
 static bool sums_scene(const HcStage *stage) {
@@ -151,7 +152,7 @@ static HcStatus plan_needs(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_detect_columns_plan(stage, err));
     }
     if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_plan(&state->classes, stage, hc_detect_params(stage)->classes,
+        HC_OR_RETURN(hc_class_backgrounds_plan(&state->classes, stage, &hc_detect_params(stage)->classes,
                                                &hc_detect_params(stage)->background, scores_of(stage), err));
         stage->needs.bytes_fixed += (size_t)state->classes.count * (rows + 1) * bands * sizeof(double);
     }
@@ -294,7 +295,7 @@ static HcStatus make_class(HcStage *stage, const double *spectrum, int32_t numbe
     in.pixels = background->pixels;
     in.mean = background->mean;
     in.covariance = background->covariance;
-    HC_TRY(hc_class_backgrounds_named(&state->classes, number,
+    HC_TRY(hc_class_backgrounds_named(&state->classes, stage, number,
                                       hc_detect_method(stage)->make(&in, &detector, err), err));
     HC_TRY(upload(stage, &detector, &state->class_detector[number], err));
     *directions = detector.directions;
@@ -450,7 +451,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
         stage->needs.rounds += hc_rates_observes(hc_detect_params(stage)->rates);
     }
     if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage, hc_detect_params(stage)->classes,
+        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage,
+                                                 hc_detect_params(stage)->classes.path,
                                                  &hc_detect_params(stage)->background, queue, err));
     }
     if (stage->round == 0) {

@@ -19,8 +19,8 @@ typedef struct HcDetectParams {
     const char *scale;
     HcOptionList pixels;
     bool absorption;
-    int64_t columns;     /* that share a background, 0 = the scene has one */
-    const char *classes; /* that have a background each */
+    int64_t columns;       /* that share a background, 0 = the scene has one */
+    HcClassParams classes; /* that have a background each */
     HcBackgroundParams background;
     int32_t rates; /* detections/rates.h */
     HcDetectionParams detections;

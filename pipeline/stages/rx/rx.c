@@ -24,7 +24,7 @@
 
 typedef struct Params {
     HcBackgroundParams background;
-    const char *classes; /* that have a background each */
+    HcClassParams classes; /* that have a background each */
     int64_t window, guard;
     int32_t rates; /* detections/rates.h */
     HcDetectionParams detections;
@@ -51,7 +51,7 @@ typedef struct State {
 
 static const HcOption options[] = {
     HC_BACKGROUND_OPTIONS(Params, background),
-    HC_CLASS_BACKGROUNDS_OPTION(Params, classes),
+    HC_CLASS_BACKGROUNDS_OPTIONS(Params, classes),
     {HC_INT(Params, window), .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels", .value = "SIDE",
      .otherwise = "the whole scene",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
@@ -67,7 +67,7 @@ static const HcOption options[] = {
     {0}};
 
 static bool by_classes(const HcStage *stage) {
-    return ((const Params *)stage->params)->classes != NULL;
+    return ((const Params *)stage->params)->classes.path != NULL;
 }
 
 static bool is_local(const HcStage *stage) {
@@ -107,7 +107,7 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
     }
     const char *file = other->file != NULL   ? other->file
                        : other->mask != NULL ? other->mask
-                                             : params->classes;
+                                             : params->classes.path;
     if (file != NULL) {
         return hc_fail(err, HC_E_USAGE, "rx: --%s %s: a --window is its own background",
                        other->file != NULL   ? "background"
@@ -149,6 +149,7 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     size_t bands = (size_t)stage->in.bands;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "rx", err));
     HC_OR_RETURN(check_window(stage, err));
+    HC_OR_RETURN(hc_class_backgrounds_check(stage, &params->classes, err));
     HC_OR_RETURN(check_rates(stage, err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     HC_OR_RETURN(hc_scene_reband(&stage->out, 1 + hc_rates_count(params->rates), HC_OTHER, err));
@@ -162,7 +163,7 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     }
     if (by_classes(stage)) {
         HC_OR_RETURN(
-            hc_class_backgrounds_plan(&state->classes, stage, params->classes, &params->background, 1, err));
+            hc_class_backgrounds_plan(&state->classes, stage, &params->classes, &params->background, 1, err));
         stage->needs.bytes_fixed += (size_t)state->classes.count * (bands + 1) * bands * sizeof(double);
         return HC_OK;
     }
@@ -288,9 +289,9 @@ static HcStatus fit_classes(HcStage *stage, HcError *err) {
     for (int32_t c = 0; c < classes->count; c++) {
         Fit *own = &state->class_fit[c];
         const HcStatistics *background = &classes->statistics[c];
-        HC_TRY(hc_class_backgrounds_named(classes, c, whiten(stage, background, own, err), err));
+        HC_TRY(hc_class_backgrounds_named(classes, stage, c, whiten(stage, background, own, err), err));
         HC_TRY(hc_class_backgrounds_named(
-            classes, c,
+            classes, stage, c,
             check_rank(stage, background->pixels, own->components, classes->shrinkage[c] > 0, err), err));
         components[c] = own->components;
     }
@@ -385,8 +386,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
         return hc_rates_settle(&state->rates, stage, err);
     }
     if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage, params->classes, &params->background,
-                                                 queue, err));
+        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage, params->classes.path,
+                                                 &params->background, queue, err));
         return fit_classes(stage, err);
     }
     HC_OR_RETURN(hc_background_settle(&state->background, stage, &params->background, queue, &next, err));

@@ -151,6 +151,41 @@ static void blocks_and_backends_agree(void **state) {
     cube_free(&cube);
 }
 
+/* Points with two attributes are the same classes once one is named. */
+static void vectors_are_classes_by_a_field(void **state) {
+    (void)state;
+    static const char chain[] = "read scene.img ! %s --background-classes %s ! write %s.img --nodata nan";
+    HcText points = {0};
+    Cube cube = make_scene(8, true);
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    write_map();
+    hc_text_add(&points, "WKT,kind,owner\n");
+    for (size_t p = 0; p < PIXELS; p++) {
+        if (class_at(p) != 0) {
+            hc_text_add(&points, "\"POINT(%zu.5 %zu.5)\",Class %d,%s\n", p % SAMPLES, p / SAMPLES,
+                        class_at(p), p % 2 == 0 ? "a" : "b");
+        }
+    }
+    file_write("points.csv", points.data);
+    hc_text_clear(&points);
+    static const char *const steps[] = {"rx", "detect --target-pixel 20,5"};
+    for (int k = 0; k < 2; k++) {
+        check_runs(NULL, chain, steps[k], "map.img", k == 0 ? "map0" : "map1");
+        check_runs(NULL, chain, steps[k], "points.csv --field kind --layer points",
+                   k == 0 ? "points0" : "points1");
+        check_same_files(k == 0 ? "map0.img" : "map1.img", k == 0 ? "points0.img" : "points1.img");
+        check_run_fails(NULL, HC_E_USAGE, "does not say by itself which field names the class", chain,
+                        steps[k], "points.csv", "no");
+        check_run_fails(NULL, HC_E_USAGE, "has no field 'size'", chain, steps[k], "points.csv --field size",
+                        "no");
+        check_run_fails(NULL, HC_E_USAGE, "map.img: is a raster, there is no field 'kind' to choose", chain,
+                        steps[k], "map.img --field kind", "no");
+        check_run_fails(NULL, HC_E_USAGE, "--layer points: goes with --background-classes",
+                        "read scene.img ! %s --layer points ! write no.img", steps[k]);
+    }
+    cube_free(&cube);
+}
+
 /* Leaves so many pixels of a class valid; `value` is what they hold, NAN = what they held. */
 static void write_with_few(int number, int left, double value) {
     Cube cube = make_scene(6, true);
@@ -186,9 +221,12 @@ static void classes_that_are_no_background(void **state) {
     write_with_few(11, 1, NAN);
     check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\" has 1 valid pixels", chain, " --shrink 0.1");
     write_with_few(11, 20, 500);
-    check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\"", chain, "");
-    check_run_fails(NULL, HC_E_NUMERIC, "rx: class \"Class 11\"",
-                    "read scene.img ! rx --background-classes map.img ! write out.img");
+    check_run_fails(NULL, HC_E_NUMERIC, "detect: class \"Class 11\": all 6 bands are constant", chain, "");
+    static const char rx[] = "read scene.img ! rx --background-classes map.img ! write out.img";
+    check_run_fails(NULL, HC_E_NUMERIC, "rx: class \"Class 11\": all 6 bands are constant", rx);
+    write_with_few(11, BANDS + 1, NAN); /* the name of the stage comes once */
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "rx: class \"Class 11\": 7 valid pixels with 6 bands would all have the same score", rx);
 }
 
 static void refusals(void **state) {
@@ -219,9 +257,13 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(classes_are_backgrounds),         IN_FOLDER(ranks_are_of_all_classes),
-        IN_FOLDER(pixels_without_a_class_are_told), IN_FOLDER(blocks_and_backends_agree),
-        IN_FOLDER(classes_that_are_no_background),  IN_FOLDER(refusals),
+        IN_FOLDER(classes_are_backgrounds),
+        IN_FOLDER(ranks_are_of_all_classes),
+        IN_FOLDER(pixels_without_a_class_are_told),
+        IN_FOLDER(blocks_and_backends_agree),
+        IN_FOLDER(classes_that_are_no_background),
+        IN_FOLDER(vectors_are_classes_by_a_field),
+        IN_FOLDER(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
