@@ -29,6 +29,7 @@ typedef struct HcKnnParams {
     int32_t method;     /* of classify, as its words: HcKnnMethod less 1 */
     const char *shrink; /* of classify */
     const char *training, *field, *layer;
+    bool skip_empty; /* classes without a training pixel are left out, not refused */
     HcLibraryChoice choice;
     int64_t k;
     int32_t vote, metric, scale;
@@ -53,6 +54,9 @@ typedef struct HcKnnParams {
          .help = "attribute of polygons and points that names the class"},                                   \
         {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",                             \
          .help = "layer of the polygons and points"},                                                        \
+        {HC_FLAG(Params, skip_empty, "skip-empty"),                                                          \
+         .help = "leave out classes without a valid training pixel in the scene. Without it they are an "    \
+                 "error"},                                                                                   \
         HC_LIBRARY_CHOICE_OPTIONS
 
 #define HC_KNN_VALIDATION_OPTIONS                                                                            \

@@ -4,6 +4,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/stages/knn/knn.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,21 @@ done:
     return status;
 }
 
+/* A map without one of its classes looks as if the scene had none of it. */
+static HcStatus refuse_lost(const HcStage *stage, const HcLabelled *pixels, HcError *err) {
+    const HcKnnParams *params = hc_knn_params(stage);
+    char others[48] = "";
+    if (pixels->lost_classes == 0 || params->skip_empty) {
+        return HC_OK;
+    }
+    if (pixels->lost_classes > 1) {
+        (void)snprintf(others, sizeof others, " (and %d more)", pixels->lost_classes - 1);
+    }
+    return hc_fail(err, HC_E_INPUT,
+                   "%s: %s: class \"%s\"%s has no pixel in the scene: --skip-empty leaves such classes out",
+                   stage->kind->name, params->training, pixels->lost_class, others);
+}
+
 HcStatus hc_knn_read_labels(HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     HcKnnState *state = stage->state;
@@ -161,6 +177,7 @@ HcStatus hc_knn_read_labels(HcStage *stage, HcError *err) {
         HC_OR_RETURN(
             hc_labelled_read(params->training, params->field, params->layer, &stage->in, training, err));
         note_left_out(stage, params->training, training);
+        HC_OR_RETURN(refuse_lost(stage, training, err));
     }
     if (params->validation != NULL && state->validation.pixels.count == 0) {
         HC_OR_RETURN(read_validation(stage, err));
@@ -275,6 +292,7 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
     const HcClasses *classes = &state->training.pixels.classes;
     int32_t there = 0;
     int32_t last = 0;
+    int32_t empty = 0;
     HC_OR_RETURN(hc_new(state->trained, classes->count, "counts of classes", err));
     for (int64_t i = 0; i < training->count; i++) {
         state->trained[training->label[i]]++;
@@ -282,7 +300,8 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
     for (int32_t c = 1; c < classes->count; c++) {
         there += state->trained[c] > 0;
         last = state->trained[c] > 0 ? c : last;
-        if (state->trained[c] == 0) {
+        empty = state->trained[c] == 0 && empty == 0 ? c : empty;
+        if (state->trained[c] == 0 && params->skip_empty) {
             hc_stage_note(stage, "class \"%s\": none of its training pixels is valid", classes->name[c]);
         }
     }
@@ -291,6 +310,12 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
                        stage->kind->name, params->training, there == 1 ? "only class \"" : "no class",
                        there == 1 ? classes->name[last] : "", there == 1 ? "\" has" : " has",
                        hc_knn_training_word(stage));
+    }
+    if (empty > 0 && !params->skip_empty) {
+        return hc_fail(err, HC_E_NUMERIC,
+                       "%s: %s: class \"%s\": none of its training pixels is valid: --skip-empty leaves such "
+                       "classes out",
+                       stage->kind->name, params->training, classes->name[empty]);
     }
     if (training->count < hc_knn_k(stage)) {
         return hc_fail(err, HC_E_NUMERIC, "%s: -k %lld: only %lld training pixels are valid%s",

@@ -428,6 +428,53 @@ static void wrong_files_stop(void **state) {
     cube_free(&scene);
 }
 
+/* A class of the training data that the scene does not show: no map without it, but where that is asked. */
+static void empty_classes_stop(void **state) {
+    (void)state;
+    static const char *const steps[] = {"knn -k 1", "classify --method distance"};
+    Cube scene = knn_scene();
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    file_write("lost.csv", "WKT,kind\n\"POINT(20.5 3.5)\",a\n\"POINT(21.5 9.5)\",c\n"
+                           "\"POINT(400 3)\",b\n\"POINT(400 4)\",d\n");
+    Cube labels = cube_new(LINES, SAMPLES, 1);
+    labels.value[0] = 2; /* in the masked corner */
+    labels.value[500] = 3;
+    labels.value[700] = 5;
+    cube_write(&labels, "masked", HC_UINT8, "bsq", NULL);
+    for (int k = 0; k < 2; k++) {
+        char wanted[160];
+        snprintf(wanted, sizeof wanted,
+                 "%s: lost.csv: class \"b\" (and 1 more) has no pixel in the scene: --skip-empty",
+                 k == 0 ? "knn" : "classify");
+        check_run_fails(NULL, HC_E_INPUT, wanted, "read scene.img ! %s --training lost.csv ! write bad.img",
+                        steps[k]);
+        snprintf(wanted, sizeof wanted,
+                 "%s: masked.img: class \"Class 2\": none of its training pixels is valid: --skip-empty",
+                 k == 0 ? "knn" : "classify");
+        check_run_fails(NULL, HC_E_NUMERIC, wanted,
+                        "read scene.img ! %s --training masked.img ! write bad.img", steps[k]);
+        assert_false(file_exists("bad.img"));
+        check_runs(&how, "read scene.img ! %s --training lost.csv --skip-empty ! write good.img", steps[k]);
+        assert_non_null(strstr(notes.data, "2 classes that keep no pixel ('b', ...)"));
+        check_runs(&how, "read scene.img ! %s --training masked.img --skip-empty ! write good.img", steps[k]);
+        assert_non_null(strstr(notes.data, "class \"Class 2\": none of its training pixels is valid"));
+        hc_text_clear(&notes);
+    }
+    /* The pixels that train keep their classes: the empty one has a number, and no pixel. */
+    check_runs(NULL,
+               "read scene.img ! knn -k 1 --training masked.img --skip-empty ! write map.img --type float32");
+    Cube map = cube_read_floats("map", LINES, SAMPLES, 1);
+    check_near(map.value[500], 2, 0);
+    check_near(map.value[700], 3, 0);
+    for (size_t p = 0; p < cube_pixels(&map); p++) {
+        assert_true(!scene.valid[p] || map.value[p] == 2 || map.value[p] == 3);
+    }
+    cube_free(&map);
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
 static void constant_bands_take_no_part(void **state) {
     (void)state;
     Cube scene = knn_scene();
@@ -455,7 +502,7 @@ static void constant_bands_take_no_part(void **state) {
 static void failures_leave_nothing(void **state) {
     (void)state;
     Cube scene = knn_scene();
-    Cube labels = knn_labels(&scene, "labels", 16, 0.02);
+    Cube labels = knn_labels(&scene, "labels", 16, 0.04);
     static const char *const results[] = {"out.img", "out.hdr", "out.json", NULL};
     const char *const chain = "read scene.img ! knn --training labels.img --split 0.5 --scale unit-variance "
                               "--report out.json ! write out.img";
@@ -479,6 +526,7 @@ int main(void) {
         IN_FOLDER(confidence_is_stored_as_votes),
         IN_FOLDER(wrong_options_stop),
         IN_FOLDER(wrong_files_stop),
+        IN_FOLDER(empty_classes_stop),
         IN_FOLDER(constant_bands_take_no_part),
         IN_FOLDER(failures_leave_nothing),
     };
