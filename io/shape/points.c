@@ -39,6 +39,25 @@ static bool add_field(OGRLayerH layer, const char *name, OGRFieldType type) {
     return good;
 }
 
+/* GeoPackage has columns of its own, too. */
+static bool add_attributes(OGRLayerH layer, const HcAttributes *attributes) {
+    static const OGRFieldType types[] = {[HC_ATTRIBUTE_TEXT] = OFTString,
+                                         [HC_ATTRIBUTE_INTEGER] = OFTInteger64,
+                                         [HC_ATTRIBUTE_REAL] = OFTReal};
+    bool good = true;
+    for (int32_t k = 0; k < attributes->count && good; k++) {
+        HcText name = {0};
+        hc_text_add(&name, "%s", attributes->name[k]);
+        while (hc_text_equal(hc_text_shown(&name), "fid") || hc_text_equal(hc_text_shown(&name), "geom") ||
+               (!name.failed && OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(layer), name.data) >= 0)) {
+            hc_text_add(&name, "_1");
+        }
+        good = !name.failed && add_field(layer, name.data, types[attributes->type[k]]);
+        hc_text_clear(&name);
+    }
+    return good;
+}
+
 /* From the centre of a pixel to the coordinates of the layer. */
 static void place_of(const HcScene *scene, const HcPoint *point, double *x, double *y) {
     const double *t = scene->place.transform;
@@ -53,7 +72,17 @@ static void place_of(const HcScene *scene, const HcPoint *point, double *x, doub
     }
 }
 
-static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *point, int fields) {
+static void set_attributes(OGRFeatureH feature, int first, const HcAttributes *attributes, int64_t of) {
+    for (int32_t k = 0; k < attributes->count; k++) {
+        const char *value = hc_attributes_value(attributes, of, k);
+        if (value != NULL) {
+            OGR_F_SetFieldString(feature, first + k, value);
+        }
+    }
+}
+
+static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *point, int fields,
+                      const HcAttributes *attributes) {
     double x = 0;
     double y = 0;
     place_of(scene, point, &x, &y);
@@ -68,6 +97,9 @@ static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *poin
         for (int k = 0; k < fields; k++) {
             OGR_F_SetFieldDouble(feature, 3 + k, point->value[k]);
         }
+        if (attributes != NULL) {
+            set_attributes(feature, 3 + fields, attributes, point->feature);
+        }
         good = OGR_F_SetGeometry(feature, geometry) == OGRERR_NONE &&
                OGR_L_CreateFeature(layer, feature) == OGRERR_NONE;
     }
@@ -78,8 +110,8 @@ static bool add_point(OGRLayerH layer, const HcScene *scene, const HcPoint *poin
 
 /* Makes and closes the file; what is wrong is in the messages of GDAL. */
 static bool make_file(const char *path, const char *driver_name, const HcScene *scene,
-                      OGRSpatialReferenceH crs, const HcPoint *point, int64_t count,
-                      const char *const *field) {
+                      OGRSpatialReferenceH crs, const HcPoint *point, int64_t count, const char *const *field,
+                      const HcAttributes *attributes) {
     GDALDriverH driver = GDALGetDriverByName(driver_name);
     GDALDatasetH dataset = driver != NULL ? GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL) : NULL;
     /* As the standard has it since 2016: degrees of WGS 84, whatever the CRS of the scene. */
@@ -93,9 +125,10 @@ static bool make_file(const char *path, const char *driver_name, const HcScene *
     while (good && field != NULL && field[fields] != NULL) {
         good = add_field(layer, field[fields++], OFTReal);
     }
+    good = good && (attributes == NULL || add_attributes(layer, attributes));
     good = good && GDALDatasetStartTransaction(dataset, FALSE) != OGRERR_FAILURE;
     for (int64_t i = 0; i < count && good; i++) {
-        good = add_point(layer, scene, &point[i], fields);
+        good = add_point(layer, scene, &point[i], fields, attributes);
     }
     if (dataset != NULL) {
         (void)GDALDatasetCommitTransaction(dataset);
@@ -105,7 +138,8 @@ static bool make_file(const char *path, const char *driver_name, const HcScene *
 }
 
 HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *point, int64_t count,
-                         const char *const *field, bool overwrite, HcError *err) {
+                         const char *const *field, const HcAttributes *attributes, bool overwrite,
+                         HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages = {0};
     OGRSpatialReferenceH crs = NULL;
@@ -116,7 +150,7 @@ HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *
     HC_TRY(hc_file_partial(path, &partial, err));
     hc_gdal_catch(&messages);
     CPLSetThreadLocalConfigOption(date_option, fixed_date);
-    bool good = make_file(partial, driver_of(path), scene, crs, point, count, field);
+    bool good = make_file(partial, driver_of(path), scene, crs, point, count, field, attributes);
     CPLSetThreadLocalConfigOption(date_option, NULL);
     hc_gdal_release();
     if (!good || messages.failed) {

@@ -3,6 +3,7 @@
 #define HC_IO_SHAPE_SHAPES_H
 
 #include "core/scene.h"
+#include "io/shape/attributes.h"
 
 #include <gdal.h>
 #include <ogr_api.h>
@@ -69,6 +70,15 @@ HcStatus hc_shapes_fail(const HcShapes *shapes, const char *what, HcError *err);
 HcStatus hc_shapes_fail_apart(const HcShapes *shapes, HcError *err);
 
 void hc_shapes_clear(HcShapes *shapes);
+
+/* Chooses the attributes of `list`, names separated by commas, or "all" but the field `besides` (-1 = none).
+ * HC_E_USAGE: the layer has no such attribute. */
+HcStatus hc_attributes_choose(HcAttributes *to, const HcShapes *shapes, const char *list, int besides,
+                              HcError *err) HC_MUST_CHECK;
+/* Adds the values of a feature behind those before. */
+HcStatus hc_attributes_add(HcAttributes *to, OGRFeatureH feature, HcError *err) HC_MUST_CHECK;
+/* Exchanges the values of two features. */
+void hc_attributes_move(HcAttributes *attributes, int64_t from, int64_t to);
 
 /* Pixels from (x0, y0) to before (x1, y1). */
 typedef struct HcPixels {

@@ -189,7 +189,10 @@ static HcStatus number_features(HcLabelled *out, HcError *err) {
         number[out->feature[i]] = 1;
     }
     for (int32_t k = 0; k <= most; k++) {
-        number[k] = number[k] != 0 ? out->features++ : 0;
+        if (number[k] != 0) {
+            number[k] = out->features++;
+            hc_attributes_move(&out->attributes, k, number[k]);
+        }
     }
     for (int64_t i = 0; i < out->count; i++) {
         out->feature[i] = number[out->feature[i]];

@@ -19,8 +19,9 @@ typedef struct HcLabelling {
     const char *path;
     const HcScene *scene;
     HcLabelled *out;
-    bool any;         /* hc_labelled_read_any */
-    int64_t capacity; /* pixels that the arrays of `out` can hold */
+    bool any;               /* hc_labelled_read_any */
+    const char *attributes; /* that are kept, or NULL */
+    int64_t capacity;       /* pixels that the arrays of `out` can hold */
     HcClassKey *key;
     int32_t *order; /* places in `key` (from 0), ascending by number or text */
     int32_t key_count, key_capacity;

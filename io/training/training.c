@@ -68,6 +68,10 @@ static HcStatus read_raster(HcLabelling *labelling, HcView *view, const char *fi
         return hc_fail(err, HC_E_USAGE, "%s: is a raster, there is no %s '%s' to choose", labelling->path,
                        field != NULL ? "field" : "layer", field != NULL ? field : layer);
     }
+    if (labelling->attributes != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: is a raster, there are no attributes '%s' to keep",
+                       labelling->path, labelling->attributes);
+    }
     return hc_labelling_raster(labelling, view, err);
 }
 
@@ -107,9 +111,9 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
     return read_source(path, field, layer, how, err);
 }
 
-HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const HcScene *scene,
-                              HcLabelled *out, HcError *err) {
-    const HcLabelling how = {.path = path, .scene = scene, .out = out, .any = true};
+HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const char *attributes,
+                              const HcScene *scene, HcLabelled *out, HcError *err) {
+    const HcLabelling how = {.path = path, .scene = scene, .out = out, .any = true, .attributes = attributes};
     return read_source(path, field, layer, how, err);
 }
 
@@ -122,6 +126,7 @@ void hc_labelled_clear(HcLabelled *labelled) {
     free(labelled->pixels);
     free(labelled->field);
     free(labelled->lost_class);
+    hc_attributes_clear(&labelled->attributes);
     *labelled = (HcLabelled){0};
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/scene.h"
 #include "core/text.h"
+#include "io/shape/attributes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +23,8 @@ typedef struct HcLabelled {
     HcClasses classes; /* name and colour of every class; [0] is "Unclassified", black */
     int64_t *pixels;   /* [classes.count] pixels of each class, > 0 except for class 0 */
     char *field; /* the attribute that the classes are from; NULL for a raster, and where none names them */
+
+    HcAttributes attributes; /* of the features, where they are asked for */
 
     /* What was left out, or not taken as it is. */
     int64_t contested;            /* pixels that two classes claim */
@@ -61,9 +64,10 @@ HcStatus hc_labelled_read(const char *path, const char *field, const char *layer
 void hc_labelled_clear(HcLabelled *labelled);
 
 /* The same, but one class is enough, and features of a layer without an attribute that can name classes are
- * classes by their numbers. */
-HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const HcScene *scene,
-                              HcLabelled *out, HcError *err) HC_MUST_CHECK;
+ * classes by their numbers. attributes: those of the features that are kept, names separated by commas, or
+ * "all"; NULL = none, as it must be for a raster. */
+HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const char *attributes,
+                              const HcScene *scene, HcLabelled *out, HcError *err) HC_MUST_CHECK;
 
 /* Adds a remark on what was left out, one line ("12 pixels that two classes claim, ..."); nothing where
  * nothing was. */

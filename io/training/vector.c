@@ -146,7 +146,11 @@ static HcStatus take_feature(Vector *vector, OGRFeatureH feature, HcError *err) 
         out->unnamed_features++;
         goto done;
     }
+    int64_t taken = shapes->features;
     HC_TRY(hc_shapes_take(shapes, geometry, OGR_F_GetFID(feature), class_id, err));
+    if (shapes->features > taken) {
+        HC_TRY(hc_attributes_add(&out->attributes, feature, err));
+    }
     out->mended_features += shapes->mended && shapes->any_area;
     if (!shapes->any_area && shapes->unprojected) {
         out->unprojected_features++;
@@ -216,6 +220,10 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
     HcShapeMap map = {0};
     HC_TRY(hc_shapes_choose(shapes, dataset, layer, err));
     HC_TRY(choose_field(&vector, field, err));
+    if (labelling->attributes != NULL) {
+        HC_TRY(hc_attributes_choose(&labelling->out->attributes, shapes, labelling->attributes, vector.field,
+                                    err));
+    }
     if (hc_shape_on_map(labelling->scene) && hc_shape_is_crs(OGR_L_GetSpatialRef(shapes->layer))) {
         HC_TRY(hc_shape_map_open(&map, labelling->scene, err));
         shapes->scene = &map.scene;

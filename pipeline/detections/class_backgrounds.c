@@ -60,7 +60,7 @@ static HcStatus read_labels(HcClassBackgrounds *classes, HcStage *stage, const H
     const char *path = asked->path;
     HcLabelled pixels = {0};
     HcText note = {0};
-    HC_TRY(hc_labelled_read_any(path, asked->field, asked->layer, &stage->in, &pixels, err));
+    HC_TRY(hc_labelled_read_any(path, asked->field, asked->layer, NULL, &stage->in, &pixels, err));
     if (pixels.classes.count - 1 > HC_CLASS_BACKGROUNDS_MAX) {
         HC_TRY(hc_fail(err, HC_E_UNSUPPORTED, "%s: --background-classes %s: %d classes, at most %d may be",
                        stage->kind->name, path, pixels.classes.count - 1, HC_CLASS_BACKGROUNDS_MAX));

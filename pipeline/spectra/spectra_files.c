@@ -76,8 +76,8 @@ HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *par
     }
     if (params->places != NULL) {
         const char *const field[] = {found->point_field, NULL};
-        HC_OR_RETURN(
-            hc_points_write(params->places, &stage->in, found->point, found->points, field, overwrite, err));
+        HC_OR_RETURN(hc_points_write(params->places, &stage->in, found->point, found->points, field,
+                                     found->point_attributes, overwrite, err));
     }
     const HcSpectraPlot plot = plot_of(&stage->in, found);
     return params->picture == NULL ? HC_OK : hc_plot_spectra(params->picture, &plot, overwrite, err);

@@ -44,8 +44,9 @@ typedef struct HcFoundSpectra {
     char **name;          /* [count] */
     const HcPoint *point; /* [points], NULL = they have no place */
     int64_t points;
-    const char *point_field; /* of the values of points, or NULL */
-    const char *title;       /* of the picture */
+    const char *point_field;              /* of the values of points, or NULL */
+    const HcAttributes *point_attributes; /* of their features, or NULL */
+    const char *title;                    /* of the picture */
 } HcFoundSpectra;
 
 /* In finish. */

@@ -17,7 +17,7 @@ typedef enum Each { CLASS, POLYGON, PIXEL } Each;
 
 typedef struct Params {
     HcSpectraParams files; /* first */
-    const char *labels, *field, *layer, *statistics;
+    const char *labels, *field, *layer, *attributes, *statistics;
     int32_t each; /* Each */
 } Params;
 
@@ -52,6 +52,9 @@ static const HcOption options[] = {
      .help = "attribute of polygons and points that names the class"},
     {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",
      .help = "layer of the polygons and points"},
+    {HC_TEXT(Params, attributes), .value = "LIST|all", .otherwise = "the class alone",
+     .help = "attributes of polygons and points, separated by commas, that --places and, of polygons, "
+             "--statistics have too"},
     {HC_CHOICE(Params, each), .choices = each_words, .standard = "class",
      .help =
          "what becomes a spectrum: the mean of a class, the mean of a polygon (in a raster: of a region of "
@@ -76,7 +79,8 @@ static HcStatus read_labels(HcStage *stage, HcError *err) {
     if (pixels->count > 0) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_labelled_read_any(params->labels, params->field, params->layer, &stage->in, pixels, err));
+    HC_OR_RETURN(hc_labelled_read_any(params->labels, params->field, params->layer, params->attributes,
+                                      &stage->in, pixels, err));
     HcText note = {0};
     hc_labelled_note(pixels, &note);
     if (note.failed) {
@@ -102,6 +106,13 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     State *state = stage->state;
     if (stage->in.meaning == HC_CLASS_MAP) {
         return hc_fail(err, HC_E_USAGE, "extract: classes come in, spectra are needed");
+    }
+    bool of_polygons = params->statistics != NULL && each_of(stage) == POLYGON;
+    if (params->attributes != NULL && params->files.places == NULL && !of_polygons) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "extract: --attributes %s: goes with --places, or with --statistics and --each polygon",
+            params->attributes);
     }
     HC_OR_RETURN(hc_stage_reads(stage, params->labels, err));
     HC_OR_RETURN(hc_spectra_files_plan(stage, &params->files, &state->header, err));
@@ -267,12 +278,31 @@ static void add_cell(HcText *to, const char *text) {
     hc_text_add(to, "\"");
 }
 
+/* Cells of the attributes of a polygon. */
+static void add_attributes(HcText *to, const HcAttributes *attributes, int32_t polygon) {
+    for (int32_t k = 0; k < attributes->count; k++) {
+        const char *value = hc_attributes_value(attributes, polygon, k);
+        hc_text_add(to, ",");
+        if (value != NULL && attributes->type[k] == HC_ATTRIBUTE_TEXT) {
+            add_cell(to, value);
+        } else if (value != NULL) {
+            hc_text_add(to, "%s", value);
+        }
+    }
+}
+
 static HcStatus write_statistics(const HcStage *stage, const char *path, HcError *err) {
     const State *state = stage->state;
     const HcScene *scene = &stage->in;
+    const HcAttributes *attributes = &state->spectra.pixels.attributes;
     HcText text = {0};
-    hc_text_add(&text, "class,%spixels,band,wavelength_nm,mean,deviation,minimum,maximum\n",
+    hc_text_add(&text, "class,%spixels,band,wavelength_nm,mean,deviation,minimum,maximum",
                 each_of(stage) == POLYGON ? "polygon," : "");
+    for (int32_t k = 0; k < attributes->count && each_of(stage) == POLYGON; k++) {
+        hc_text_add(&text, ",");
+        add_cell(&text, attributes->name[k]);
+    }
+    hc_text_add(&text, "\n");
     for (int32_t g = 0; g < state->groups; g++) {
         const Group *group = &state->group[g];
         for (int32_t b = 0; b < scene->bands && group->pixels > 0; b++) {
@@ -288,7 +318,11 @@ static HcStatus write_statistics(const HcStage *stage, const char *path, HcError
             if (group->pixels > 1) {
                 hc_text_add(&text, "%.9g", sqrt(group->square[b] / (double)(group->pixels - 1)));
             }
-            hc_text_add(&text, ",%.9g,%.9g\n", (double)group->lowest[b], (double)group->highest[b]);
+            hc_text_add(&text, ",%.9g,%.9g", (double)group->lowest[b], (double)group->highest[b]);
+            if (each_of(stage) == POLYGON) {
+                add_attributes(&text, attributes, g);
+            }
+            hc_text_add(&text, "\n");
         }
     }
     bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
@@ -308,7 +342,8 @@ static HcStatus make_points(const HcStage *stage, HcPoint **out, HcError *err) {
         if (state->spectra.valid[i]) {
             (*out)[count++] = (HcPoint){.name = pixels->classes.name[pixels->label[i]],
                                         .line = pixels->line[i],
-                                        .sample = pixels->sample[i]};
+                                        .sample = pixels->sample[i],
+                                        .feature = pixels->feature[i]};
         }
     }
     return HC_OK;
@@ -350,6 +385,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
         HC_TRY(make_points(stage, &point, err));
         found.point = point;
         found.points = state->pixels;
+        found.point_attributes = &state->spectra.pixels.attributes;
     }
     if (params->files.picture != NULL && each_of(stage) != PIXEL) {
         HC_TRY(make_spread(stage, &spread, err));

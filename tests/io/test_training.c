@@ -674,7 +674,8 @@ static void any_classes(void **state) {
     HcError err = {0};
     put_file(in_folder("plain.csv"), "WKT,id\n\"POINT(3 4)\",9\n\"POINT(5 4)\",8\n");
     check_refused(in_folder("plain.csv"), NULL, NULL, &scene, HC_E_USAGE, "which field names the class");
-    assert_int_equal(hc_labelled_read_any(in_folder("plain.csv"), NULL, NULL, &scene, &got, &err), HC_OK);
+    assert_int_equal(hc_labelled_read_any(in_folder("plain.csv"), NULL, NULL, NULL, &scene, &got, &err),
+                     HC_OK);
     assert_int_equal(got.count, 2);
     assert_string_equal(got.classes.name[1], "1");
     assert_string_equal(got.classes.name[2], "2");
@@ -682,7 +683,7 @@ static void any_classes(void **state) {
     hc_labelled_clear(&got);
     put_file(in_folder("one.csv"), "WKT,kind\n\"POINT(3 4)\",only\n");
     check_refused(in_folder("one.csv"), NULL, NULL, &scene, HC_E_INPUT, "only one class, 'only'");
-    assert_int_equal(hc_labelled_read_any(in_folder("one.csv"), NULL, NULL, &scene, &got, &err), HC_OK);
+    assert_int_equal(hc_labelled_read_any(in_folder("one.csv"), NULL, NULL, NULL, &scene, &got, &err), HC_OK);
     assert_int_equal(got.classes.count, 2);
     hc_labelled_clear(&got);
 }
@@ -722,7 +723,7 @@ static void regions(void **state) {
         GDALClose(raster);
         HcLabelled got = {0};
         HcError err = {0};
-        check_ok(hc_labelled_read_any(in_folder("map.tif"), NULL, NULL, &scene, &got, &err), err);
+        check_ok(hc_labelled_read_any(in_folder("map.tif"), NULL, NULL, NULL, &scene, &got, &err), err);
         int64_t k = 0;
         for (int i = 0; i < L * S; i++) {
             if (map[i] == 0) {

@@ -7,7 +7,9 @@
 #include "io/training/training.h"
 #include "tests/support/strict_runs.h"
 
+#include <gdal.h>
 #include <math.h>
+#include <ogr_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -174,6 +176,74 @@ static void polygons_have_spectra_of_their_own(void **state) {
     cube_free(&cube);
 }
 
+static const char areas[] =
+    "WKT,kind,owner,name,plot,height\n"
+    "\"POLYGON((100 1,105 1,105 5,100 5,100 1))\",wall,nobody,x,1,9.5\n" /* beside the scene */
+    "\"POLYGON((9 17,19 17,19 18,9 18,9 17))\",wall,\"Smith, \"\"J\"\"\",north,12,2.25\n"
+    "\"POLYGON((3 2,19 2,19 6,3 6,3 2))\",field,,south,7,\n";
+
+/* Of a layer written with --attributes: the values of the point in that pixel. */
+static void check_point(const char *path, int line, int sample, const char *owner, const char *name, int plot,
+                        double height) {
+    GDALDatasetH data = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    assert_non_null(data);
+    OGRLayerH layer = GDALDatasetGetLayer(data, 0);
+    char filter[64];
+    snprintf(filter, sizeof filter, "line = %d AND sample = %d", line, sample);
+    assert_int_equal(OGR_L_SetAttributeFilter(layer, filter), OGRERR_NONE);
+    OGRFeatureH feature = OGR_L_GetNextFeature(layer);
+    assert_non_null(feature);
+    assert_string_equal(OGR_F_GetFieldAsString(feature, OGR_F_GetFieldIndex(feature, "owner")), owner);
+    assert_string_equal(OGR_F_GetFieldAsString(feature, OGR_F_GetFieldIndex(feature, "name_1")), name);
+    OGRFieldDefnH of_plot = OGR_F_GetFieldDefnRef(feature, OGR_F_GetFieldIndex(feature, "plot"));
+    assert_int_equal(OGR_Fld_GetType(of_plot), OFTInteger64);
+    assert_int_equal(OGR_F_GetFieldAsInteger64(feature, OGR_F_GetFieldIndex(feature, "plot")), plot);
+    int at = OGR_F_GetFieldIndex(feature, "height");
+    assert_int_equal(OGR_F_IsFieldSetAndNotNull(feature, at), !isnan(height));
+    if (!isnan(height)) {
+        check_near(OGR_F_GetFieldAsDouble(feature, at), height, 0);
+    }
+    OGR_F_Destroy(feature);
+    GDALClose(data);
+}
+
+/* The attributes of polygons go with their pixels and their rows. */
+static void attributes_are_kept(void **state) {
+    (void)state;
+    size_t bytes = 0;
+    Cube cube = make_scene();
+    file_write("a.csv", areas);
+    file_write("a.csvt", "\"WKT\",\"String\",\"String\",\"String\",\"Integer\",\"Real\"\n");
+    check_runs(NULL, "read scene.img ! extract a.sli --labels a.csv --field kind --attributes all --places "
+                     "a.gpkg --each polygon --statistics t.csv");
+    check_point("a.gpkg", 17, 12, "Smith, \"J\"", "north", 12, 2.25);
+    check_point("a.gpkg", 5, 3, "", "south", 7, NAN);
+    char *text = file_bytes("t.csv", &bytes);
+    assert_non_null(
+        strstr(text, ",minimum,maximum,\"owner\",\"name\",\"plot\",\"height\"\n\"wall\",1,10,1,"));
+    assert_non_null(strstr(text, ",\"Smith, \"\"J\"\"\",\"north\",12,2.25\n\"wall\",1,10,2,"));
+    assert_non_null(strstr(text, ",\"\",\"south\",7,\n\"field\",2,"));
+    free(text);
+    check_runs(NULL,
+               "read scene.img ! extract b.sli --labels a.csv --field kind --attributes plot,kind --each "
+               "polygon --statistics u.csv");
+    text = file_bytes("u.csv", &bytes);
+    assert_non_null(strstr(text, ",maximum,\"plot\",\"kind\"\n"));
+    assert_non_null(strstr(text, ",12,\"wall\"\n"));
+    free(text);
+    static const char *const wrong[][2] = {
+        {"--labels a.csv --field kind --attributes size --places c.gpkg",
+         "a.csv: layer 'a' has no attribute 'size'"},
+        {"--labels map.hdr --attributes all --places c.gpkg",
+         "map.hdr: is a raster, there are no attributes 'all' to keep"},
+        {"--labels a.csv --field kind --attributes all --statistics c.csv",
+         "extract: --attributes all: goes with --places, or with --statistics and --each polygon"}};
+    for (int k = 0; k < 3; k++) {
+        check_run_fails(NULL, HC_E_USAGE, wrong[k][1], "read scene.img ! extract c.sli %s", wrong[k][0]);
+    }
+    cube_free(&cube);
+}
+
 /* All valid pixels in the order of the scene; their places are labelled pixels again. */
 static void pixels_and_their_places(void **state) {
     (void)state;
@@ -315,6 +385,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(means_are_those_of_plain_sums, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(polygons_have_spectra_of_their_own, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(attributes_are_kept, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(pixels_and_their_places, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(runs_agree, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(failures_leave_nothing, folder_setup, folder_teardown),
