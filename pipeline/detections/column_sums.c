@@ -12,6 +12,8 @@
 enum { ROWS = 4, STRIP = 12, TILE = ROWS * STRIP, PANEL = 128, THREADS_MAX = 64, HEADROOM = 32 };
 
 typedef double Four __attribute__((vector_size(4 * sizeof(double)), aligned(sizeof(double)), may_alias));
+typedef int64_t FourLong
+    __attribute__((vector_size(4 * sizeof(int64_t)), aligned(sizeof(int64_t)), may_alias));
 
 /* ---- shapes ---- */
 
@@ -158,16 +160,16 @@ static void make_ready(HcColumnSums *sums, const HcSample *sample) {
 
 /* ---- panels ---- */
 
-static bool is_near(const float *x, const float *largest, int32_t bands) {
-    bool near = true;
+HC_CLONES static bool is_near(const float *x, const float *largest, int32_t bands) {
+    int32_t far = 0;
     for (int32_t b = 0; b < bands; b++) {
-        near &= fabsf(x[b]) <= largest[b];
+        far |= !(fabsf(x[b]) <= largest[b]);
     }
-    return near;
+    return far == 0;
 }
 
 /* Pixel k of a panel: its values, and 1 behind them. */
-static void put_pixel(const HcColumnSums *sums, double *panel, size_t k, const float *x) {
+HC_CLONES static void put_pixel(const HcColumnSums *sums, double *panel, size_t k, const float *x) {
     size_t n = (size_t)sums->bands;
     for (size_t c = 0; c < sums->strips; c++) {
         double *to = panel + (c * PANEL + k) * STRIP;
@@ -185,12 +187,15 @@ static void put_pixel(const HcColumnSums *sums, double *panel, size_t k, const f
     }
 }
 
-/* Adds the sum of a tile in units, rounded to the nearest. */
-static inline void add_rounded(int64_t *sum, const Four *tile, double row, const double *column) {
-    for (size_t i = 0; i < STRIP; i++) {
-        double units = tile[i / 4][i % 4] * row * column[i];
-        sum[i] += (int64_t)(units + copysign(0.5, units));
-    }
+/* Adds four sums of a tile in units, rounded to the nearest: the integers of their upper and lower halves are
+ * the mantissas of sums with 1.5 * 2^52. */
+static inline void add_rounded(int64_t *sum, Four tile, double row, const Four *column) {
+    const Four magic = {0x1.8p52, 0x1.8p52, 0x1.8p52, 0x1.8p52};
+    Four units = tile * row * *column;
+    Four upper = units * 0x1p-32 + magic;
+    Four lower = (units - (upper - magic) * 0x1p32) + magic;
+    FourLong above = (FourLong)upper - (FourLong)magic;
+    *(FourLong *)sum += (above << 32) + ((FourLong)lower - (FourLong)magic);
 }
 
 /* Products of two float32 values are exact: fusing them with the addition changes no bit. */
@@ -205,8 +210,11 @@ HC_CLONES static void add_tile(int64_t *sum, const double *rows, const double *c
         t[2][0] += rows[2] * x0, t[2][1] += rows[2] * x1, t[2][2] += rows[2] * x2;
         t[3][0] += rows[3] * x0, t[3][1] += rows[3] * x1, t[3][2] += rows[3] * x2;
     }
+    const Four *scale = (const Four *)column_scale;
     for (size_t r = 0; r < ROWS; r++) {
-        add_rounded(sum + r * STRIP, t[r], row_scale[r], column_scale);
+        for (size_t c = 0; c < STRIP / 4; c++) {
+            add_rounded(sum + r * STRIP + 4 * c, t[r][c], row_scale[r], &scale[c]);
+        }
     }
 }
 
@@ -341,29 +349,44 @@ double *hc_column_sums_give(HcColumnSums *sums, size_t *values) {
     return (double *)(void *)sums->sum;
 }
 
-/* The sum of products of bands i >= j, in units. */
-static int64_t sum_of(const HcColumnSums *sums, const int64_t *sum, size_t i, size_t j) {
+/* Where the sum of products of bands i >= j is, in units; those of j + 1 and so on lie behind it in a strip.
+ */
+static const int64_t *place_of(const HcColumnSums *sums, const int64_t *sum, size_t i, size_t j) {
     size_t c = j / STRIP;
     size_t before = (c * sums->strips - c * (c - 1) / 2) * (STRIP / ROWS); /* tiles of strips before c */
     size_t tile = before + (i - c * STRIP) / ROWS;
-    return sum[tile * TILE + i % ROWS * STRIP + j % STRIP];
+    return &sum[tile * TILE + i % ROWS * STRIP + j % STRIP];
+}
+
+/* The nearest double, but for a unit in its last place: the function that compilers call for it is slow. The
+ * lower half has a sign of its own, so that nothing cancels. */
+static inline double of_wide(HcWide value) {
+    int64_t lower = (int64_t)value;
+    int64_t upper = (int64_t)(value >> 64) + (lower < 0);
+    return (double)upper * 0x1p64 + (double)lower;
 }
 
 int64_t hc_column_sums_statistics(const HcColumnSums *sums, int64_t group, double *mean, double *covariance) {
     size_t n = (size_t)sums->bands;
     const int64_t *sum = sums->sum + (size_t)group * sums->tiles * TILE;
     int32_t one = sums->exponent[n];
-    int64_t all = sum_of(sums, sum, n, n); /* the count, in units of 2^(2 one) */
+    int64_t all = *place_of(sums, sum, n, n); /* the count, in units of 2^(2 one) */
     int64_t count = (int64_t)ldexp((double)all, 2 * one);
     for (size_t b = 0; b < n && count > 0; b++) {
-        mean[b] = ldexp((double)sum_of(sums, sum, n, b), sums->exponent[b] + one) / (double)count;
+        mean[b] = ldexp((double)*place_of(sums, sum, n, b), sums->exponent[b] + one) / (double)count;
     }
+    double divisor = (double)all * (double)(count - 1);
+    const int64_t *product = NULL; /* of the bands from j / STRIP * STRIP on */
+    const int64_t *other = NULL;
     for (size_t i = 0; i < n && count > 1; i++) {
-        HcWide own = sum_of(sums, sum, n, i);
-        double divisor = (double)all * (double)(count - 1);
+        HcWide own = *place_of(sums, sum, n, i);
         for (size_t j = 0; j <= i; j++) {
-            HcWide value = (HcWide)all * sum_of(sums, sum, i, j) - own * sum_of(sums, sum, n, j);
-            double entry = (double)value / divisor * (sums->unit[i] * sums->unit[j]);
+            if (j % STRIP == 0) {
+                product = place_of(sums, sum, i, j);
+                other = place_of(sums, sum, n, j);
+            }
+            HcWide value = (HcWide)all * product[j % STRIP] - own * other[j % STRIP];
+            double entry = of_wide(value) / divisor * (sums->unit[i] * sums->unit[j]);
             covariance[i * n + j] = covariance[j * n + i] = entry;
         }
     }

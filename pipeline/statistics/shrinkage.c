@@ -60,6 +60,9 @@ double hc_shrinkage_share(const HcStatistics *background, const char *how, doubl
 void hc_shrinkage_apply(HcStatistics *background, double share) {
     size_t bands = (size_t)background->scene.bands;
     double trace = 0;
+    if (share == 0) {
+        return;
+    }
     for (size_t b = 0; b < bands; b++) {
         trace += background->covariance[b * bands + b];
     }
