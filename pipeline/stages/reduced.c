@@ -389,6 +389,56 @@ done:
     return status;
 }
 
+void hc_reduced_drop(HcReduced *reduced, const int64_t *pixel, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+        int64_t own = pixel[k] - reduced->first;
+        if (own >= 0 && own < reduced->count) {
+            ((uint8_t *)reduced->mask.data)[own] = 0;
+        }
+    }
+    reduced->pixels -= count;
+}
+
+HcStatus hc_reduced_window(HcReduced *reduced, HcReducedPart window, float *x, uint8_t *valid, HcError *err) {
+    HcRanks *ranks = hc_stage_ranks(reduced->stage);
+    size_t width = (size_t)reduced->width;
+    size_t pixels = (size_t)(window.lines * window.samples);
+    memset(x, 0, pixels * width * sizeof *x);
+    memset(valid, 0, pixels);
+    for (size_t i = 0; i < pixels; i++) {
+        int64_t line = window.line + (int64_t)i / window.samples;
+        int64_t own = line * reduced->samples + window.sample + (int64_t)i % window.samples - reduced->first;
+        if (own >= 0 && own < reduced->count && takes_part(reduced, own)) {
+            HC_OR_RETURN(get_values(reduced, own, x + i * width, err));
+            valid[i] = 1;
+        }
+    }
+    HC_OR_RETURN(hc_ranks_join(ranks, x, pixels * width * sizeof *x, err));
+    return hc_ranks_join(ranks, valid, pixels, err);
+}
+
+HcStatus hc_reduced_put(HcReduced *reduced, const int64_t *pixel, int64_t count, const float *x,
+                        HcError *err) {
+    size_t width = (size_t)reduced->width;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t own = pixel[k] - reduced->first;
+        const float *from = x + (size_t)k * width;
+        if (own < 0 || own >= reduced->count) {
+            continue;
+        }
+        if (reduced->file < 0) {
+            memcpy((float *)reduced->memory.data + (size_t)own * width, from, width * sizeof *from);
+            continue;
+        }
+        int number = hc_scratch_write(reduced->file, own * (int64_t)pixel_bytes(reduced->width), from,
+                                      pixel_bytes(reduced->width));
+        if (number != 0) {
+            return fail_scratch(number, err);
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_reduced_sample(HcReduced *reduced, int64_t step, int64_t wanted, float *x, uint8_t *valid,
                            HcError *err) {
     HcRanks *ranks = hc_stage_ranks(reduced->stage);

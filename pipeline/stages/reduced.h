@@ -92,6 +92,22 @@ HcStatus hc_reduced_visit(HcReduced *reduced, HcQueue *queue, HcPieceFn *visit, 
 HcStatus hc_reduced_fetch(HcReduced *reduced, const int64_t *pixel, int32_t count, double *x,
                           HcError *err) HC_MUST_CHECK;
 
+/* These pixels take no part from now on. */
+void hc_reduced_drop(HcReduced *reduced, const int64_t *pixel, int64_t count);
+
+/* A part of the scene, within it. */
+typedef struct HcReducedPart {
+    int64_t line, sample, lines, samples;
+} HcReducedPart;
+
+/* All ranks: the values of the pixels of a window, x[lines][samples][width], and valid: 1 = takes part. */
+HcStatus hc_reduced_window(HcReduced *reduced, HcReducedPart window, float *x, uint8_t *valid,
+                           HcError *err) HC_MUST_CHECK;
+
+/* All ranks: gives these pixels [count] other values, x[count][width]. */
+HcStatus hc_reduced_put(HcReduced *reduced, const int64_t *pixel, int64_t count, const float *x,
+                        HcError *err) HC_MUST_CHECK;
+
 /* All ranks: every step-th pixel from the first on, x[wanted][width] and valid[wanted]; those of no pixel are
  * not valid. */
 HcStatus hc_reduced_sample(HcReduced *reduced, int64_t step, int64_t wanted, float *x, uint8_t *valid,

@@ -3,7 +3,7 @@
  * The first pass sums the scene, the second keeps each pixel in as few numbers as there are endmembers, and
  * methods search these. The third takes the spectra of the pixels that were found.
  */
-#include "pipeline/stages/endmembers/methods.h"
+#include "pipeline/stages/endmembers/members.h"
 #include "core/allocate.h"
 #include "pipeline/spectra/spectra.h"
 #include "pipeline/spectra/spectra_files.h"
@@ -22,7 +22,8 @@ typedef struct Params {
     HcSpectraParams files; /* first */
     int32_t method;
     const char *count;
-    int64_t seed, starts, skewers;
+    int64_t seed, starts, skewers, spatial;
+    double similar; /* NAN = not given */
     bool denoise;
 } Params;
 
@@ -43,6 +44,8 @@ typedef struct State {
     int64_t pixels, unusable, sampled;
     int64_t pixel[HC_ENDMEMBERS_MAX];
     double purity[HC_ENDMEMBERS_MAX], log_volume;
+    HcSpatial spatial;
+    HcMembers members;
     float *value; /* [count][bands] */
     HcSpectra spectra;
 } State;
@@ -91,6 +94,13 @@ static const HcOption options[] = {
      .help = "vca, nfindr, ppi: from so many starts the largest simplex"},
     {HC_INT(Params, skewers), .range = {10, 100000}, .initial = 1000, .value = "COUNT",
      .help = "ppi: random directions along which pixels may be extreme"},
+    {HC_INT(Params, spatial), .range = {3, 1000}, .unit = "pixels", .value = "SIDE",
+     .otherwise = "all pixels are candidates",
+     .help = "search only pixels that are extreme in some square of this side and have similar pixels around "
+             "them, and take the mean of these"},
+    {HC_REAL(Params, similar), .range = {0, 1}, .open = HC_OPEN_BOTH, .initial = NAN, .unit = "radians",
+     .otherwise = "0.05", .value = "ANGLE",
+     .help = "--spatial: the largest spectral angle of similar pixels"},
     {HC_FLAG(Params, denoise),
      .help = "write the spectra as the components have them, not as they were measured"},
     {0}};
@@ -124,7 +134,13 @@ static HcStatus check_params(HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "endmembers: --places %s: the endmembers of sisal are no pixels",
                        params->files.places);
     }
-    return HC_OK;
+    if (params->spatial > 0 && method == SISAL) {
+        return hc_fail(err, HC_E_USAGE, "endmembers: --spatial %lld: the endmembers of sisal are no pixels",
+                       (long long)params->spatial);
+    }
+    return params->spatial > 0 || isnan(params->similar)
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "endmembers: --similar %g: goes with --spatial", params->similar);
 }
 
 /* Corners of a simplex are one more than its directions; atgp takes directions about 0. */
@@ -140,7 +156,8 @@ static HcStatus check_shape(const HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "endmembers: --count %d: the scene has %lld pixels", state->count,
                        (long long)(in->lines * in->samples));
     }
-    return HC_OK;
+    int64_t side = params_of(stage)->spatial;
+    return side > 0 && state->rule < 0 ? hc_spatial_check(in, (int32_t)side, state->count - 1, err) : HC_OK;
 }
 
 static int32_t planned_width(const HcStage *stage) {
@@ -176,6 +193,11 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                               (size_t)planned_width(stage) * bands * 2 * sizeof(double) +
                               (method_of(stage) == SISAL ? hc_method_sisal_bytes(width + 1) : 0) +
                               hc_spectra_picture_bytes(stage, &params_of(stage)->files, width + 1);
+    if (params_of(stage)->spatial > 0) {
+        stage->needs.host_bytes +=
+            hc_spatial_bytes(&stage->in, (int32_t)params_of(stage)->spatial, width) +
+            (size_t)(width + 1) * HC_SPATIAL_WINDOW * HC_SPATIAL_WINDOW * (bands * sizeof(float) + 32);
+    }
     stage->needs.host_bytes_more = hc_reduced_bytes_values(stage, width);
     return HC_OK;
 }
@@ -393,29 +415,26 @@ static HcStatus find(HcStage *stage, double *x, HcError *err) {
     return HC_OK;
 }
 
-/* The pixels of the third round, in the order of the scene. */
-static HcStatus want_spectra(HcStage *stage, HcError *err) {
+/* Candidates that are the means of similar pixels. */
+static HcStatus filter(HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
     State *state = stage->state;
-    HcLabelled *wanted = &state->spectra.pixels;
-    HC_OR_RETURN(hc_new(wanted->sample, state->count, "the places of endmembers", err));
-    HC_OR_RETURN(hc_new(wanted->line, state->count, "the places of endmembers", err));
-    HC_OR_RETURN(hc_new(wanted->label, state->count, "the places of endmembers", err));
-    wanted->count = state->count;
-    int64_t last = -1;
-    for (int32_t i = 0; i < state->count; i++) {
-        int64_t next = INT64_MAX;
-        for (int32_t k = 0; k < state->count; k++) {
-            next = state->pixel[k] > last && state->pixel[k] < next ? state->pixel[k] : next;
+    HcSpatial *spatial = &state->spatial;
+    HcMethod method = make_method(stage);
+    spatial->side = (int32_t)params->spatial;
+    spatial->similar = isnan(params->similar) ? 0.05 : params->similar;
+    if (state->centred) {
+        spatial->direction = state->direction;
+        for (int32_t b = 0; b < stage->in.bands; b++) {
+            double part = state->mean[b] * state->scale;
+            spatial->length += part * part;
         }
-        if (next == INT64_MAX) { /* a pixel that was found twice */
-            wanted->count = i;
-            break;
-        }
-        wanted->line[i] = (int32_t)(next / stage->in.samples);
-        wanted->sample[i] = (int32_t)(next % stage->in.samples);
-        last = next;
     }
-    return hc_spectra_open(&state->spectra, stage->compute, stage->in.bands, err);
+    HC_OR_RETURN(hc_spatial_filter(spatial, stage, &method, err));
+    hc_stage_note(stage,
+                  "--spatial %d: %lld candidates; %lld extreme pixels without similar ones are left out",
+                  spatial->side, (long long)spatial->candidates, (long long)spatial->odd);
+    return HC_OK;
 }
 
 static HcStatus settle_search(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -434,14 +453,21 @@ static HcStatus settle_search(HcStage *stage, HcQueue *queue, HcError *err) {
                        (long long)state->pixels));
     }
     HC_TRY(hc_new(x, (size_t)state->count * (size_t)state->width, "endmembers", err));
+    if (params_of(stage)->spatial > 0) {
+        HC_TRY(filter(stage, err));
+    }
     HC_TRY(find(stage, x, err));
+    if (method_of(stage) != SISAL) {
+        HC_TRY(
+            hc_members_take(&state->members, &state->spatial, &stage->in, state->pixel, state->count, err));
+    }
     if (makes_spectra(stage)) {
         if (method_of(stage) != SISAL) {
             HC_TRY(hc_reduced_fetch(&state->reduced, state->pixel, state->count, x, err));
         }
         HC_TRY(make_spectra(stage, x, err));
     } else {
-        HC_TRY(want_spectra(stage, err));
+        HC_TRY(hc_members_want(&state->members, stage, &state->spectra, err));
     }
     hc_reduced_close(&state->reduced);
 done:
@@ -453,19 +479,10 @@ done:
 
 static HcStatus settle_spectra(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
-    const HcLabelled *pixels = &state->spectra.pixels;
-    size_t bands = (size_t)stage->in.bands;
     HC_OR_RETURN(hc_wait(queue, err));
     HC_OR_RETURN(hc_spectra_join(&state->spectra, hc_stage_ranks(stage), err));
-    HC_OR_RETURN(hc_new(state->value, (size_t)state->count * bands, "endmembers", err));
-    for (int32_t k = 0; k < state->count; k++) {
-        for (int64_t i = 0; i < pixels->count; i++) {
-            if (pixels->line[i] * stage->in.samples + pixels->sample[i] == state->pixel[k]) {
-                memcpy(state->value + (size_t)k * bands, state->spectra.value + (size_t)i * bands,
-                       bands * sizeof *state->value);
-            }
-        }
-    }
+    HC_OR_RETURN(hc_new(state->value, (size_t)state->count * (size_t)stage->in.bands, "endmembers", err));
+    HC_OR_RETURN(hc_members_mean(&state->members, stage, &state->spectra, state->value, err));
     hc_spectra_clear(&state->spectra, stage->compute);
     return HC_OK;
 }
@@ -568,6 +585,9 @@ static void report_places(const HcStage *stage, HcJson *to) {
         if (method_of(stage) == PPI) {
             hc_json_put_number(to, "purity", state->purity[k]);
         }
+        if (state->spatial.pixel != NULL) {
+            hc_json_put_number(to, "averaged_pixels", (double)hc_members_of(&state->members, k));
+        }
         hc_json_close(to);
     }
     hc_json_close(to);
@@ -582,6 +602,10 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_number(to, "pixels", (double)state->pixels);
     hc_json_put_text(to, "coordinates", state->centred ? "about the mean" : "about 0");
     hc_json_put_text(to, "reduced_scene", state->scratch ? "scratch file" : "memory");
+    if (state->spatial.pixel != NULL) {
+        hc_json_put_number(to, "odd_pixels", (double)state->spatial.odd);
+        hc_json_put_number(to, "candidates", (double)state->spatial.candidates);
+    }
     if (!isnan(state->snr)) {
         hc_json_put_double(to, "snr_db", state->snr);
     }
@@ -609,6 +633,8 @@ static void close_endmembers(HcStage *stage) {
         hc_reduced_close(&state->reduced);
     }
     hc_spectra_clear(&state->spectra, stage->compute);
+    hc_spatial_clear(&state->spatial);
+    hc_members_clear(&state->members);
     free(state->header);
     free(state->basis);
     free(state->mean);
@@ -620,7 +646,7 @@ const HcStageClass hc_stage_endmembers = {
     .name = "endmembers",
     .summary = "the purest spectra of a scene, as a spectral library",
     .cite = "Nascimento, Bioucas-Dias 2005 (VCA); Winter 1999 (N-FINDR); Ren, Chang 2003 (ATGP); Boardman, "
-            "Kruse, Green 1995 (PPI); Bioucas-Dias 2009 (SISAL)",
+            "Kruse, Green 1995 (PPI); Bioucas-Dias 2009 (SISAL); Rogge et al. 2007 (--spatial)",
     .example = "hcube endmembers scene.hdr spectra.sli --count 6 --places places.gpkg",
     .role = HC_ROLE_SINK,
     .options = options,

@@ -37,6 +37,11 @@ HcStatus hc_method_sisal(const HcMethod *method, const double *variance, double 
 /* Host memory that sisal takes [bytes]. */
 size_t hc_method_sisal_bytes(int32_t count);
 
+/* ppi.c, for others: the pixels that are extreme along direction[directions][width], in found[*count]
+ * ascending, and behind them, from found[2 * directions] on, how often each was. */
+HcStatus hc_extreme_pixels(const HcMethod *method, const double *direction, int32_t directions,
+                           int64_t *found, int64_t *count, HcError *err) HC_MUST_CHECK;
+
 /* vca.c, for others: all starts, pixel[starts][count]. */
 HcStatus hc_vca_starts(const HcMethod *method, int64_t *pixel, HcError *err) HC_MUST_CHECK;
 

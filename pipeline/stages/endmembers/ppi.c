@@ -8,15 +8,15 @@
 #include <string.h>
 
 typedef struct Skewers {
-    const HcMethod *method;
-    double *f; /* [skewers][width] */
+    int32_t width, count;
+    const double *f; /* [count][width] */
 } Skewers;
 
 static void score(const void *user, const float *x, int64_t pixel, HcBest *best) {
     const Skewers *skewers = user;
-    int32_t width = skewers->method->reduced->width;
+    int32_t width = skewers->width;
     const double *f = skewers->f;
-    for (int32_t s = 0; s < skewers->method->skewers; s++, f += width) {
+    for (int32_t s = 0; s < skewers->count; s++, f += width) {
         double sum = 0;
         for (int32_t k = 0; k < width; k++) {
             sum += f[k] * (double)x[k];
@@ -66,29 +66,40 @@ static HcStatus choose(const HcMethod *method, const int64_t *found, const int64
     return HC_OK;
 }
 
+HcStatus hc_extreme_pixels(const HcMethod *method, const double *direction, int32_t directions,
+                           int64_t *found, int64_t *count, HcError *err) {
+    HcStatus status = HC_OK;
+    int32_t ends = 2 * directions;
+    Skewers skewers = {.width = method->reduced->width, .count = directions, .f = direction};
+    HcBest *best = NULL;
+    HC_OR_RETURN(hc_new(best, ends, "extreme pixels", err));
+    for (int32_t k = 0; k < ends; k++) {
+        best[k].pixel = -1;
+    }
+    HC_TRY(hc_reduced_search(method->reduced, score, &skewers, best, ends, err));
+    *count = count_up(best, ends, found, found + ends);
+done:
+    free(best);
+    return status;
+}
+
 HcStatus hc_method_ppi(const HcMethod *method, int64_t *pixel, double *purity, HcError *err) {
     HcStatus status = HC_OK;
     int32_t width = method->reduced->width;
     size_t ends = 2 * (size_t)method->skewers;
     uint64_t seed = method->seed;
-    Skewers skewers = {.method = method};
-    HcBest *best = NULL;
+    int64_t candidates = 0;
+    double *f = NULL;
     int64_t *found = NULL;
-    HC_TRY(hc_new(skewers.f, (size_t)method->skewers * (size_t)width, "skewers", err));
-    HC_TRY(hc_new(best, ends, "extreme pixels", err));
+    HC_TRY(hc_new(f, (size_t)method->skewers * (size_t)width, "skewers", err));
     HC_TRY(hc_new(found, 2 * ends, "extreme pixels", err));
     for (int64_t i = 0; i < (int64_t)method->skewers * width; i++) {
-        skewers.f[i] = hc_seed_normal(&seed);
+        f[i] = hc_seed_normal(&seed);
     }
-    for (size_t k = 0; k < ends; k++) {
-        best[k].pixel = -1;
-    }
-    HC_TRY(hc_reduced_search(method->reduced, score, &skewers, best, (int32_t)ends, err));
-    int64_t candidates = count_up(best, (int64_t)ends, found, found + ends);
+    HC_TRY(hc_extreme_pixels(method, f, method->skewers, found, &candidates, err));
     HC_TRY(choose(method, found, found + ends, candidates, pixel, purity, err));
 done:
-    free(skewers.f);
-    free(best);
+    free(f);
     free(found);
     return status;
 }

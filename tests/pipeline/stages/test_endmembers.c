@@ -18,6 +18,8 @@ enum { MATERIALS = 5, HEIGHT = 31, WIDTH = 23, CHANNELS = 20 };
 
 static const int32_t pure[MATERIALS] = {3, 100, 333, 500, 712};
 
+static const int patch_line[MATERIALS] = {3, 6, 27, 20, 12}, patch_sample[MATERIALS] = {2, 19, 4, 17, 6};
+
 static double spectrum(int material, int band) {
     uint64_t seed = (uint64_t)(1000 * material + 7);
     double level = 500 + 2500 * random_uniform(&seed);
@@ -344,7 +346,12 @@ static const char three[] =
 
 static void runs_agree(void **state) {
     (void)state;
-    static const char *const methods[] = {"vca", "nfindr", "atgp", "ppi"};
+    static const char *const methods[] = {"vca",
+                                          "nfindr",
+                                          "atgp",
+                                          "ppi",
+                                          "nfindr --spatial 9 --similar 0.3",
+                                          "atgp --spatial 12 --similar 0.5 --denoise"};
     Cube cube = cube_smooth(37, 29, 9, 4, true);
     if (!hc_figure_available()) {
         skip();
@@ -374,6 +381,90 @@ static void runs_agree(void **state) {
     cube_free(&cube);
 }
 
+/* Patches of 3 x 3 pure pixels with noise in mixtures, and a pixel beyond the simplex. */
+static Cube patches(size_t odd) {
+    Cube cube = mixtures(HEIGHT, WIDTH, 0.6, false);
+    uint64_t seed = 5;
+    for (size_t p = 0; p < cube_pixels(&cube); p++) {
+        for (int k = 0; k < MATERIALS; k++) {
+            int line = abs((int)p / WIDTH - patch_line[k]);
+            int sample = abs((int)p % WIDTH - patch_sample[k]);
+            for (int b = 0; b < CHANNELS && line <= 1 && sample <= 1; b++) {
+                cube.value[p * CHANNELS + (size_t)b] = spectrum(k, b);
+            }
+        }
+        for (int b = 0; b < CHANNELS; b++) {
+            double *value = &cube.value[p * CHANNELS + (size_t)b];
+            *value = p == odd ? 2.5 * spectrum(0, b) - 1.5 * spectrum(1, b) : *value + random_normal(&seed);
+            *value = (double)(float)*value;
+        }
+    }
+    return cube;
+}
+
+/* The patch of a pixel, or -1. */
+static int patch_of(int64_t pixel) {
+    int k = 0;
+    while (k < MATERIALS &&
+           (llabs(pixel / WIDTH - patch_line[k]) > 1 || llabs(pixel % WIDTH - patch_sample[k]) > 1)) {
+        k++;
+    }
+    return k < MATERIALS ? k : -1;
+}
+
+static void odd_pixels_are_no_candidates(void **state) {
+    (void)state;
+    const int64_t odd = 15 * WIDTH + 11;
+    int64_t place[256] = {0};
+    HcLibrary library = {0};
+    HcError err = {0};
+    RunHow how = {.settings.record = "record.json"};
+    Cube cube = patches((size_t)odd);
+    cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
+    check_runs(&how, "read scene.img ! endmembers e.sli --count 5");
+    assert_int_equal(places_of("record.json", WIDTH, place, NULL), MATERIALS);
+    bool there = false;
+    for (int k = 0; k < MATERIALS; k++) {
+        there = there || place[k] == odd;
+    }
+    assert_true(there); /* without the filter it is a corner */
+    file_remove("record.json");
+    check_runs(&how, "read scene.img ! endmembers e.sli --count 5 --spatial 5 --overwrite");
+    assert_int_equal(places_of("record.json", WIDTH, place, NULL), MATERIALS);
+    assert_true(file_holds("record.json", "\"averaged_pixels\":\t9"));
+    assert_int_equal(hc_library_read(&library, "e.sli", &err), HC_OK);
+    bool found[MATERIALS] = {false};
+    for (int i = 0; i < MATERIALS; i++) {
+        long long sample = -1, line = -1;
+        assert_int_equal(sscanf(library.name[i], "endmember %*d (sample %lld line %lld)", &sample, &line), 2);
+        int k = patch_of(line * WIDTH + sample);
+        assert_true(k >= 0 && !found[k]);
+        found[k] = true;
+        for (int b = 0; b < CHANNELS; b++) { /* the mean of the patch as it was measured */
+            double sum = 0;
+            for (int p = 0; p < HEIGHT * WIDTH; p++) {
+                sum += patch_of(p) == k ? cube.value[p * CHANNELS + b] : 0;
+            }
+            check_near(library.value[i * CHANNELS + b], sum / 9, 1e-6 * sum);
+        }
+    }
+    hc_library_clear(&library);
+    /* Components have the mean, too, without the noise of the directions that are left out. */
+    check_runs(NULL, "read scene.img ! endmembers d.sli --count 5 --spatial 5 --denoise");
+    assert_int_equal(hc_library_read(&library, "d.sli", &err), HC_OK);
+    for (int i = 0; i < MATERIALS; i++) {
+        long long sample = -1, line = -1;
+        assert_int_equal(sscanf(library.name[i], "endmember %*d (sample %lld line %lld)", &sample, &line), 2);
+        for (int b = 0; b < CHANNELS; b++) {
+            check_near(library.value[i * CHANNELS + b], spectrum(patch_of(line * WIDTH + sample), b), 3);
+        }
+    }
+    hc_library_clear(&library);
+    check_run_fails(NULL, HC_E_NUMERIC, "--spatial 10: 0 candidates, and ",
+                    "read scene.img ! endmembers f.sli --count 5 --spatial 10 --similar 1e-9");
+    cube_free(&cube);
+}
+
 /* The smallest memory that the run accepts cannot hold the reduced scene. */
 static void scratch_files_change_nothing(void **state) {
     (void)state;
@@ -384,7 +475,8 @@ static void scratch_files_change_nothing(void **state) {
         skip();
     }
     cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
-    check_runs(&(RunHow){.settings.record = "record.json"}, three, "nfindr");
+    const char *const method = "nfindr --spatial 90 --similar 0.2";
+    check_runs(&(RunHow){.settings.record = "record.json"}, three, method);
     assert_true(file_holds("record.json", "\"reduced_scene\":\t\"memory\""));
     file_remove("record.json");
     files_keep(outputs);
@@ -392,7 +484,7 @@ static void scratch_files_change_nothing(void **state) {
          memory += (uint64_t)1 << 20) {
         RunHow how = {.settings = {.memory = memory, .record = "record.json"}};
         err = (HcError){0};
-        status = run_chain_text(&how, &err, three, "nfindr");
+        status = run_chain_text(&how, &err, three, method);
     }
     assert_int_equal(status, HC_OK);
     assert_true(file_holds("record.json", "\"reduced_scene\":\t\"scratch file\""));
@@ -403,7 +495,8 @@ static void scratch_files_change_nothing(void **state) {
 static void failures_leave_nothing(void **state) {
     (void)state;
     static const char *const chains[] = {
-        "read scene.img ! endmembers e.sli --count 3 --csv e.csv --places e.gpkg --picture e.png"};
+        "read scene.img ! endmembers e.sli --count 3 --csv e.csv --places e.gpkg --picture e.png "
+        "--spatial 5 --similar 0.9"};
     Cube cube = cube_smooth(11, 9, 6, 3, true);
     if (!hc_figure_available()) {
         skip();
@@ -502,12 +595,20 @@ static void wrong_input_is_refused(void **state) {
     const char *find = "read scene.img ! endmembers e.sli --count";
     Cube cube = cube_smooth(5, 4, 6, 1, true);
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
+    Cube large = cube_smooth(300, 120, 6, 1, true);
+    cube_write(&large, "large", HC_UINT16, "bil", NULL);
+    cube_free(&large);
     check_run_fails(NULL, HC_E_USAGE, "--count 8: 6 bands have at most 7", "%s 8", find);
     check_run_fails(NULL, HC_E_USAGE, "at most 6 endmembers by atgp", "%s 7 --method atgp", find);
     check_run_fails(NULL, HC_E_USAGE, "--count 1:", "%s 1", find);
     check_run_fails(NULL, HC_E_USAGE, "--count many:", "%s many", find);
     check_run_fails(NULL, HC_E_USAGE, "sisal has one start", "%s 3 --method sisal --starts 2", find);
     check_run_fails(NULL, HC_E_USAGE, "are no pixels", "%s 3 --method sisal --places e.gpkg", find);
+    check_run_fails(NULL, HC_E_USAGE, "--spatial 5: the endmembers of sisal are no pixels",
+                    "%s 3 --method sisal --spatial 5", find);
+    check_run_fails(NULL, HC_E_USAGE, "--similar 0.2: goes with --spatial", "%s 3 --similar 0.2", find);
+    check_run_fails(NULL, HC_E_USAGE, "--spatial 3: 4000 squares with up to 6 directions, at most 20000",
+                    "read large.img ! endmembers e.sli --count 7 --spatial 3");
     check_run_fails(NULL, HC_E_USAGE, "e.shp: ends neither with .gpkg", "%s 3 --places e.shp", find);
     check_run_fails(NULL, HC_E_USAGE, "the scene has no CRS", "%s 3 --places e.geojson", find);
     check_run_fails(NULL, HC_E_USAGE, "e.txt: does not end with .csv", "%s 3 --csv e.txt", find);
@@ -599,6 +700,8 @@ static void real_scenes_come_near_their_truth(void **state) {
     const char *samson = "samson/samson.img";
     assert_true(angle_of(samson, "samson/samson_endmembers.sli", "") <= 0.070236);
     assert_true(angle_of(jasper, "jasper-ridge/jasper_endmembers.sli", "") <= 0.160881);
+    assert_true(angle_of(samson, "samson/samson_endmembers.sli", "--spatial 20") <= 0.0565);
+    assert_true(angle_of(jasper, "jasper-ridge/jasper_endmembers.sli", "--spatial 20") <= 0.1405);
     double best = INFINITY;
     for (int seed = 0; seed < 20; seed++) {
         char options[80];
@@ -618,6 +721,7 @@ int main(void) {
         IN_FOLDER(many_endmembers_are_found),
         IN_FOLDER(sisal_finds_corners_without_pixels),
         IN_FOLDER(runs_agree),
+        IN_FOLDER(odd_pixels_are_no_candidates),
         IN_FOLDER(scratch_files_change_nothing),
         IN_FOLDER(failures_leave_nothing),
         IN_FOLDER(rules_count),
