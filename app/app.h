@@ -49,6 +49,9 @@ struct HcCommand {
 extern const HcCommand hc_commands[]; /* ended by a NULL name */
 /* NULL: there is none. */
 const HcCommand *hc_command_find(const char *name);
+/* Whether the words of a whole command line, which begin with `inner` (may be NULL), may stand behind
+ * `command`: `plan run`, `plan batch`, `batch run`. */
+bool hc_command_holds(const HcCommand *command, const HcCommand *inner);
 
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err);

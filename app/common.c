@@ -26,7 +26,7 @@ const HcOption hc_common_options[] = {
      .help = "progress on standard error; auto shows a bar on terminals only"},
     {HC_TEXT(HcCommon, record), .file = HC_FILE_WRITTEN, .value = "FILE|none",
      .otherwise = "OUTPUT.hcube.json beside each output",
-     .help = "write one record to this file, which is replaced if it exists, or none"},
+     .help = "write one record of all outputs to this file, or none"},
     {HC_TEXT(HcCommon, report), .file = HC_FILE_WRITTEN, .value = "FILE.html", .yields = true,
      .help = "write a page with pictures and tables of what the run did and found"},
     {HC_INT(HcCommon, verify), .range = {1, HC_VERIFY_TILES_MAX}, .value = "COUNT", .yields = true,

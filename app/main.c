@@ -55,12 +55,18 @@ const HcCommand *hc_command_find(const char *name) {
     return NULL;
 }
 
-/* Refuses a chain that begins with the name of a command; a whole command line may stand behind plan. */
+bool hc_command_holds(const HcCommand *command, const HcCommand *inner) {
+    if (inner == NULL || inner == command || !inner->takes_chain) {
+        return false;
+    }
+    return command->body == hc_command_plan ||
+           (command->body == hc_command_batch && inner->body == hc_command_run);
+}
+
+/* Refuses a chain that begins with the name of a command. */
 static HcStatus check_chain(const HcCommand *command, const char *first, HcError *err) {
     const HcCommand *named = hc_command_find(first);
-    bool planned =
-        named != NULL && command->body == hc_command_plan && named->takes_chain && named != command;
-    if (named == NULL || planned || hc_stage_find(first) != NULL) {
+    if (named == NULL || hc_command_holds(command, named) || hc_stage_find(first) != NULL) {
         return HC_OK;
     }
     return hc_fail(err, HC_E_USAGE,

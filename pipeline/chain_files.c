@@ -143,9 +143,28 @@ static HcStatus check_outputs(HcChain *chain, HcError *err) {
     return HC_OK;
 }
 
+static bool some_step_overwrites(const HcChain *chain) {
+    for (int32_t c = 0; c < chain->output_count; c++) {
+        if (hc_stage_overwrite(chain->outputs[c].stage) != HC_OVERWRITE_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The one record of all outputs, or the report. */
 static HcStatus check_one(HcChain *chain, const char *option, const char *path, HcError *err) {
-    HC_OR_RETURN(hc_file_check(path, chain->overwrite != HC_OVERWRITE_NONE, err));
+    struct stat info;
+    bool replaces = chain->overwrite != HC_OVERWRITE_NONE;
+    bool only_steps = !replaces && some_step_overwrites(chain);
+    HC_OR_RETURN(hc_file_check(path, replaces || only_steps, err));
+    if (only_steps && lstat(path, &info) == 0) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "%s %s: the file exists already; --overwrite of a step is for its own files (hcube run "
+            "--overwrite is for all)",
+            option, path);
+    }
     if (hc_chain_writes(chain, path)) {
         return hc_fail(err, HC_E_USAGE, "%s %s: the chain writes this file already", option, path);
     }

@@ -17,12 +17,13 @@
 typedef struct Place {
     const char *const *words; /* behind the name of the command or stage; NULL: that name is asked for */
     int32_t count;
-    bool in_chain;       /* a step, which ! may follow */
-    bool first;          /* the first word of a chain, which may be a file */
-    bool begins_chain;   /* the first step of run, which is read */
-    bool stages, others; /* names: of stages, of commands */
-    bool helps;          /* and the word help */
-    const char *choices; /* "bash|zsh|fish"; NULL = none */
+    bool in_chain;           /* a step, which ! may follow */
+    bool first;              /* the first word of a chain, which may be a file */
+    bool begins_chain;       /* the first step of run, which is read */
+    bool stages, others;     /* names: of stages, of commands */
+    bool helps;              /* and the word help */
+    const HcCommand *holder; /* whole command lines may stand here, behind this command; NULL: none */
+    const char *choices;     /* "bash|zsh|fish"; NULL = none */
     HcUsage usage;
 } Place;
 
@@ -107,6 +108,7 @@ static void find_in_chain(const HcCommand *command, const char *const *words, in
     place->stages = count - first == 1;
     place->first = place->stages && (first == 0 || strcmp(words[first - 1], "!") != 0);
     place->begins_chain = first == leading && command->body == hc_command_run;
+    place->holder = place->stages && first == 0 ? command : NULL;
     place->words = words + first;
     place->count = count - first;
     if (kind != NULL && first == leading && kind->role != HC_ROLE_SOURCE &&
@@ -133,7 +135,13 @@ static void find_place(int32_t word_count, const char *const *words, Place *plac
         const HcCommand *asked = word_count == 3 ? hc_command_find(words[1]) : NULL;
         place->usage.parts = asked != NULL ? asked->parts : NULL;
     } else if (command != NULL && command->takes_chain) {
-        find_in_chain(command, words + 1, word_count - 1, place);
+        int32_t behind = 1;
+        const HcCommand *inner = NULL;
+        while (behind + 1 < word_count && hc_command_holds(command, inner = hc_command_find(words[behind]))) {
+            command = command->body == hc_command_batch ? command : inner;
+            behind++;
+        }
+        find_in_chain(command, words + behind, word_count - behind, place);
     } else if (command != NULL) {
         char before[64];
         hc_usage_of_command(command, "", &place->usage);
@@ -285,8 +293,9 @@ static void offer_names(const Place *place, const char *current) {
         }
         offer_if(hc_stage_list[i]->name, hc_stage_list[i]->summary, current);
     }
-    for (const HcCommand *command = hc_commands; place->others && command->name != NULL; command++) {
-        if (command->body != NULL) {
+    for (const HcCommand *command = hc_commands; command->name != NULL; command++) {
+        bool fits = place->others || (place->holder != NULL && hc_command_holds(place->holder, command));
+        if (fits && command->body != NULL) {
             offer_if(command->name, command->summary, current);
         }
     }

@@ -22,6 +22,19 @@ run 0 run read "$scene" ! pca --fit-only --save-model m.json
 refuse 2 "m.json" run read "$scene" ! pca --fit-only --save-model m.json
 run 0 run --overwrite read "$scene" ! pca --fit-only --save-model m.json
 refuse 4 "nowhere" mnf "$scene" nowhere/out.img
+# Record and report of a run are no files of a step: its --overwrite is not theirs, and the message says whose is.
+for option in "--record one.json" "--report one.html"; do
+    one=${option#* }
+    echo mine >"$one"
+    refuse 2 "$option: the file exists already; --overwrite of a step is for its own files (hcube run --overwrite" \
+        run $option read "$scene" ! bands 1 ! write out.img --overwrite
+    [[ $(cat "$one") == mine ]]
+    run 0 run --overwrite $option read "$scene" ! bands 1 ! write out.img
+    echo mine >"$one"
+    run 0 bands "$scene" 1 out.img --overwrite $option
+    [[ $(cat "$one") != mine ]]
+    rm "$one"
+done
 # One file for two outputs is refused before anything is computed, even with --overwrite.
 mkdir twice
 cd twice

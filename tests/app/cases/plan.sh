@@ -32,7 +32,7 @@ run 0 plan run read "$scene" ! mnf --components 3 ! write out.img
 refuse 2 "plan: info: is a command, and no stage" plan info "$scene"
 refuse 2 "plan: plan: is a command" plan plan mnf "$scene" out.img
 refuse 2 "run: run: is a command" run run read "$scene" ! write out.img
-refuse 2 "batch: run: is a command" batch run mnf --scenes . --output 'out/{stem}.img'
+refuse 2 "batch: plan: is a command" batch plan mnf --scenes . --output 'out/{stem}.img'
 only
 # A trial on the first lines tells the time of each pass, and leaves nothing.
 run 0 plan --measure --device cpu read "$scene" ! mnf --components 3 ! write out.img

@@ -100,6 +100,12 @@ offers he = help :words
 offers help sol = solve :words
 offers help solve "" = l1 lp :words
 offers help mnf "" = :words
+# A whole command line stands behind plan, that of a run behind batch.
+offers plan ba = bands batch ":files *.hcube"
+offers plan run mnf --noise-m = --noise-matrix :words
+offers plan batch run mnf --jo = --jobs :words
+offers batch run mnf --jo = --jobs :words
+offers run ba = ":files *.hcube"
 offers plan mnf scene.hdr out.tif --noise-m = --noise-matrix :words
 [[ $("$HCUBE" complete plan mnf "") == ":files "*"*.hdr"* ]] || fail "the scene of plan STAGE"
 offers plan mnf scene.hdr "" = ":files *"

@@ -49,6 +49,17 @@ run 0 plan mnf in/s1.hdr out.tif
 run 0 plan batch mnf --scenes in --output 'new/folder/{stem}.tif'
 [[ $out == "scenes   2; the first: in/s1.hdr"*"passes   2"* && ! -e new ]] || fail "plans $out"
 
+for behind in "plan batch run" "plan batch"; do
+    run 0 $behind mnf --scenes in --output 'new/{stem}.tif'
+    [[ $out == "scenes   2; the first: in/s1.hdr"* && ! -e new ]] || fail "$behind plans $out"
+done
+# batch takes the words of a run.
+run 0 batch run read ! mnf --components 2 ! write --scenes in --output 'ran/{stem}.tif' --quiet
+run 0 batch mnf --components 2 --scenes in --output 'same/{stem}.tif' --quiet
+cmp ran/s1.tif same/s1.tif && cmp ran/s2.tif same/s2.tif
+refuse 2 "read in/s1.hdr: --scenes names the scenes" batch run read in/s1.hdr ! mnf --scenes in --output 'n/{stem}.tif'
+refuse 2 "run: batch: is a command, and no stage" run batch mnf --scenes in --output 'n/{stem}.tif'
+
 cp in/s1.* .
 run 0 plan batch mnf --scenes 's?.hdr' --output 'later/{stem}.img' # where the output has the name of the scene
 [[ ! -e later ]] || fail "made $(ls later)"
