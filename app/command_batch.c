@@ -53,7 +53,8 @@ static void tell_left_out(const HcBatch *batch) {
                batch->passed.recipes, one ? "" : "s", one ? "s" : "");
     }
     if (batch->passed.maps > 0) {
-        hc_say("note: %d file%s with one band of classes or a mask left out: a list or a pattern takes them",
+        hc_say("note: %d file%s with one band of classes or a mask left out: a list or a pattern of maps "
+               "alone takes them",
                batch->passed.maps, batch->passed.maps == 1 ? "" : "s");
     }
     if (batch->excluded > 0) {

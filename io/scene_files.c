@@ -273,27 +273,64 @@ static bool asks_for_recipe(const char *pattern, const char *path) {
     return asks;
 }
 
+/* Whether a pattern finds a file that is no scene by itself, and whose ending it does not name: *.json finds
+ * descriptions of products, and * or ** the records beside outputs. */
+static HcStatus goes_with_others(const char *pattern, const char *path, bool *goes, HcError *err) {
+    const char *ending = strrchr(path, '.');
+    *goes = false;
+    if (ending != NULL && strchr(ending, '/') == NULL && hc_text_ends_with(pattern, ending)) {
+        return HC_OK;
+    }
+    if (hc_text_ends_with(path, ".hdr")) { /* a header with a flaw fails as a scene */
+        return hc_library_recognise(path, goes, err);
+    }
+    *goes = hc_read_is_companion(path) || is_picture(path);
+    return HC_OK;
+}
+
+/* Maps among scenes were found beside what was meant; maps alone were meant. */
+static HcStatus add_scenes_or_maps(const HcPaths *scenes, const HcPaths *maps, HcPaths *out,
+                                   HcPassedOver *passed, HcError *err) {
+    bool alone = scenes->count == 0;
+    passed->maps += alone ? 0 : maps->count;
+    const HcPaths *taken = alone ? maps : scenes;
+    for (int32_t p = 0; p < taken->count; p++) {
+        HC_OR_RETURN(hc_paths_add(out, taken->path[p], err));
+    }
+    return HC_OK;
+}
+
 HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
                          HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcPaths headers = {0};
     HcPaths data = {0};
+    HcPaths scenes = {0};
+    HcPaths maps = {0};
     hc_gdal_catch(&messages);
     HC_TRY(find_headers(matched, &headers, &data, err));
+    hc_paths_sort(&headers);
     for (int32_t p = 0; p < matched->count; p++) {
         const char *path = matched->path[p];
-        bool is_scene = !hc_is_folder(path) && !is_among(&data, path);
-        bool left_out = is_scene && !asks_for_recipe(pattern, path) && is_recipe(path);
+        bool goes = false;
+        HC_TRY(goes_with_others(pattern, path, &goes, err));
+        bool is_scene = !goes && !hc_is_folder(path) && !is_among(&data, path);
+        bool recipe = is_scene && is_recipe(path);
+        bool left_out = recipe && !asks_for_recipe(pattern, path);
         passed->recipes += left_out;
         if (is_scene && !left_out) {
-            HC_TRY(hc_paths_add(out, path, err));
+            bool map = is_among(&headers, path) ? describes_map(path) : !recipe && holds_map(path);
+            HC_TRY(hc_paths_add(map ? &maps : &scenes, path, err));
         }
     }
+    HC_TRY(add_scenes_or_maps(&scenes, &maps, out, passed, err));
 done:
     hc_gdal_release();
     hc_paths_clear(&headers);
     hc_paths_clear(&data);
+    hc_paths_clear(&scenes);
+    hc_paths_clear(&maps);
     return status;
 }
 

@@ -349,6 +349,8 @@ static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
         }
         if (hc_is_folder(word)) {
             HC_TRY(hc_scenes_in_folder(word, found, &batch->passed, err));
+        } else if (describes_product(word)) { /* no file beside a scene, whatever its ending */
+            HC_TRY(hc_paths_add(found, word, err));
         } else {
             HC_TRY(hc_paths_add(&files, word, err));
         }

@@ -87,7 +87,34 @@ static void scenes_of_a_folder(void **state) {
     check_paths(&found, (const char *const[]){"b.hdr", "a.dat", "copy.vrt", NULL});
     assert_int_equal(passed.recipes, 3);
     hc_paths_clear(&found);
+    /* What goes with others is found by * and not meant, unless its ending is named. */
+    const char *const beside[] = {"c.tif.aux.xml", "b_mnf.tif.hcube.json", "quick.png", "library.hdr",
+                                  "notes.txt"};
+    for (size_t n = 0; n < sizeof beside / sizeof *beside; n++) {
+        check_ok(hc_paths_add(&matched, in_folder(beside[n]), &err), err);
+    }
+    check_ok(hc_scenes_among(&matched, "in/*", &found, &passed, &err), err);
+    check_paths(&found, (const char *const[]){"b.hdr", "a.dat", NULL});
+    hc_paths_clear(&found);
+    check_ok(hc_scenes_among(&matched, "in/*.json", &found, &passed, &err), err);
+    check_paths(&found, (const char *const[]){"b.hdr", "a.dat", "b_mnf.tif.hcube.json", NULL});
+    hc_paths_clear(&found);
+    /* Maps, too: here in no order, one by its header. Alone they are meant. */
+    HcPaths maps = {0};
+    check_ok(hc_paths_add(&maps, in_folder("mask.hdr"), &err), err);
+    check_ok(hc_paths_add(&maps, in_folder("classes.tif"), &err), err);
+    check_ok(hc_scenes_among(&maps, "in/*", &found, &passed, &err), err);
+    check_paths(&found, (const char *const[]){"mask.hdr", "classes.tif", NULL});
+    assert_int_equal(passed.maps, 2);
+    hc_paths_clear(&found);
+    check_ok(hc_paths_add(&maps, in_folder("b.hdr"), &err), err);
+    check_ok(hc_scenes_among(&maps, "in/*", &found, &passed, &err), err);
+    check_paths(&found, (const char *const[]){"b.hdr", NULL});
+    assert_int_equal(passed.maps, 4);
+    hc_paths_clear(&found);
+    hc_paths_clear(&maps);
     /* A pattern for rasters takes no recipe that is called like one. */
+    passed.recipes = 3;
     check_ok(hc_paths_add(&matched, in_folder("dressed.tif"), &err), err);
     check_ok(hc_scenes_among(&matched, "in/*.tif", &found, &passed, &err), err);
     check_paths(&found, (const char *const[]){"b.hdr", "a.dat", NULL});

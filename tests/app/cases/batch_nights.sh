@@ -64,6 +64,16 @@ rm mixed/map.tif.hcube.json
 run 9 "${batch[@]}" --scenes mixed --output 'unmixed/{stem}.tif' --jobs 1
 [[ $(made unmixed) == "./s.tif " ]] || fail "made $(made unmixed)"
 [[ $err == *"note: 3 files with one band of classes or a mask left out"*"[1/2] failed: mixed/height.hdr"* ]] || fail "says $err"
+# A pattern leaves them out where it finds scenes, by quotes or by the shell, in any order; of maps alone it takes them.
+among() {
+    run 0 "${batch[@]}" --output 'among/{stem}.tif' --scenes "$@"
+    [[ $err == *"note: 3 files with one band of classes or a mask left out"* ]] || fail "$* says $err"
+    [[ $(made among) == "./s.tif " ]] || fail "made $(made among) of $*"
+    rm -r among
+}
+among 'mixed/[cms]*'
+among 'mixed/**/[cms]*'
+among mixed/s.hdr mixed/mask.hdr mixed/map.tif mixed/class.hdr
 run 0 batch bands 1 --device cpu --scenes 'mixed/c*' --output 'asked/{stem}.tif'
 [[ $(made asked) == "./class.tif " ]] || fail "made $(made asked)"
 

@@ -46,6 +46,9 @@ refuse 2 "overlap" run "read one --overlap nir ! write out.img"
 
 # A batch takes a text that describes a product for a scene, and another text for a list.
 run 0 batch write --scenes cube.json --output 'batch_{stem}.img'
+run 0 batch write --scenes cube.json "$scene" --output 'both_{stem}.img' # beside another scene, it is one still
+[[ -e both_cube.img && -e both_scene.img ]] || fail "made $(ls both*)"
+rm both_*
 cmp batch_cube.img tif.img || fail "the batch of an item is not the scene"
 echo cube.tif >list.json
 run 0 batch write --scenes list.json --output 'listed_{stem}.img'
