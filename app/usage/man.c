@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text as it stands: \ and - mean themselves, and a line that begins with . or ' is no request. */
+/* Text as it stands: \ and - mean themselves, and a line that begins with . or ' is no request. Lines may end
+ * behind the | between choices. */
 static void add_text(const char *text, HcText *to) {
     bool begins = to->length == 0 || to->data[to->length - 1] == '\n';
     for (const char *c = text; c != NULL && *c != '\0'; c++) {
         if (begins && (*c == '.' || *c == '\'')) {
             hc_text_add(to, "\\&");
         }
-        hc_text_add(to, *c == '\\' ? "\\e" : *c == '-' ? "\\-" : "%c", *c);
+        hc_text_add(to, *c == '\\' ? "\\e" : *c == '-' ? "\\-" : *c == '|' ? "|\\:" : "%c", *c);
         begins = *c == '\n';
     }
 }

@@ -11,6 +11,7 @@ for name in $names "solve l1" "solve lp"; do
     COLUMNS=50 run 0 $name --help
     run 0 man $name
     [[ $out == ".TH \"hcube\\-${name// /\\-}\" 1 "*".SH NAME"*".SH SYNOPSIS"*".SH \"EXIT STATUS\""* ]] || fail "page of $name: $out"
+    wide=$(sed 's/\\:/ /g' <<<"$out" | grep -E '[^ ]{70}') && fail "page of $name has a word without a place to end a line: $wide"
     run 0 $name --json-usage
     [[ $out == *"\"${name##* }\""* && $out == *'"input_arguments"'* ]] || fail "JSON of $name: $out"
 done
