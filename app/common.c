@@ -31,9 +31,8 @@ const HcOption hc_common_options[] = {
      .help = "write a page with pictures and tables of what the run did and found"},
     {HC_INT(HcCommon, verify), .range = {1, HC_VERIFY_TILES_MAX}, .value = "COUNT", .yields = true,
      .otherwise = "nothing is verified",
-     .help =
-         "compute this many random tiles of 16 lines again, on the CPU by the plain way, and compare them "
-         "with the file before it gets its name"},
+     .help = "compute this many random tiles of 16 lines again, on the CPU by the plain way. They are "
+             "compared with the file before it gets its name"},
     {HC_INT(HcCommon, verify_seed, "verify-seed"), .range = {1, 9007199254740992}, .value = "SEED",
      .yields = true, .otherwise = "by the steps of the chain",
      .help = "where the tiles of --verify COUNT lie"},

@@ -27,9 +27,8 @@ static const HcOption info_options[] = {
     {HC_FLAG(InfoParams, bands),
      .help = "list every band (number, centre, width, bad or not, name), and every class or spectrum"},
     {HC_FLAG(InfoParams, stats),
-     .help =
-         "read the whole scene: minimum, maximum, mean and standard deviation of the stored values of each "
-         "band, and the percentage of zero, NaN (or infinite) and nodata pixels"},
+     .help = "for each band of the whole scene: minimum, maximum, mean and standard deviation of stored "
+             "values, percentage of zero, NaN (or infinite) and nodata pixels"},
     {HC_TEXT(InfoParams, look), .file = HC_FILE_WRITTEN, .value = "FIGURE.png",
      .help =
          "draw a quick picture of some lines beside the mean spectrum, or the spectra of a library; .svg and "

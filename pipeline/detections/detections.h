@@ -31,8 +31,9 @@ typedef struct HcDetectionParams {
          .initial = NAN,                                                                                     \
          .value = "RATE",                                                                                    \
          .otherwise = "any rate",                                                                            \
-         .help = "write only detections with this false-alarm rate or a lower one: that of a Gaussian "      \
-                 "background, or the share of the scene with such scores where a method has no such rate"},  \
+         .help = "write only detections with this false-alarm rate or a lower "                              \
+                 "one. It is that of a Gaussian background, or the share of the "                            \
+                 "scene with such scores where a method has no such rate"},                                  \
     {                                                                                                        \
         HC_LEVEL(Params, member.overwrite, "overwrite"), .value = "any",                                     \
                                                          .help = "replace an existing file of detections; "  \

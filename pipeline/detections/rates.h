@@ -17,10 +17,12 @@
 
 #define HC_RATES_OPTION(Params, member)                                                                      \
     {                                                                                                        \
-        HC_CHOICE(Params, member), .choices = hc_rate_words, .otherwise = "scores alone",                    \
-                                   .help = "bands with the false-alarm rate of each score, behind all "      \
-                                           "scores: that of a Gaussian background, the share of the scene "  \
-                                           "with such a score or a better one (one more pass), or both"      \
+        HC_CHOICE(Params, member),                                                                           \
+            .choices = hc_rate_words, .otherwise = "scores alone",                                           \
+            .help = "bands with the false-alarm rate of each score, behind all "                             \
+                    "scores: that of a Gaussian background, the share of the scene, "                        \
+                    "or both. rank: the share with such a score or a better one (one "                       \
+                    "more pass)"                                                                             \
     }
 
 /* "gaussian", "rank", "both"; a choice is a place in it, -1 = no rates. */

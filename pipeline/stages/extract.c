@@ -56,9 +56,8 @@ static const HcOption options[] = {
      .help = "attributes of polygons and points, separated by commas, that --places and, of polygons, "
              "--statistics have too"},
     {HC_CHOICE(Params, each), .choices = each_words, .standard = "class",
-     .help =
-         "what becomes a spectrum: the mean of a class, the mean of a polygon (in a raster: of a region of "
-         "one class), or each pixel"},
+     .help = "what becomes a spectrum: the mean of a class, of a polygon (in a raster: of a region of one "
+             "class), or each pixel"},
     {HC_TEXT(Params, statistics), .file = HC_FILE_WRITTEN, .value = "TABLE.csv",
      .help = "write mean, standard deviation, minimum and maximum of each class (or polygon) and band"},
     {0}};

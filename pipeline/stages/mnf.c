@@ -54,12 +54,11 @@ static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE",
      .choices = hc_noise_models, .otherwise = "auto; mean3x3 with --noise-window",
-     .help =
-         "how the noise is estimated: by a difference of neighbours (mean3x3, median3x3, shift, "
-         "shift-diagonal, shift-lower, shift-lowerleft, shift-mean, hv-average, quad, or trimmed: of the "
-         "calm blocks), regression (of each band on all others), spatial-spectral (regression of the shift "
-         "differences), auto (regression or mean3x3, whichever the scene confirms), or a file from "
-         "cov --noise"},
+     .help = "how the noise is estimated: by a difference of neighbours (mean3x3, median3x3, shift, "
+             "shift-diagonal, shift-lower, shift-lowerleft, shift-mean, hv-average, quad, or trimmed: of the "
+             "calm blocks). Or regression (of each band on all others), spatial-spectral (regression of the "
+             "shift differences), auto (regression or mean3x3, whichever the scene confirms). Or a file from "
+             "cov --noise"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true},
     {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
      .otherwise = "the whole scene",

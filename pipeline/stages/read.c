@@ -39,9 +39,9 @@ static const HcOption options[] = {
      .help = "polygons: read only what they touch, and leave out pixels whose centre lies in none"},
     {HC_LIST(Params, masks, "mask"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
      .value = "FILE[:BAND[=VALUES]]",
-     .help = "leave out pixels that are 0, nodata or NaN in a raster, that hold one of VALUES (1,5-9,bit3) "
-             "in it, that lie in no polygon of vector data (FILE[:LAYER]), or that a quality layer of the "
-             "product (NAME[=VALUES]) marks"},
+     .help = "leave out pixels that are 0, nodata or NaN in a raster, or hold one of VALUES (1,5-9,bit3). "
+             "Vector data (FILE[:LAYER]): those in no polygon. A quality layer of the product "
+             "(NAME[=VALUES]): those that it marks"},
     {HC_LIST(Params, masks_inside, "mask-inside"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
      .value = "FILE[:BAND]",
      .help =

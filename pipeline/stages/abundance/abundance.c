@@ -50,13 +50,13 @@ static const HcOption options[] = {
      .help = "what the abundances of a pixel sum to; shares: free ones, divided by their sum"},
     {HC_CHOICE(Params, norm), .choices = norm_words, .standard = "l1",
      .help = "what is minimised: the sum of absolute deviations over the bands that have a value (l1), or of "
-             "squared deviations (l2); l2 leaves out pixels without a value in some band"},
+             "squared deviations (l2). l2 leaves out pixels without a value in some band"},
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
      .help = "factor that brings the endmembers to the unit of the scene; auto takes it from headers and "
              "values, none is 1"},
     {HC_TEXT(Params, weights), .file = HC_FILE_READ, .value = "FILE", .otherwise = "all bands count the same",
      .help = "divide deviations by the standard deviation of the noise of their band: a file from cov "
-             "--noise (.json), or a list of standard deviations, one for each band"},
+             "--noise (.json), or a list, one for each band"},
     {HC_FLAG(Params, residual), .unit = "units of the input",
      .help = "add the band residual: the mean absolute deviation (l2: root mean square) over the bands that "
              "have a value, without weights"},

@@ -10,14 +10,13 @@ typedef HcKnnParams Params; /* as tables of options name them */
 
 static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = hc_class_method_words, .standard = "lda",
-     .help =
-         "linear discriminants (one covariance), Gaussian maximum likelihood (one a class), the class means "
-         "by distance, angle (sam) or information divergence (sid), or support vector machines (svm)"},
+     .help = "linear discriminants (one covariance), Gaussian maximum likelihood (one a class), class means "
+             "by distance, angle (sam) or information divergence (sid), support vector machines (svm)"},
     HC_KNN_TRAINING_OPTIONS,
     {HC_TEXT(Params, shrink), .check = hc_class_check_shrink, .value = "none|ledoit-wolf|SHARE",
      .standard = "ledoit-wolf",
      .help = "for lda and ml, mix the covariance within classes (ml: of each class) with a multiple of the "
-             "unit matrix of the same trace: by an estimate, or by this share (0 to 1)"},
+             "unit matrix of the same trace. The share is an estimate, or this one (0 to 1)"},
     {HC_CHOICE(Params, kernel), .choices = hc_class_kernel_words, .standard = "rbf",
      .help = "svm: radial basis functions, or planes"},
     {HC_TEXT(Params, cost), .check = hc_class_check_cost, .value = "auto|COST", .standard = "auto",
@@ -34,9 +33,8 @@ static const HcOption options[] = {
     {HC_FLAG(Params, confidence),
      .help = "lda, ml: add a band with the probability of the class, 0 to 1, where all are equally frequent; "
              "0 where unclassified"},
-    {HC_FLAG(Params, rules),
-     .help = "add a band for each class with its distance (as --distance), for ml with the logarithm of its "
-             "likelihood, for svm with its share of the votes"},
+    {HC_FLAG(Params, rules), .help = "add a band for each class with its distance (as --distance). For ml it "
+                                     "holds the logarithm of its likelihood, for svm its share of the votes"},
     HC_KNN_VALIDATION_OPTIONS,
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
      .help = "seed of --split and of cross-validation: the same number takes the same pixels"},

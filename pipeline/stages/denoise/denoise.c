@@ -78,8 +78,8 @@ enum { MANY_PIXELS = 10 };
 
 static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = method_words, .standard = "groups",
-     .help = "keep the components that hold signal (subspace), remove the noise from patches of them as well "
-             "(patches), and then from groups of patches that are alike (groups)"},
+     .help = "keep the components that hold signal (subspace), or remove the noise from patches of them as "
+             "well (patches). groups: and then from groups of patches that are alike"},
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .standard = "auto",
      .choices = noise_words,
      .help =

@@ -78,8 +78,9 @@ typedef struct HcKnnParams {
     {                                                                                                        \
         HC_CHOICE(Params, split_by, "split-by"),                                                             \
             .choices = hc_knn_split_words, .standard = "pixel",                                              \
-            .help = "what --split divides: pixels, or whole polygons (in a raster: regions of one class), "  \
-                    "so that no pixel that validates has a neighbour in its polygon that trains"             \
+            .help = "what --split divides: pixels, or whole polygons (in a raster: "                         \
+                    "regions of one class). Then no pixel that validates has a "                             \
+                    "neighbour in its polygon that trains"                                                   \
     }
 
 #define HC_KNN_REPORT_OPTIONS                                                                                \

@@ -50,13 +50,12 @@ static const HcOption options[] = {
     {HC_TEXT(Params, keep), .value = "optimal|edge|shrink|COUNT",
      .otherwise = "shrink; with --output dimension optimal",
      .help = "which singular values are signal: those above the optimal limit, those above the edge of the "
-             "noise, those above the edge with the share of the noise taken off (shrink), or this many"},
+             "noise, or this many. shrink: those above the edge, with the share of the noise taken off"},
     {HC_TEXT(Params, noise), .unit = "units of the input", .value = "SIGMA|estimate|scene",
      .otherwise = "scene where bands with their noise come in; else 1, as mnf leaves it",
-     .help =
-         "standard deviation of the noise in every band, an estimate in each patch, or that of the "
-         "scene, which is then reduced first: to the components with signal, by a regression of each band "
-         "on all others"},
+     .help = "standard deviation of the noise in every band, an estimate in each patch, or that of the "
+             "scene. scene: a regression of each band on all others first reduces the scene to the "
+             "components with signal"},
     {HC_CHOICE(Params, output), .choices = output_words, .standard = "denoised",
      .help = "the bands without the noise, or the number of singular values that are signal"},
     {HC_INT(Params, values), .range = {0, HC_SVD_MAX}, .initial = 0, .value = "COUNT",

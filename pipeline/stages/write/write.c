@@ -72,8 +72,8 @@ static const HcOption options[] = {
                   "the lowest value (the highest where unsigned)",
      .help = "value of masked pixels in the file; nan is a value"},
     {HC_FLAG(Params, style, "qml"),
-     .help = "write a style for QGIS beside the file, of its name with the ending .qml: classes that occur, "
-             "true colour, the first components, or a colour ramp"},
+     .help = "write a style for QGIS beside the file, of its name with the ending .qml. It shows classes "
+             "that occur, true colour, the first components, or a colour ramp"},
     HC_ORTHO_OPTION(Params),
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace an existing file; any: also a scene with more bands than the result"},

@@ -14,6 +14,8 @@ for name in $names "solve l1" "solve lp"; do
     wide=$(sed 's/\\:/ /g' <<<"$out" | grep -E '[^ ]{70}') && fail "page of $name has a word without a place to end a line: $wide"
     run 0 $name --json-usage
     [[ $out == *"\"${name##* }\""* && $out == *'"input_arguments"'* ]] || fail "JSON of $name: $out"
+    long=$(sed -n 's/.*"description":\t"\(.*\)".*/\1/p' <<<"$out" | sed 's/[.?!] /&\n/g' | awk 'NF > 25')
+    [[ ! $long ]] || fail "help of $name has a sentence of more than 25 words: $long"
 done
 for stage in $("$HCUBE" stages | sed 's/ .*//'); do
     COLUMNS=500 run 0 "$stage" --help
