@@ -82,10 +82,9 @@ static const HcOption options[] = {
              "well (patches). groups: and then from groups of patches that are alike"},
     {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE", .standard = "auto",
      .choices = noise_words,
-     .help =
-         "variance of the noise: regression (of each band on all others), white (that of the calmest "
-         "bands for all bands), auto (the one that fits), a model of neighbours (trimmed and others, as for "
-         "mnf), or the covariance in a file from cov --noise"},
+     .help = "variance of the noise: regression (of each band on all others), white (that of the calmest "
+             "bands for all bands), auto (the one that fits). Or a model of neighbours (trimmed and others, "
+             "as for mnf), or the covariance in a file from cov --noise"},
     {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,
      .otherwise =
          "those with an eigenvalue (1 + SNR) above the largest one of noise alone; subspace: also above 2",
