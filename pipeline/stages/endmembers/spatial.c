@@ -173,6 +173,7 @@ static int64_t average(const HcSpatial *spatial, HcReducedPart window, int64_t o
                        int32_t width, uint8_t *member) {
     const float *y = around->x + own * width;
     double length = product(spatial, y, y, width);
+    double least = cos(spatial->similar);
     int64_t count = 0;
     memset(around->mean, 0, (size_t)width * sizeof *around->mean);
     for (int64_t i = 0; i < window.lines * window.samples; i++) {
@@ -180,7 +181,7 @@ static int64_t average(const HcSpatial *spatial, HcReducedPart window, int64_t o
         double cosine = around->valid[i]
                             ? product(spatial, x, y, width) / sqrt(length * product(spatial, x, x, width))
                             : -1;
-        member[i] = around->valid[i] && (i == own || acos(fmin(cosine, 1)) <= spatial->similar);
+        member[i] = around->valid[i] && (i == own || cosine >= least);
         count += member[i];
         for (int32_t k = 0; k < width && member[i]; k++) {
             around->mean[k] += (double)x[k];
