@@ -289,6 +289,8 @@ void hc_noise_choice_put(const HcNoiseChoice *choice, HcJson *to) {
     hc_json_put_double(to, "differences_over_regression", choice->ratio);
     hc_json_put_double(to, "regression_lacks", choice->lacking);
     hc_json_put_double(to, "spread_over_noise_alone", choice->spread);
-    hc_json_put_bool(to, "doubtful", choice->doubtful);
+    if (choice->doubtful) {
+        hc_json_put_bool(to, "doubtful", true);
+    }
     hc_json_close(to);
 }

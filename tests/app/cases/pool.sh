@@ -61,7 +61,7 @@ step = run["steps"][1]
 assert ("noise_choice" in pool) == (step["stage"] != "pca" and step["options"].get("noise") in (None, "auto")
                                     and not step["options"].get("noise-window") and not step["options"].get("dark"))
 assert "noise_choice" not in pool or {"taken", "why", "fits", "differences_over_regression",
-                                      "regression_lacks"} == set(pool["noise_choice"])
+                                      "regression_lacks", "spread_over_noise_alone"} == set(pool["noise_choice"])
 END
 }
 
