@@ -524,8 +524,8 @@ static void blocks_threads_and_devices_agree(void **state) {
         "read scene.img ! unmix --library library.csv --scale 1 --add iterations ! pca ! write out.img",
         "read scene.img ! unmix --library library.csv --lambda auto ! write out.img",
         "read scene.img ! unmix --library library.csv --lambda auto --scale none ! write out.img",
-        "read scene.img ! denoise --components 3 ! unmix --library library.csv --lambda auto ! write "
-        "out.img"};
+        ("read scene.img ! denoise --components 3 ! unmix --library library.csv --lambda auto ! write "
+         "out.img")};
     Cube scene = write_scene("scene", 1, "");
     library_write("library.csv", 1, 0);
     check_runs_agree(chains, sizeof chains / sizeof *chains, 10);
