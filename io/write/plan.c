@@ -605,6 +605,12 @@ static bool wants_probe(const HcWritePlan *plan) {
     return open && has(plan->driver, GDAL_DCAP_VIRTUALIO);
 }
 
+/* GDAL names the file of a few pixels, with its folder or without it. */
+static const char *without_name(const char *text, const char *name) {
+    size_t own = strlen(name);
+    return strncmp(text, name, own) == 0 && strncmp(text + own, ": ", 2) == 0 ? text + own + 2 : text;
+}
+
 /* A driver would say what it cannot hold at the first block or at the very end: ask it with a few pixels
  * first.
  */
@@ -630,8 +636,7 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     const char *fault = made ? fault_of_few(plan, scene->bands, name) : NULL;
     if (!made || fault != NULL) {
         const char *why = made ? fault : errors.failed ? errors.text : "GDAL gives no reason";
-        size_t own = strlen(name); /* GDAL names the file of a few pixels */
-        why += strncmp(why, name, own) == 0 && strncmp(why + own, ": ", 2) == 0 ? own + 2 : 0;
+        why = without_name(without_name(why, name), strrchr(name, '/') + 1);
         status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %d bands of %s: %s", plan->path,
                          plan->format, scene->bands, hc_type_name(plan->type), why);
     }
