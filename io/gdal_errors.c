@@ -181,6 +181,9 @@ HcStatus hc_gdal_why(const HcGdalErrors *errors, HcStatus otherwise, const char 
     if (errors->memory) {
         return HC_E_MEMORY;
     }
+    if (hdf5_said[0] == '\0' && errors->failed && strstr(errors->text, "NetCDF: Filter error") != NULL) {
+        return HC_E_INPUT; /* netCDF 4.9.3 looks for filters itself, before HDF5 does */
+    }
     HcStatus status = hdf5_said[0] != '\0' ? hc_hdf5_status(hdf5_said) : otherwise;
     return errors->failed ? hc_errno_status(errors->number, status) : status;
 }
