@@ -17,10 +17,10 @@
 static void (*set_openmp_threads)(int);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A processor that is newer than OpenBLAS gets its oldest kernels ("Prescott", SSE3): 0.3.21 does so with
- * Emerald Rapids and Zen 5, on which LAPACK then takes several times as long. Its own switch names better
- * ones; since it looks for that only when it is loaded, it is told to look again. Who sets the switch keeps
- * what it says. */
+/* On a processor that it does not know, OpenBLAS uses its oldest kernels ("Prescott", SSE3): 0.3.21 does so
+ * on Emerald Rapids and Zen 5, where LAPACK then takes several times as long. Its environment variable
+ * selects other kernels, but is only read when the library starts. So the library is started again. A value
+ * that the user has set stays. */
 static void choose_kernels(void) {
     void (*leave)(void) = NULL;
     void (*enter)(void) = NULL;

@@ -529,8 +529,7 @@ static HcStatus filter_twice(HcStage *stage, HcQueue *queue, const HcBlock *in, 
     return hc_sigma_map_fetch(queue, clean, &map->probe, err);
 }
 
-/* The map of errors. A scene that is handed on
- * keeps its noise. */
+/* The map of errors. A scene that is handed on keeps its noise. */
 static HcStatus map_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                           int64_t first, int64_t end, HcError *err) {
     State *state = stage->state;
