@@ -1,7 +1,7 @@
 /* y = A x. Long rows: warps take some rows each, all of a block the same columns, so that x comes from the
  * nearest cache; how many warps share a row is decided as Gao and Li do, by how many rows there are. Short
  * rows: threads read what lies side by side, whole rows together, and the sums of their pieces meet in shared
- * memory. */
+ * memory. Many rows of some hundred columns: gemv_rows.cu. */
 #include "gpu/l1/gemv.cuh"
 
 namespace {
@@ -444,6 +444,9 @@ HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const X *x, HcP
         return hc_gpu_multiply_back(queue, &row, x, out, stopped, err);
     }
     Job<X> job(matrix, x, out, stopped);
+    if (hc_gpu_takes_rows<X>(queue, job)) {
+        return hc_gpu_multiply_rows<X>(queue, job, err);
+    }
     return matrix->columns <= SHORT ? run_short(queue, &job, err) : run_long(queue, &job, err);
 }
 

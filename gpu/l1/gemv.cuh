@@ -66,6 +66,10 @@ template <typename X> struct HcGemvJob {
     }
 };
 
+/* Of A x: whether rows are many, and short enough for registers; and then their product (gemv_rows.cu). */
+template <typename X> bool hc_gpu_takes_rows(HcQueue *queue, const HcGemvJob<X> &job);
+template <typename X> HcStatus hc_gpu_multiply_rows(HcQueue *queue, const HcGemvJob<X> &job, HcError *err);
+
 /* Plans the shares of HC_GEMV_BLOCKS at most, in the memory of the queue. */
 HcStatus hc_gpu_plan_shares(HcQueue *queue, int64_t tiles, int64_t steps, int64_t blocks, int32_t width,
                             HcShares *out, HcError *err);

@@ -120,14 +120,15 @@ static void check_products(bool turned) {
     rig_close(&rig);
 }
 
-/* Many rows of 128 to 2,049 columns: one column less and one more than warps, threads and strips of a GPU
+/* Many rows of 65 to 2,049 columns: one column less and one more than warps, threads and strips of a GPU
  * have; rows that its blocks share evenly and not; matrices that begin at each place of 16 bytes, and end at
  * each. */
 static void check_many_rows(bool turned) {
-    static const int64_t many[][2] = {{4224, 128},  {9001, 129},  {8999, 201}, {4229, 255},  {4224, 256},
-                                      {30001, 257}, {4226, 260},  {4999, 420}, {4321, 511},  {4227, 512},
-                                      {4225, 513},  {4230, 767},  {4226, 768}, {4231, 1023}, {4225, 1025},
-                                      {4227, 1500}, {4229, 2047}, {4225, 2049}};
+    static const int64_t many[][2] = {{4301, 65},   {4230, 100},  {4225, 126},  {8460, 127},  {4224, 128},
+                                      {9001, 129},  {8999, 201},  {4229, 255},  {4224, 256},  {30001, 257},
+                                      {4226, 260},  {4999, 420},  {4321, 511},  {4227, 512},  {4225, 513},
+                                      {4230, 767},  {4226, 768},  {4231, 1023}, {4225, 1025}, {4226, 1267},
+                                      {4224, 1280}, {4227, 1500}, {4229, 2047}, {4225, 2049}};
     Rig rig;
     uint64_t seed = 14;
     rig_open(&rig, 2);
@@ -141,6 +142,36 @@ static void check_many_rows(bool turned) {
         product_free(&p);
     }
     rig_close(&rig);
+}
+
+/* A row that holds NaN is NaN, and those beside it are as they are without it. */
+static void check_rows_apart(const int64_t shape[2]) {
+    Rig rig;
+    uint64_t seed = 17;
+    rig_open(&rig, 2);
+    Product p = product_new(shape, false, true, &seed);
+    const int64_t bad[] = {0, 17, shape[0] - 2};
+    for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
+        for (int64_t c = 0; c < p.columns; c++) {
+            p.a[bad[b] * p.columns + c] = NAN;
+        }
+    }
+    multiply(&rig, &p, 1);
+    for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
+        assert_true(isnan(p.y[bad[b]]));
+        p.y[bad[b]] = 0;
+        memset(p.a + bad[b] * p.columns, 0, (size_t)p.columns * sizeof *p.a);
+    }
+    compare(&p, 0);
+    product_free(&p);
+    rig_close(&rig);
+}
+
+CASE(test_gemv_rows_apart) {
+    (void)state;
+    check_rows_apart((const int64_t[2]){4301, 129});
+    check_rows_apart((const int64_t[2]){4302, 65});
+    check_rows_apart((const int64_t[2]){301, 15});
 }
 
 CASE(test_gemv_many_rows) {
