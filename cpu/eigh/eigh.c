@@ -11,15 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns that dsytrd reduces before it updates the rest, as its workspace allows: of the matrices met here
- * (50 to 500 bands) 8 at once is fastest, not the 32 that it would choose. */
-enum { REDUCED_AT_ONCE = 8 };
-
 /* Reflectors that are applied at once. */
 enum { REFLECTORS = 16 };
 
-/* The power of two that brings a matrix out of the range where squares would overflow or vanish: mostly 0.
- * HC_E_NUMERIC where an entry is not finite. */
+/* The power of two that brings a matrix that is far from it to about unit size, so that squares neither
+ * overflow nor, for what counts, vanish: mostly 0. HC_E_NUMERIC where an entry is not finite. */
 static HcStatus find_scale(int32_t n, const double *matrix, int *exponent, HcError *err) {
     size_t rows = (size_t)n;
     uint64_t largest = 0; /* magnitudes are ordered as their bits are, infinity and NaN last */
@@ -33,7 +29,7 @@ static HcStatus find_scale(int32_t n, const double *matrix, int *exponent, HcErr
     memcpy(&value, &largest, sizeof value);
     *exponent = 0;
     if (isfinite(value)) {
-        if (value > 0 && (value > 0x1p400 || value < 0x1p-400)) {
+        if (value > 0 && (value > 0x1p50 || value < 0x1p-50)) {
             (void)frexp(value, exponent);
         }
         return HC_OK;
@@ -49,17 +45,21 @@ static HcStatus find_scale(int32_t n, const double *matrix, int *exponent, HcErr
 /* How often a thread that waits looks before it lets others have its processor. */
 enum { LOOKS = 2000 };
 
+void hc_cpu_wait(const int32_t *done, int32_t count) {
+    for (int looks = 0; __atomic_load_n(done, __ATOMIC_ACQUIRE) < count; looks++) {
+        if (looks >= LOOKS) {
+            sched_yield();
+        }
+    }
+}
+
 void hc_cpu_share(HcShare *share, int32_t pieces, void (*compute)(void *what, int32_t piece), void *what) {
     int32_t piece;
     while ((piece = __atomic_fetch_add(&share->next, 1, __ATOMIC_RELAXED)) < pieces) {
         compute(what, piece);
         __atomic_fetch_add(&share->done, 1, __ATOMIC_ACQ_REL);
     }
-    for (int looks = 0; __atomic_load_n(&share->done, __ATOMIC_ACQUIRE) < pieces; looks++) {
-        if (looks >= LOOKS) {
-            sched_yield();
-        }
-    }
+    hc_cpu_wait(&share->done, pieces);
 }
 
 typedef struct Team {
@@ -82,40 +82,61 @@ void hc_cpu_team(const HcCpu *cpu, int threads, void (*steps)(void *what), void 
 
 typedef struct Work {
     size_t n;
-    double *matrix;     /* [n][n] becomes the reflectors */
-    double *reflectors; /* [n] their factors */
-    double *images;     /* [n][REFLECTORS] */
-    double *vectors;    /* [n][n] in the end, one after the other */
+    int32_t threads;
+    double *memory;
+    double *images;  /* [n][REFLECTORS] */
+    double *vectors; /* [n][n] in the end, one after the other */
     HcShare gathering, going_back;
+    HcReduction reduction;
     HcTridiagonal tridiagonal;
 } Work;
 
 static void close_work(Work *work) {
+    hc_cpu_reduction_close(&work->reduction);
     hc_cpu_tridiagonal_close(&work->tridiagonal);
-    free(work->matrix);
+    free(work->memory);
     free(work->tridiagonal.order);
 }
 
 static HcStatus open_work(int32_t rows, Work *work, HcError *err) {
     HcTridiagonal *t = &work->tridiagonal;
+    HcReduction *r = &work->reduction;
     size_t n = (size_t)rows;
-    size_t size = 4 * n * n + (3 + REFLECTORS) * n;
-    *work = (Work){.n = n, .tridiagonal.n = rows};
-    if (n * n <= INT32_MAX) { /* as LAPACK counts */
-        work->matrix = malloc(size * sizeof *work->matrix);
+    size_t stride = hc_cpu_reduction_stride(rows);
+    size_t size = (n * (stride + 3 * n + 3 + REFLECTORS) + 7) / 8 * 8;
+    *work = (Work){.n = n, .tridiagonal.n = rows, .reduction = {.n = rows, .stride = stride}};
+    if (n * stride <= INT32_MAX) { /* as LAPACK counts */
+        work->memory = aligned_alloc(64, size * sizeof *work->memory);
         t->order = malloc(n * sizeof *t->order);
     }
-    if (work->matrix == NULL || t->order == NULL) {
+    if (work->memory == NULL || t->order == NULL) {
         return hc_fail_memory(err, (double)size * sizeof(double), "eigenvectors");
     }
-    t->vectors = work->matrix + n * n;
-    t->scratch = work->matrix + 2 * n * n;
-    t->second = work->matrix + 3 * n * n;
-    t->diagonal = work->matrix + 4 * n * n;
-    t->beside = t->diagonal + n;
-    work->reflectors = t->diagonal + 2 * n;
+    r->matrix = work->memory;
+    t->vectors = r->matrix + n * stride;
+    t->scratch = t->vectors + n * n;
+    t->second = t->scratch + n * n;
+    t->diagonal = r->diagonal = t->second + n * n;
+    t->beside = r->beside = t->diagonal + n;
+    r->factors = t->diagonal + 2 * n;
     work->images = t->diagonal + 3 * n;
-    return HC_OK;
+    return hc_cpu_reduction_open(r, err);
+}
+
+/* The lower half of the matrix, where it is reduced. */
+static void fill(Work *work, const double *matrix, int exponent) {
+    const HcReduction *r = &work->reduction;
+    double half = ldexp(1, -exponent / 2); /* twice, since the whole may not be a number */
+    double rest = ldexp(1, -exponent - -exponent / 2);
+    for (size_t c = 0; c < work->n; c++) {
+        double *column = r->matrix + c * r->stride;
+        for (size_t row = c; row < work->n; row++) {
+            column[row] = matrix[c * work->n + row] * half * rest;
+        }
+        memset(column, 0, c * sizeof *column);
+        memset(column + work->n, 0, (r->stride - work->n) * sizeof *column);
+    }
+    hc_cpu_reduction_begin(&work->reduction);
 }
 
 /* Scales the tridiagonal matrix to about unit size by a power of two, which is returned. */
@@ -137,6 +158,7 @@ static int scale_tridiagonal(HcTridiagonal *t) {
 /* The product of the reflectors from `first` on, I - V T V', as V (in `second`) and V T (in `scratch`). */
 static void gather_reflectors(void *works, int32_t piece) {
     const Work *work = works;
+    const HcReduction *r = &work->reduction;
     size_t first = (size_t)piece * REFLECTORS;
     size_t n = work->n;
     size_t rows = n - 1 - first;
@@ -147,10 +169,11 @@ static void gather_reflectors(void *works, int32_t piece) {
     for (size_t k = 0; k < count; k++) {
         memset(v + k * n, 0, k * sizeof *v);
         v[k * n + k] = 1;
-        memcpy(v + k * n + k + 1, work->matrix + (first + k) * n + first + k + 2, (rows - k - 1) * sizeof *v);
+        memcpy(v + k * n + k + 1, r->matrix + (first + k) * r->stride + first + k + 2,
+               (rows - k - 1) * sizeof *v);
     }
     LAPACKE_dlarft_work(LAPACK_COL_MAJOR, 'F', 'C', (lapack_int)rows, (lapack_int)count, v, (lapack_int)n,
-                        work->reflectors + first, t, REFLECTORS);
+                        r->factors + first, t, REFLECTORS);
     for (size_t k = 0; k < count; k++) {
         memcpy(vt + k * n, v + k * n, rows * sizeof *vt);
     }
@@ -186,6 +209,11 @@ static void vectors_back(void *works, int32_t piece) {
     }
 }
 
+static void reduce(void *works) {
+    Work *work = works;
+    hc_cpu_reduction_solve(&work->reduction, work->threads);
+}
+
 /* From the tridiagonal matrix to the vectors. */
 static void solve(void *works) {
     Work *work = works;
@@ -205,22 +233,15 @@ HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, do
     HC_TRY(find_scale(n, matrix, &exponent, err));
     HC_TRY(open_work(n, &work, err));
     work.vectors = vectors;
-    size_t count = work.n * work.n;
-    memcpy(work.matrix, matrix, count * sizeof *matrix);
-    for (size_t k = 0; k < count && exponent != 0; k++) {
-        work.matrix[k] = ldexp(work.matrix[k], -exponent);
-    }
-    lapack_int failed = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'L', n, work.matrix, n, t->diagonal, t->beside,
-                                            work.reflectors, work.images, n * REDUCED_AT_ONCE);
-    if (failed == 0) {
-        exponent += scale_tridiagonal(t);
-        HC_TRY(hc_cpu_tridiagonal_open(t, err));
-        hc_cpu_team(cpu, hc_cpu_eigh_threads(n, cpu->threads), solve, &work);
-        failed = t->failed;
-    }
-    if (failed != 0) {
+    work.threads = hc_cpu_eigh_threads(n, cpu->threads);
+    fill(&work, matrix, exponent);
+    hc_cpu_team(cpu, work.threads, reduce, &work);
+    exponent += scale_tridiagonal(t);
+    HC_TRY(hc_cpu_tridiagonal_open(t, err));
+    hc_cpu_team(cpu, work.threads, solve, &work);
+    if (t->failed != 0) {
         HC_TRY(
-            hc_fail(err, HC_E_NUMERIC, "no eigenvalues of a matrix of %d rows (LAPACK: %d)", n, (int)failed));
+            hc_fail(err, HC_E_NUMERIC, "no eigenvalues of a matrix of %d rows (LAPACK: %d)", n, t->failed));
     }
     for (size_t k = 0; k < work.n; k++) {
         values[k] = ldexp(t->diagonal[t->order[work.n - 1 - k] - 1], exponent);

@@ -33,6 +33,33 @@ void hc_cpu_team(const HcCpu *cpu, int threads, void (*steps)(void *what), void 
  * team calls it in the same order of steps. */
 void hc_cpu_share(HcShare *share, int32_t pieces, void (*compute)(void *what, int32_t piece), void *what);
 
+/* Waits until *done is at least `count`. */
+void hc_cpu_wait(const int32_t *done, int32_t count);
+
+/* A symmetric matrix of about unit size that becomes tridiagonal by reflectors I - t v v'. */
+typedef struct HcReduction {
+    int32_t n;
+    size_t stride;    /* of the columns: hc_cpu_reduction_stride(n) */
+    double *matrix;   /* [n][stride] aligned to 64 bytes, the lower half and rows of 0 from n on. In the end
+                         column k holds the v of reflector k from row k + 1 on, the first of them about 1 */
+    double *factors;  /* [n - 1] t */
+    double *diagonal; /* [n] of the tridiagonal matrix */
+    double *beside;   /* [n - 1] */
+    struct HcReducing *work;
+} HcReduction;
+
+size_t hc_cpu_reduction_stride(int32_t n);
+
+/* Makes what is needed beside the arrays, all of which the caller owns. */
+HcStatus hc_cpu_reduction_open(HcReduction *r, HcError *err);
+void hc_cpu_reduction_close(HcReduction *r);
+
+/* Begins with the matrix. */
+void hc_cpu_reduction_begin(HcReduction *r);
+
+/* To be called by all threads of a team of `threads`, which share the work. */
+void hc_cpu_reduction_solve(HcReduction *r, int32_t threads);
+
 /* Eigenvalues and eigenvectors of a symmetric tridiagonal matrix of at most about unit size. */
 typedef struct HcTridiagonal {
     int32_t n;
