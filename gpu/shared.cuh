@@ -1,4 +1,5 @@
-/* Copies into shared memory that run beside the computing, and what the matrix units read there. */
+/* Copies into shared memory that run beside the computing, what the matrix units read there, and what the
+ * lanes of a warp find together. */
 #ifndef HC_GPU_SHARED_CUH
 #define HC_GPU_SHARED_CUH
 
@@ -44,6 +45,19 @@ __device__ static inline void hc_load_matrices(uint32_t out[4], const void *row)
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
                  : "r"(shared)
                  : "memory");
+}
+
+/* The largest of a warp's integers of 32 bits, in every lane. */
+template <typename Integer> __device__ static inline Integer hc_warp_largest(Integer value) {
+    static_assert(sizeof(Integer) == 4, "one register");
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xFFFFFFFFU, value);
+#else
+    for (int d = 16; d > 0; d /= 2) {
+        value = max(value, __shfl_xor_sync(0xFFFFFFFFU, value, d));
+    }
+    return value;
+#endif
 }
 
 #endif

@@ -101,6 +101,14 @@ INLINE __m512i load_words(const char *line, int q, const Lanes *lanes, const HcT
     return type == HC_UINT16 ? _mm512_cvtepu16_epi32(x) : _mm512_cvtepi16_epi32(x);
 }
 
+/* Without optimisation the next one is a macro of GCC's header, which makes a char of a mask of 255. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+INLINE __m512d nearest_whole(__m512d v) {
+    return _mm512_roundscale_pd(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+#pragma GCC diagnostic pop
+
 /* 8 floats as whole numbers of the grid. */
 INLINE __m512d load_grid(const char *line, int q, const Lanes *lanes, const bool swap, __m512d center,
                          __m512d scale) {
@@ -109,8 +117,8 @@ INLINE __m512d load_grid(const char *line, int q, const Lanes *lanes, const bool
         x = _mm256_or_si256(_mm256_slli_epi16(x, 8), _mm256_srli_epi16(x, 8));
         x = _mm256_rol_epi32(x, 16);
     }
-    __m512d v = _mm512_mul_pd(_mm512_sub_pd(_mm512_cvtps_pd(_mm256_castsi256_ps(x)), center), scale);
-    return _mm512_roundscale_pd(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return nearest_whole(
+        _mm512_mul_pd(_mm512_sub_pd(_mm512_cvtps_pd(_mm256_castsi256_ps(x)), center), scale));
 }
 
 /* Each lane's left and right neighbour. */

@@ -144,17 +144,6 @@ __device__ inline int32_t sum_of_warp(int32_t value) {
 #endif
 }
 
-__device__ inline int32_t largest_of_warp(int32_t value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(0xFFFFFFFFU, value);
-#else
-    for (int32_t d = 16; d > 0; d /= 2) {
-        value = max(value, __shfl_xor_sync(0xFFFFFFFFU, value, d));
-    }
-    return value;
-#endif
-}
-
 /* The k-th largest of a warp's keys, PER_LANE a lane, bit by bit: the largest threshold that k reach. */
 __device__ int32_t kth_by_bits(const int32_t key[PER_LANE], int32_t k) {
     int32_t low = INT32_MIN;
@@ -183,7 +172,7 @@ __device__ int32_t kth_by_turns(const int32_t from[PER_LANE], int32_t k) {
         for (int32_t i = 0; i < PER_LANE; i++) {
             best = max(best, key[i]);
         }
-        const int32_t top = largest_of_warp(best);
+        const int32_t top = hc_warp_largest(best);
         if (n == k) {
             return top;
         }

@@ -63,6 +63,19 @@ __device__ static double gap_of_shares(int32_t spectra, const double *abundance,
     return hc_warp_sum(gap);
 }
 
+/* The lesser gap of two dual points, s r and r - t v, from each lane's parts of the sums. */
+__device__ static inline double lesser_gap(const HcUnmixLibrary &library, double s, double scaled, double t,
+                                           double moved, double square) {
+    scaled = hc_warp_sum(scaled) + (1 - s) * (1 - s) * square / 2;
+    moved = hc_warp_sum(moved) + t * t * library.rise_square / 2;
+    return library.rise != NULL && moved < scaled ? moved : scaled;
+}
+
+/* A gap in relation to F(x). Rounding may take it below 0. */
+__device__ static inline double gap_of_value(double gap, double value, double energy) {
+    return gap <= 0 ? 0 : gap / fmax(value, HC_UNMIX_TINIEST * energy);
+}
+
 /* F(x) minus the dual function at s r, s the largest scale up to 1 that is allowed, or at r - t v, whichever
  * is less. No term is negative. */
 __device__ static double gap_of_dual(const HcUnmixLibrary &library, const double *abundance,
@@ -88,9 +101,7 @@ __device__ static double gap_of_dual(const HcUnmixLibrary &library, const double
             moved += abundance[k] * (lambda - slope[k] + t * rise);
         }
     }
-    scaled = hc_warp_sum(scaled) + (1 - s) * (1 - s) * square / 2;
-    moved = hc_warp_sum(moved) + t * t * library.rise_square / 2;
-    return library.rise != NULL && moved < scaled ? moved : scaled;
+    return lesser_gap(library, s, scaled, t, moved, square);
 }
 
 __device__ static __noinline__ double relative_gap(const HcUnmixLibrary &library, const double *abundance,
@@ -107,7 +118,7 @@ __device__ static __noinline__ double relative_gap(const HcUnmixLibrary &library
         }
         value += library.rule.lambda * hc_warp_sum(sum);
     }
-    return gap <= 0 ? 0 : gap / fmax(value, HC_UNMIX_TINIEST * energy); /* rounding may take it below 0 */
+    return gap_of_value(gap, value, energy);
 }
 
 /* The slots that are still open, by the first warp; those that close or are left follow behind them. */

@@ -8,6 +8,7 @@
 #include "core/solver/metric.h"
 #include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"
+#include "gpu/shared.cuh"
 
 HcUnmixOpenFn hc_gpu_unmix_open;
 HcUnmixCloseFn hc_gpu_unmix_close;
@@ -109,17 +110,6 @@ __device__ static inline double hc_warp_most(double value) {
         value = other > value ? other : value;
     }
     return value;
-}
-
-__device__ static inline uint32_t hc_warp_most_key(uint32_t key) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(0xFFFFFFFFU, key);
-#else
-    for (int d = 16; d > 0; d /= 2) {
-        key = max(key, __shfl_xor_sync(0xFFFFFFFFU, key, d));
-    }
-    return key;
-#endif
 }
 
 /* Tiles of 8 x 8 that a warp sums at a time. */

@@ -381,15 +381,14 @@ __device__ static inline double working_gap(const HcUnmixLibrary &library, const
             moved = fma(x, lambda - slope + bound.rise * rise, moved);
         }
     }
-    gap = hc_warp_sum(gap);
     double value = square / 2;
-    if (!library.rule.sum_to_one) {
-        gap += (1 - scale) * (1 - scale) * square / 2;
-        moved = hc_warp_sum(moved) + bound.rise * bound.rise * library.rise_square / 2;
-        gap = library.rise != NULL && moved < gap ? moved : gap;
+    if (library.rule.sum_to_one) {
+        gap = hc_warp_sum(gap);
+    } else {
+        gap = lesser_gap(library, scale, gap, bound.rise, moved, square);
         value += lambda * hc_warp_sum(sum);
     }
-    return gap <= 0 ? 0 : gap / fmax(value, HC_UNMIX_TINIEST * pixel.energy);
+    return gap_of_value(gap, value, pixel.energy);
 }
 
 /* Those of all spectra, before there is a set. */
@@ -562,7 +561,7 @@ __device__ static inline bool working_choose(const HcUnmixLibrary &library, cons
         /* Rounded, ascending as an integer; of equal ones the first lane's. */
         uint32_t bits = __float_as_uint((float)found.candidate);
         uint32_t key = !is_left ? 0 : (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
-        uint32_t most = hc_warp_most_key(key);
+        uint32_t most = hc_warp_largest(key);
         uint32_t in = __ballot_sync(0xFFFFFFFFU, is_left && key == most &&
                                                      (found.candidate > 0 || (added == 0 && count == 0)));
         if (in == 0) {

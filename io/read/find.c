@@ -28,7 +28,9 @@ bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
     return true;
 }
 
-HcStatus hc_read_first_bytes(const char *path, char *begin, size_t most, size_t *bytes, HcError *err) {
+/* The first `most` bytes of a file, or as many as it has; *bytes is 0 for what is no file, or may not be
+ * read. Fails where memory, descriptors or the disk do. */
+static HcStatus first_bytes(const char *path, char *begin, size_t most, size_t *bytes, HcError *err) {
     *bytes = 0;
     if (!hc_read_is_file(path, NULL, NULL)) {
         return HC_OK;
@@ -46,11 +48,29 @@ HcStatus hc_read_first_bytes(const char *path, char *begin, size_t most, size_t 
     return ended ? HC_OK : hc_fail(err, HC_E_IO, "%s: cannot be read", path);
 }
 
-HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
+static bool begins_with(const char *begin, size_t bytes, const char *signature, size_t length) {
+    return bytes >= length && memcmp(begin, signature, length) == 0;
+}
+
+HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) {
     char begin[64];
     size_t bytes = 0;
-    HcStatus status = hc_read_first_bytes(path, begin, sizeof begin, &bytes, err);
-    *is = status == HC_OK && hc_envi_recognise(begin, bytes);
+    *kind = HC_KIND_OTHER;
+    HC_OR_RETURN(first_bytes(path, begin, sizeof begin, &bytes, err));
+    if (begins_with(begin, bytes, "\x89HDF\r\n\x1a\n", 8)) {
+        *kind = HC_KIND_HDF5;
+    } else if (begins_with(begin, bytes, "PK\x03\x04", 4)) {
+        *kind = HC_KIND_ARCHIVE;
+    } else if (hc_envi_recognise(begin, bytes)) {
+        *kind = HC_KIND_ENVI;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) {
+    HcFileKind kind;
+    HcStatus status = hc_read_kind(path, &kind, err);
+    *is = kind == HC_KIND_ENVI;
     return status;
 }
 

@@ -394,13 +394,9 @@ static HcStatus load_tiff_header(HcReader *reader, const char *header_path, bool
 }
 
 /* HC_E_INPUT, with its reason, where HDF5 does not open a file of its own, mostly one that is cut. */
-static HcStatus check_hdf5(const char *path, HcError *err) {
-    static const char signature[8] = "\x89HDF\r\n\x1a\n";
-    char begin[sizeof signature], why[200] = "";
-    size_t bytes = 0;
-    HC_OR_RETURN(hc_read_first_bytes(path, begin, sizeof begin, &bytes, err));
-    if (bytes < sizeof begin || memcmp(begin, signature, sizeof begin) != 0 ||
-        hc_hdf5_opens(path, why, sizeof why)) {
+static HcStatus check_hdf5(const char *path, HcFileKind kind, HcError *err) {
+    char why[200] = "";
+    if (kind != HC_KIND_HDF5 || hc_hdf5_opens(path, why, sizeof why)) {
         return HC_OK;
     }
     return hc_fail(err, hc_hdf5_status(why), "%s: a file of HDF5 or netCDF 4 that cannot be opened: %s", path,
@@ -435,14 +431,6 @@ static HcStatus fail_folder(const char *path, HcError *err) {
     return status;
 }
 
-static bool is_archive(const char *path) {
-    char begin[4];
-    size_t bytes = 0;
-    HcError why = {0};
-    return hc_read_first_bytes(path, begin, sizeof begin, &bytes, &why) == HC_OK && bytes == sizeof begin &&
-           memcmp(begin, "PK\x03\x04", sizeof begin) == 0;
-}
-
 /* Of data without a header, GDAL only says that it does not know the file. */
 static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err) {
     int64_t size = 0;
@@ -451,13 +439,15 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
                        "-: a scene cannot come from standard input, since passes read it again");
     }
     bool unknown = strstr(messages->text, "not recognized") != NULL;
-    if (unknown && (hc_is_folder(path) || is_archive(path))) {
+    HcFileKind kind;
+    HC_OR_RETURN(hc_read_kind(path, &kind, err));
+    if (unknown && (hc_is_folder(path) || kind == HC_KIND_ARCHIVE)) {
         return fail_folder(path, err);
     }
     if (!hc_read_is_file(path, &size, NULL) || !unknown) {
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);
     }
-    HC_OR_RETURN(check_hdf5(path, err));
+    HC_OR_RETURN(check_hdf5(path, kind, err));
     if (hc_text_ends_with(path, "-METADATA.xml")) {
         return hc_fail(
             err, HC_E_INPUT,

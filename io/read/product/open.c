@@ -16,20 +16,6 @@ static HcProductDescribe *const of_arrays[] = {hc_product_emit, hc_product_prism
                                                hc_product_neon, hc_product_tanager, hc_product_hypso,
                                                hc_product_cube};
 
-/* What a file is by its first bytes. */
-typedef enum Kind { KIND_OTHER, KIND_HDF5, KIND_ARCHIVE } Kind;
-
-static HcStatus kind_of(const char *path, Kind *kind, HcError *err) {
-    char begin[8];
-    size_t bytes = 0;
-    HC_OR_RETURN(hc_read_first_bytes(path, begin, sizeof begin, &bytes, err));
-    bool whole = bytes == sizeof begin;
-    *kind = whole && memcmp(begin, "\x89HDF\r\n\x1a\n", sizeof begin) == 0 ? KIND_HDF5
-            : whole && memcmp(begin, "PK\x03\x04", 4) == 0                 ? KIND_ARCHIVE
-                                                                           : KIND_OTHER;
-    return HC_OK;
-}
-
 void hc_product_close(HcProduct *product) {
     HcGdalErrors messages;
     if (product == NULL) {
@@ -232,9 +218,9 @@ static bool is_text(const char *path) {
     return hc_text_ends_with(path, ".xml") || hc_text_ends_with(path, ".json");
 }
 
-static HcStatus look_at(HcProduct *product, const char *path, Kind kind, bool *is, HcError *err) {
+static HcStatus look_at(HcProduct *product, const char *path, HcFileKind kind, bool *is, HcError *err) {
     *is = false;
-    if (kind == KIND_HDF5) {
+    if (kind == HC_KIND_HDF5) {
         return look_at_arrays(product, path, is, err);
     }
     if (!hc_product_is_file(path)) {
@@ -286,10 +272,10 @@ typedef struct Search {
 /* The rasters of products have a text that leads to them: metadata, or the header of an image. */
 static HcStatus try_file(const char *path, Search *search, HcError *err) {
     HcError why = {0};
-    Kind kind = KIND_OTHER;
+    HcFileKind kind = HC_KIND_OTHER;
     bool is = false, is_header = hc_text_ends_with(path, ".hdr");
-    HC_OR_RETURN(kind_of(path, &kind, err));
-    if (kind != KIND_HDF5 && !is_text(path) && !is_header) {
+    HC_OR_RETURN(hc_read_kind(path, &kind, err));
+    if (kind != HC_KIND_HDF5 && !is_text(path) && !is_header) {
         return HC_OK;
     }
     HcProduct *trial = NULL;
@@ -347,10 +333,10 @@ done:
 }
 
 /* The file that is looked at: that of a folder or archive, or the path itself. */
-static HcStatus main_file(const char *path, Kind *kind, char **file, HcError *err) {
+static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcError *err) {
     *file = NULL;
-    HC_OR_RETURN(kind_of(path, kind, err));
-    if (*kind != KIND_ARCHIVE && !hc_is_folder(path)) {
+    HC_OR_RETURN(hc_read_kind(path, kind, err));
+    if (*kind != HC_KIND_ARCHIVE && !hc_is_folder(path)) {
         *file = strdup(path);
         return *file != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
     }
@@ -358,11 +344,11 @@ static HcStatus main_file(const char *path, Kind *kind, char **file, HcError *er
     while (length > 1 && path[length - 1] == '/') {
         length--;
     }
-    char *folder = hc_text_format("%s%.*s", *kind == KIND_ARCHIVE ? "/vsizip/" : "", (int)length, path);
+    char *folder = hc_text_format("%s%.*s", *kind == HC_KIND_ARCHIVE ? "/vsizip/" : "", (int)length, path);
     HcStatus status =
         folder != NULL ? search_folder(folder, file, err) : hc_fail_memory(err, (double)length, "a path");
     free(folder);
-    return status != HC_OK || *file == NULL ? status : kind_of(*file, kind, err);
+    return status != HC_OK || *file == NULL ? status : hc_read_kind(*file, kind, err);
 }
 
 /* Parts of the name are texts of the file. */
@@ -380,7 +366,7 @@ HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, H
     HcStatus status = HC_OK;
     bool is = false;
     char *file = NULL;
-    Kind kind = KIND_OTHER;
+    HcFileKind kind = HC_KIND_OTHER;
     HcError why = {0};
     HcProduct *product = NULL;
     *out = NULL;
