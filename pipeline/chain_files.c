@@ -105,12 +105,25 @@ done:
     return status;
 }
 
+/* Names that no scene has, although a header of the same stem may lie beside them: that of scene.img, if the
+ * report is scene.html. */
+static bool is_text_by_name(const char *path) {
+    static const char *const endings[] = {".html", ".json", ".csv", ".txt", ".svg", NULL};
+    for (int k = 0; endings[k] != NULL; k++) {
+        if (hc_text_ends_with(path, endings[k])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whoever swaps input and output replaces a scene by a part of it. */
 static HcStatus check_swapped(const HcChain *chain, const char *who, const char *path, int32_t bands,
                               HcOverwrite overwrite, HcError *err) {
     struct stat info;
     int32_t there = 0;
-    if (!chain->asks || overwrite != HC_OVERWRITE_USUAL || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (!chain->asks || overwrite != HC_OVERWRITE_USUAL || is_text_by_name(path) || stat(path, &info) != 0 ||
+        !S_ISREG(info.st_mode)) {
         return HC_OK;
     }
     HC_OR_RETURN(bands_without_record(path, &there, err));

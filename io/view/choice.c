@@ -80,3 +80,12 @@ bool hc_view_choice_has(const HcViewChoice *choice, double value, uint64_t bits)
     }
     return has;
 }
+
+bool hc_view_choice_names(const HcViewChoice *choice, double value) {
+    for (int32_t r = 0; r < choice->ranges; r++) {
+        if (value == choice->range[r].low || value == choice->range[r].high) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -300,12 +300,18 @@ static uint64_t bits_of(const char *at, HcType type, bool swap) {
     return bits;
 }
 
-/* Whether a value of the raster leaves its pixel out. A value that is missing is none of those that are
- * named. */
+/* A value that the user writes is meant, also where it is the nodata value: a map of classes has 0. */
+static bool is_missing(const HcViewMask *mask, double value) {
+    return isnan(value) || (mask->has_nodata && value == mask->nodata &&
+                            !(mask->choice.given && hc_view_choice_names(&mask->choice, value)));
+}
+
+/* Whether a value of the raster leaves its pixel out. A value that is missing is none of those in the list.
+ */
 static bool leaves_out(const HcViewMask *mask, const char *at, const HcRaw *raw) {
     const HcViewChoice *choice = &mask->choice;
     double value = hc_read_value(at, raw->type, raw->swap);
-    bool missing = isnan(value) || (mask->has_nodata && value == mask->nodata);
+    bool missing = is_missing(mask, value);
     if (choice->given) {
         uint64_t bits = choice->bits != 0 ? bits_of(at, raw->type, raw->swap) : 0;
         return (!missing && hc_view_choice_has(choice, value, bits)) != choice->others;

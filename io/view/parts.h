@@ -85,6 +85,9 @@ HcStatus hc_view_choice_parse(const char *text, const char *suffix, HcViewChoice
 /* Whether a value, or one of its bits, is among those that are named. */
 bool hc_view_choice_has(const HcViewChoice *choice, double value, uint64_t bits);
 
+/* Whether a value itself stands in the list, alone or as an end of a range. */
+bool hc_view_choice_names(const HcViewChoice *choice, double value);
+
 /* ---- masks ---- */
 
 /* Leaves pixels out. A view has a list of them. */

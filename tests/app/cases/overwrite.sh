@@ -59,6 +59,19 @@ refuse 2 "arguments swapped?" cov result.tif s.img --overwrite
 refuse 2 "arguments swapped?" mnf result.tif other.tif --overwrite --record s.img
 refuse 2 "arguments swapped?" mnf result.tif other.tif --overwrite --save-model s.img
 refuse 2 "arguments swapped?" plan read result.tif ! write s.img --overwrite
+# A report, a record or a table is none, whatever header of its stem lies beside it.
+mkdir beside
+cd beside
+printf 'ENVI\nsamples = 2\nlines = 2\nbands = 3\ndata type = 1\ninterleave = bsq\nbyte order = 0\n' >page.hdr
+head -c 12 /dev/zero >page.img
+for name in page.html page.json; do
+    head -c 4096 /dev/zero | tr '\0' ' ' >$name
+done
+run 0 run --overwrite --report page.html --record page.json read "$scene" ! bands 1 ! write out.img
+grep -q "<html" page.html || fail "the report is not there"
+grep -q hcube_record page.json || fail "the record is not there"
+cd ..
+rm -r beside
 # A batch replaces old outputs unasked, and no scene either.
 run 9 batch mnf --components 2 ! write --scenes result.tif --output s.img
 [[ $err == *"failed: result.tif: write: s.img is a scene of 64 bands"*"arguments swapped?"* ]] || fail "the batch says $err"

@@ -65,9 +65,20 @@ static bool leaves_inside_zeros(int p) {
 static bool leaves_negative(int p) {
     return p % 5 != 0 && p % 3 == 0;
 }
-static bool leaves_nothing(int p) {
-    (void)p;
-    return false;
+static bool leaves_11(int p) {
+    return quality_at(p) == 11;
+}
+static bool leaves_12(int p) {
+    return quality_at(p) == 12;
+}
+static bool leaves_11_and_12(int p) {
+    return leaves_11(p) || leaves_12(p);
+}
+static bool leaves_others_but_12(int p) {
+    return leaves_others(p) && !leaves_12(p);
+}
+static bool leaves_8_to_11(int p) {
+    return quality_at(p) >= 8 && quality_at(p) <= 11;
 }
 
 static const struct {
@@ -82,7 +93,11 @@ static const struct {
     {"--mask quality.img:2!=bit7", leaves_unset},
     {"--mask quality.img:1", leaves_zero_or_nodata},
     {"--mask-inside quality.img:1", leaves_not_zero},
-    {"--mask quality.img:1=12", leaves_nothing}, /* nodata is no value */
+    {"--mask quality.img:1=11-13", leaves_11}, /* nodata is no value, */
+    {"--mask quality.img:1=12", leaves_12},    /* unless it is written */
+    {"--mask quality.img:1=11-12", leaves_11_and_12},
+    {"--mask quality.img:1!=2-3,12", leaves_others_but_12},
+    {"--mask quality.img:1=bit3", leaves_8_to_11},
     {"--mask zeros.img", leaves_zeros},
     {"--mask-inside zeros.hdr", leaves_inside_zeros},
     {"--mask zeros.img:1=-1", leaves_negative},
