@@ -53,6 +53,9 @@ typedef struct HcNeeds {
     bool selects;       /* observe does more than add the block to sums, so HcStageClass.sums is not called */
     bool consumes;      /* wants host copies of the blocks that go out */
     int32_t consumes_every; /* of them only the lines whose number is a multiple of this; 0 and 1 = all */
+    const int32_t *consumes_bands; /* [consumes_band_count] of them only these bands, from 0, in this order,
+                                      borrowed from the stage, which passes through; NULL = all */
+    int32_t consumes_band_count;
     int32_t shows_every; /* a picture of lines whose number is a multiple of this; 0 and 1 = of all. Where the
                             run makes nothing else, the others are not read (HcSource.every) */
     bool passes_through; /* process is not called, the output is the input */

@@ -161,8 +161,8 @@ static void show(HcShown *shown, const HcBlock *block, size_t from, size_t to) {
     size_t pixels = (size_t)shown->width * (size_t)shown->height;
     shown->valid[to] = block->mask[from];
     for (int32_t c = 0; c < shown->band_count; c++) {
-        shown->plane[(size_t)c * pixels + to] =
-            block->data[from * (size_t)block->bands + (size_t)shown->band[c]];
+        int32_t band = shown->picked ? c : shown->band[c];
+        shown->plane[(size_t)c * pixels + to] = block->data[from * (size_t)block->bands + (size_t)band];
     }
 }
 

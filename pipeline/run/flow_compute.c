@@ -1,3 +1,4 @@
+#include "core/operation/gather.h"
 #include "core/operation/gram_raw.h"
 #include "core/clock.h"
 #include "pipeline/run/flow.h"
@@ -91,9 +92,9 @@ static HcStatus sum_block(HcFlow *flow, const HcSlot *slot, int64_t block, HcErr
 }
 
 /* Queues the copy of the wanted lines: at once where all are wanted. */
-static HcStatus copy_lines(const HcSlot *slot, const HcBlock *from, const HcNeeds *needs, const HcBlock *to,
+static HcStatus copy_lines(const HcSlot *slot, const HcBlock *from, int32_t every, const HcBlock *to,
                            HcError *err) {
-    int64_t step = needs->consumes_every > 1 ? needs->consumes_every : 1;
+    int64_t step = every > 1 ? every : 1;
     int32_t copies = step > 1 ? to->lines : 1;
     size_t pixels = (size_t)(step > 1 ? 1 : to->lines) * (size_t)to->samples;
     size_t values = pixels * (size_t)to->bands;
@@ -107,12 +108,37 @@ static HcStatus copy_lines(const HcSlot *slot, const HcBlock *from, const HcNeed
     return HC_OK;
 }
 
+/* The lines and bands of a block that a sink wants, one behind the other on the device. */
+static HcStatus pick_bands(const HcFlow *flow, const HcSlot *slot, const HcStage *sink, const HcBlock *from,
+                           HcBlock *to, HcError *err) {
+    const HcNeeds *needs = &sink->needs;
+    const int32_t *index = flow->picked[sink->place].data;
+    int64_t step = needs->consumes_every > 1 ? needs->consumes_every : 1;
+    *to = (HcBlock){.line0 = hc_wanted_line(needs, from->line0),
+                    .lines = hc_wanted_lines(needs, from->line0, from->lines),
+                    .samples = from->samples,
+                    .bands = needs->consumes_band_count,
+                    .data = slot->output[sink->place]};
+    size_t values = (size_t)to->samples * (size_t)to->bands;
+    to->mask = (uint8_t *)(to->data + (size_t)to->lines * values);
+    if (step == 1) {
+        return hc_gather(flow->work, from, index, to, err);
+    }
+    HcBlock line = *to;
+    line.lines = 1;
+    for (int32_t k = 0; k < to->lines; k++) {
+        HC_OR_RETURN(hc_gather(flow->work, from, index, &line, err));
+        line.line0 += step;
+        line.data += values;
+        line.mask += to->samples;
+    }
+    return HC_OK;
+}
+
 /* Copies the interior lines of a block that a sink wants. */
 static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const HcBlock *block, HcError *err) {
-    int32_t lines = hc_wanted_lines(&sink->needs, block->line0, block->lines);
-    if (lines == 0) {
-        return HC_OK;
-    }
+    bool picked = hc_picks_bands(sink);
+    int32_t lines = picked ? block->lines : hc_wanted_lines(&sink->needs, block->line0, block->lines);
     HcParcel *parcel = hc_flow_take_parcel(flow, sink);
     if (parcel == NULL) {
         return flow->error.status; /* another thread failed; its message is the one that counts */
@@ -121,12 +147,12 @@ static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const Hc
     slot->parcels = parcel;
     HcBlock *host = &parcel->block;
     *host = *block;
-    host->line0 = hc_wanted_line(&sink->needs, block->line0);
+    host->line0 = hc_wanted_line(&sink->needs, block->line0); /* of picked bands it is the first one */
     host->lines = lines;
     host->above = host->below = 0;
     host->data = parcel->buffer.data;
     host->mask = (uint8_t *)parcel->buffer.data + hc_block_values(host) * sizeof(float);
-    return copy_lines(slot, block, &sink->needs, host, err);
+    return copy_lines(slot, block, picked ? 1 : sink->needs.consumes_every, host, err);
 }
 
 /* What the sinks of the pass get of one block. */
@@ -135,6 +161,20 @@ typedef struct Sent {
     HcStage *sink[HC_STAGES_MAX];
     HcBlock block[HC_STAGES_MAX];
 } Sent;
+
+static HcStatus add_sent(const HcFlow *flow, const HcSlot *slot, HcStage *sink, const HcBlock *block,
+                         Sent *sent, HcError *err) {
+    if (hc_wanted_lines(&sink->needs, block->line0, block->lines) == 0) {
+        return HC_OK;
+    }
+    HcBlock *to = &sent->block[sent->count];
+    sent->sink[sent->count++] = sink;
+    if (hc_picks_bands(sink)) {
+        return pick_bands(flow, slot, sink, block, to, err);
+    }
+    *to = *block;
+    return HC_OK;
+}
 
 /* Takes one block through the stages of the pass. */
 static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, Sent *sent, HcError *err) {
@@ -162,8 +202,7 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
             current = out;
         }
         if (stage->needs.consumes && !flow->pass.stops) {
-            sent->sink[sent->count] = stage;
-            sent->block[sent->count++] = current;
+            HC_OR_RETURN(add_sent(flow, slot, stage, &current, sent, err));
         }
     }
     return HC_OK;

@@ -193,12 +193,23 @@ HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->layout.slots; s++) {
         HC_OR_RETURN(cut_slot(flow, &flow->slots[s], &cut, err));
     }
+    for (int32_t s = 0; s < flow->pass.end && !flow->pass.stops; s++) {
+        const HcStage *stage = &flow->chain->stages[s];
+        if (hc_picks_bands(stage)) {
+            HC_OR_RETURN(hc_memory_upload(flow->compute, stage->needs.consumes_bands,
+                                          (size_t)stage->needs.consumes_band_count * sizeof(int32_t),
+                                          &flow->picked[s], err));
+        }
+    }
     return open_parcels(flow, err);
 }
 
 void hc_flow_close_pass(HcFlow *flow) {
     for (int32_t p = 0; p < flow->parcel_count; p++) {
         hc_memory_release(flow->compute, &flow->parcels[p].buffer);
+    }
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        hc_memory_release(flow->compute, &flow->picked[s]);
     }
     free(flow->parcels);
     flow->parcels = flow->free_parcels = flow->first_parcel = flow->last_parcel = NULL;

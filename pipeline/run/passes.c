@@ -65,8 +65,14 @@ int32_t hc_wanted_lines(const HcNeeds *needs, int64_t line, int64_t lines) {
     return left > 0 ? (int32_t)((left + every(needs) - 1) / every(needs)) : 0;
 }
 
+bool hc_picks_bands(const HcStage *stage) {
+    return stage->needs.consumes && stage->needs.consumes_bands != NULL;
+}
+
 size_t hc_consumed_bytes(const HcStage *stage, int64_t lines) {
-    return hc_rows_bytes(&stage->out, (lines + every(&stage->needs) - 1) / every(&stage->needs));
+    HcScene shape = {.samples = stage->out.samples,
+                     .bands = hc_picks_bands(stage) ? stage->needs.consumes_band_count : stage->out.bands};
+    return hc_rows_bytes(&shape, (lines + every(&stage->needs) - 1) / every(&stage->needs));
 }
 
 size_t hc_aligned(size_t bytes) {
@@ -80,7 +86,9 @@ void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlo
         const HcStage *stage = &chain->stages[s];
         int64_t rows = lines + 2 * (int64_t)pass->halo[s];
         out->output[s] = out->scratch;
-        out->scratch += stage->needs.passes_through ? 0 : hc_aligned(hc_rows_bytes(&stage->out, rows));
+        out->scratch += !stage->needs.passes_through            ? hc_aligned(hc_rows_bytes(&stage->out, rows))
+                        : hc_picks_bands(stage) && !pass->stops ? hc_aligned(hc_consumed_bytes(stage, lines))
+                                                                : 0;
         size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
         scratch = wanted > scratch ? wanted : scratch;
     }

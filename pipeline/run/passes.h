@@ -45,6 +45,9 @@ size_t hc_rows_bytes(const HcScene *scene, int64_t rows);
 int64_t hc_wanted_line(const HcNeeds *needs, int64_t line);
 int32_t hc_wanted_lines(const HcNeeds *needs, int64_t line, int64_t lines);
 
+/* Whether a consuming stage gets some bands only. Their place on the device is that of its output. */
+bool hc_picks_bands(const HcStage *stage);
+
 /* Bytes of the block that a consuming stage gets of `lines` lines, at most. */
 size_t hc_consumed_bytes(const HcStage *stage, int64_t lines);
 

@@ -134,7 +134,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         }
     }
     HC_OR_RETURN(hc_shown_plan(stage, params->ortho, params->size, &state->shown, err));
-    const HcShown *shown = &state->shown;
+    HcShown *shown = &state->shown;
+    shown->picked = true;
     size_t pixels = hc_shown_pixels(shown);
     size_t drawn = pixels * (size_t)(params->enlarge * params->enlarge);
     if (drawn > picture_limit) {
@@ -148,6 +149,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                   .passes_through = true,
                   .has_output = true,
                   .consumes_every = shown->ortho == NULL ? shown->step : 1,
+                  .consumes_bands = shown->band,
+                  .consumes_band_count = shown->band_count,
                   .shows_every = shown->ortho == NULL ? shown->step : 1,
                   /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
                   .host_bytes = hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) +

@@ -192,8 +192,11 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_shown_plan(stage, params->ortho, size > 16 ? size : 16, &state->shown, err));
     HC_OR_RETURN(plan_ground(stage, state, err));
     size_t pixels = hc_shown_pixels(&state->shown) * (size_t)maps_of(state);
+    state->shown.picked = true;
     stage->needs = (HcNeeds){
         .consumes = true,
+        .consumes_bands = state->shown.band,
+        .consumes_band_count = state->shown.band_count,
         .passes_through = true,
         .has_output = true,
         .shows_every = state->shown.ortho == NULL && !state->classes ? state->shown.step : 1,
