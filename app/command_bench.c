@@ -49,7 +49,7 @@ static const HcOption bench_options[] = {
     {HC_FLAG(BenchParams, serial),
      .help = "run the serial reference on the whole scene, not on the lines that take 2 s"},
     {HC_FLAG(BenchParams, no_serial, "no-serial"),
-     .help = "run no serial reference; results are then checked only for svd-*, patches and groups"},
+     .help = "run no serial reference; results are then checked only for svd-*, patches, groups and local"},
     {HC_TEXT(BenchParams, json), .file = HC_FILE_WRITTEN, .value = "FILE",
      .help = "also write the results as JSON; - for standard output instead of the table"},
     {HC_FLAG(BenchParams, overwrite), .help = "replace an existing FILE"},

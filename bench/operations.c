@@ -7,11 +7,13 @@
 #include "core/operation/filter.h"
 #include "core/operation/gather.h"
 #include "core/operation/gram_raw.h"
+#include "core/operation/local.h"
 #include "core/operation/project.h"
 #include "bench/internal.h"
 #include "pipeline/statistics/transform.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -464,6 +466,127 @@ done:
     return status;
 }
 
+/* ---- local scores ---- */
+
+enum { WINDOW = 21, GUARD = 5, FEW_LINES = 64 };
+
+typedef struct Local {
+    HcLocal *local;
+    HcBlock in, out;
+    HcBuffer bare; /* [device] one int64_t */
+} Local;
+
+static HcStatus call_local(HcRig *rig, void *user, HcError *err) {
+    Local *local = user;
+    return hc_local(rig->queue, &local->in, local->local, local->bare.data, &local->out, err);
+}
+
+/* Windows in the first lines, as if the scene ended behind them, of as many bands as there are components. */
+static HcStatus open_local(HcRig *rig, int64_t lines, double share, Local *out, HcError *err) {
+    HcLocalRule rule = {.lines = lines,
+                        .samples = rig->settings->samples,
+                        .directions = rig->settings->components,
+                        .window = WINDOW,
+                        .guard = GUARD,
+                        .share = share,
+                        .per_unit = 0x1p28}; /* values are below 2^16 */
+    hc_local_close(out->local);
+    out->local = NULL;
+    out->in = hc_rig_block(rig, &rig->block, lines, rule.directions);
+    out->out = hc_rig_block(rig, &rig->out, lines, 1);
+    HC_OR_RETURN(hc_rig_decode_bands(rig, lines, rule.directions, err));
+    return hc_local_open(rig->compute, &rule, &out->local, err);
+}
+
+/* Lines that make a call long enough to be measured, and not much longer. */
+static HcStatus choose_lines(HcRig *rig, Local *local, int64_t *lines, HcError *err) {
+    const double long_call = 0.2;
+    double seconds = 0;
+    *lines = rig->part < FEW_LINES ? rig->part : FEW_LINES;
+    HC_OR_RETURN(open_local(rig, *lines, 0, local, err));
+    HC_OR_RETURN(hc_rig_time(rig, call_local, local, 1, &seconds, err));
+    HC_OR_RETURN(hc_rig_time(rig, call_local, local, 1, &seconds, err));
+    while (*lines < rig->part && seconds < long_call) {
+        *lines = 2 * *lines < rig->part ? 2 * *lines : rig->part;
+        HC_OR_RETURN(open_local(rig, *lines, 0, local, err));
+        HC_OR_RETURN(hc_rig_time(rig, call_local, local, 1, &seconds, err));
+    }
+    return HC_OK;
+}
+
+/* The squared distance of a pixel of the first line from the mean of its window, less the guard. */
+static double expect_local(const HcBlock *in, const float *pixels, int64_t sample) {
+    double score = 0;
+    for (int64_t b = 0; b < in->bands; b++) {
+        double sum = 0;
+        double count = 0;
+        for (int64_t line = 0; line <= hc_min64(WINDOW / 2, in->lines - 1); line++) {
+            for (int64_t s = hc_max64(0, sample - WINDOW / 2);
+                 s <= hc_min64(sample + WINDOW / 2, in->samples - 1); s++) {
+                bool guarded = line <= GUARD / 2 && s >= sample - GUARD / 2 && s <= sample + GUARD / 2;
+                count += !guarded;
+                sum += guarded ? 0 : (double)pixels[(line * in->samples + s) * in->bands + b];
+            }
+        }
+        double off = (double)pixels[sample * in->bands + b] - sum / count;
+        score += off * off;
+    }
+    return score;
+}
+
+/* With the unit matrix as covariance, on the first line. */
+static HcStatus check_local(HcRig *rig, Local *local, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBuffer host = {0};
+    float *expected = NULL;
+    size_t samples = (size_t)rig->settings->samples;
+    size_t values = (size_t)hc_min64(row->lines, WINDOW) * samples * (size_t)rig->settings->components;
+    HC_TRY(hc_new(expected, samples, "scores", err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, values * sizeof(float), &host, err));
+    HC_TRY(open_local(rig, row->lines, 1, local, err));
+    HC_TRY(call_local(rig, local, err));
+    HC_TRY(hc_download(rig->queue, local->in.data, host.data, values * sizeof(float), err));
+    HC_TRY(hc_wait(rig->queue, err));
+    for (size_t s = 0; s < samples; s++) {
+        expected[s] = (float)expect_local(&local->in, host.data, (int64_t)s);
+    }
+    HC_TRY(hc_rig_compare(rig, local->out.data, expected, samples, 1e-5, row, err));
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    hc_release(rig->compute, &host);
+    free(expected);
+    return status;
+}
+
+static HcStatus local(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    Local local = {0};
+    double n = rig->settings->components;
+    if (!hc_bench_wants(rig->bench, "local")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "local", rig->device->by, rig->part);
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, sizeof(int64_t), &local.bare, err));
+    HC_TRY(hc_zero(rig->queue, local.bare.data, sizeof(int64_t), err));
+    HC_TRY(choose_lines(rig, &local, &row->lines, err));
+    double pixels = (double)row->lines * rig->settings->samples;
+    hc_rig_floor(rig, row, pixels * (4 * n + 6), 0, pixels * n * (n + 1) * (n + 2) / 3);
+    HC_TRY(hc_rig_measure(rig, call_local, &local, row, err));
+    HC_TRY(check_local(rig, &local, row, err));
+    snprintf(row->how, sizeof row->how, "window %d, guard %d, %d bands", WINDOW, GUARD,
+             rig->settings->components);
+    hc_bench_scale(rig->bench, row);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    hc_local_close(local.local);
+    hc_release(rig->compute, &local.bare);
+    return status;
+}
+
 HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
     HC_OR_RETURN(copies(rig, err));
     HC_OR_RETURN(decodes(rig, err));
@@ -475,5 +598,6 @@ HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
     HC_OR_RETURN(gram_raw(rig, err));
     HC_OR_RETURN(project(rig, err));
     HC_OR_RETURN(reduces(rig, err));
-    return eigh(rig, err);
+    HC_OR_RETURN(eigh(rig, err));
+    return local(rig, err);
 }

@@ -66,6 +66,9 @@ typedef struct HcNeeds {
     bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;     /* device memory, whatever the block size */
     size_t bytes_tight;     /* bytes_fixed while memory is scarce (HcStage.tight); 0 = bytes_fixed */
+    size_t device_bytes;    /* device memory that only a backend with memory of its own takes */
+    size_t device_tight;    /* device_bytes while memory is scarce, with bytes_tight */
+    size_t shared_bytes;    /* host memory that only a backend on the host takes, for all of its threads */
     size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
     size_t host_bytes_more; /* host memory that would make the stage faster, where some is left: all of it or
                                none (HcStage.has_more) */

@@ -19,6 +19,7 @@
 #include "core/operation/groups.h"
 #include "core/operation/knn.h"
 #include "core/operation/l1.h"
+#include "core/operation/local.h"
 #include "core/operation/patches.h"
 #include "core/operation/project.h"
 #include "core/operation/reduce.h"
@@ -32,7 +33,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
-#define HC_COMPUTE_ABI 16
+#define HC_COMPUTE_ABI 17
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -73,6 +74,9 @@ extern "C" {
     ENTRY(patches_close, HcPatchesCloseFn)                                                                   \
     ENTRY(patches, HcPatchesFn)                                                                              \
     ENTRY(groups, HcGroupsFn)                                                                                \
+    ENTRY(local_open, HcLocalOpenFn)                                                                         \
+    ENTRY(local_close, HcLocalCloseFn)                                                                       \
+    ENTRY(local, HcLocalFn)                                                                                  \
     ENTRY(unmix_open, HcUnmixOpenFn)                                                                         \
     ENTRY(unmix_close, HcUnmixCloseFn)                                                                       \
     ENTRY(unmix, HcUnmixFn)                                                                                  \

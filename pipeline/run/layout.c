@@ -87,12 +87,17 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         const HcStage *stage = &chain->stages[s];
         bool least = stage->tight && stage->needs.bytes_tight > 0;
         cost.fixed += least ? stage->needs.bytes_tight : stage->needs.bytes_fixed;
+        if (!info->shared_memory) {
+            cost.fixed += least ? stage->needs.device_tight : stage->needs.device_bytes;
+        }
         if (stage->needs.consumes) {
             cost.host += (size_t)(cost.slots + 2) * hc_consumed_bytes(stage, lines);
         }
         cost.host += stage->needs.host_bytes + (stage->has_more ? stage->needs.host_bytes_more : 0);
         cost.host += sums_bytes(stage, info);
-        cost.host += info->shared_memory ? (size_t)info->threads * stage->needs.worker_bytes : 0;
+        cost.host += info->shared_memory
+                         ? stage->needs.shared_bytes + (size_t)info->threads * stage->needs.worker_bytes
+                         : 0;
         cost.host += stage->threads > 1 ? (size_t)stage->threads * stage->needs.thread_bytes : 0;
     }
     return cost;

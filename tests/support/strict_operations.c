@@ -464,6 +464,53 @@ HcStatus hc_strict_groups(HcQueue *queue, const HcBlock *in, const HcBlock *pilo
     return strict_accept(queue, do_groups, &work, sizeof work, err);
 }
 
+/* ---- local scores ---- */
+
+struct HcLocal {
+    HcLocalHead head;
+    Kept kept;
+};
+
+static void close_local(void *real) {
+    hc_local_close(real);
+}
+
+HcStatus hc_strict_local_open(HcCompute *compute, const HcLocalRule *rule, HcLocal **out, HcError *err) {
+    HcLocal *real = NULL;
+    HcLocal *local = calloc(1, sizeof *local);
+    if (local == NULL) {
+        return hc_fail_memory(err, sizeof *local, "strict local scores");
+    }
+    HcStatus status = hc_local_open(strict_of(compute)->cpu, rule, &real, err);
+    HC_OR_RETURN(strict_keep(status, compute, local, &local->kept, real, close_local));
+    *out = local;
+    return HC_OK;
+}
+
+void hc_strict_local_close(HcLocal *local) {
+    strict_close_kept(local->head.head.compute, &local->kept);
+}
+
+typedef struct Scoring {
+    Pair pair;
+    const Kept *kept;
+    int64_t *bare;
+} Scoring;
+
+static HcStatus do_local(const Strict *strict, void *arguments, HcError *err) {
+    Scoring *work = arguments;
+    HC_OR_RETURN(strict_still_open(work->kept, "local", err));
+    HC_OR_RETURN(translate_pair(strict, &work->pair, err));
+    HC_OR_RETURN(strict_translate(strict, &work->bare, sizeof *work->bare, "local, the count", err));
+    return hc_local(strict->cpu_queue, &work->pair.in, work->kept->real, work->bare, &work->pair.out, err);
+}
+
+HcStatus hc_strict_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out,
+                         HcError *err) {
+    Scoring work = {.pair = {.in = *in, .out = *out}, .kept = &local->kept, .bare = bare};
+    return strict_accept(queue, do_local, &work, sizeof work, err);
+}
+
 /* ---- least absolute deviations ---- */
 
 struct HcUnmixing {

@@ -42,9 +42,9 @@ typedef struct State {
     HcClassBackgrounds classes; /* with --background-classes */
     bool fitted;
     Fit fit;
-    Fit *class_fit; /* [classes.count] */
-    HcLocal local;  /* with --window */
-    int64_t bare;   /* valid pixels without a score */
+    Fit *class_fit;    /* [classes.count] */
+    HcWindows windows; /* with --window */
+    int64_t bare;      /* valid pixels without a score */
     HcScoreRates rates;
     HcDetections detections;
 } State;
@@ -82,14 +82,15 @@ static double share_of_window(const HcStage *stage) {
 }
 
 /* What local scores need, for that many directions. */
-static HcLocalAsk local_ask(const HcStage *stage, int32_t directions) {
+static HcWindowAsk window_ask(const HcStage *stage, int32_t directions) {
     const Params *params = stage->params;
-    return (HcLocalAsk){.window = (int32_t)params->window,
-                        .guard = params->guard > 0 ? (int32_t)params->guard : 1,
-                        .share = share_of_window(stage),
-                        .lines = stage->in.lines,
-                        .samples = stage->in.samples,
-                        .directions = directions};
+    return (HcWindowAsk){.window = (int32_t)params->window,
+                         .guard = params->guard > 0 ? (int32_t)params->guard : 1,
+                         .share = share_of_window(stage),
+                         .lines = stage->in.lines,
+                         .samples = stage->in.samples,
+                         .directions = directions,
+                         .tight = stage->tight};
 }
 
 static HcStatus check_window(const HcStage *stage, HcError *err) {
@@ -134,15 +135,6 @@ static HcStatus check_rates(const HcStage *stage, HcError *err) {
                           is_local(stage) ? "with --window" : "with --shrink", err);
 }
 
-static void plan_window(HcStage *stage) {
-    HcLocalAsk ask = local_ask(stage, stage->in.bands);
-    stage->needs.halo = ask.window / 2;
-    stage->needs.bytes_fixed += hc_local_device_bytes(&ask);
-    stage->needs.bytes_per_pixel = 0;
-    stage->needs.host_bytes = hc_local_bytes(&ask);
-    stage->needs.worker_bytes = hc_local_thread_bytes(&ask);
-}
-
 static HcStatus plan_scores(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
@@ -159,7 +151,7 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     stage->needs.bytes_fixed = (bands + 1) * bands * sizeof(double);
     stage->needs.bytes_per_pixel = bands * sizeof(float) + 1; /* the whitened pixels and their mask */
     if (is_local(stage)) {
-        plan_window(stage);
+        stage->needs.bytes_per_pixel = 0;
     }
     if (by_classes(stage)) {
         HC_OR_RETURN(
@@ -177,13 +169,19 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HC_OR_RETURN(plan_scores(stage, err));
     hc_rates_plan(&state->rates, stage, params->rates, 1, state->fitted);
-    return hc_detections_plan(stage, &params->detections, 1, err);
+    HC_OR_RETURN(hc_detections_plan(stage, &params->detections, 1, err));
+    if (is_local(stage)) {
+        HcWindowAsk ask = window_ask(stage, stage->in.bands);
+        ask.tight = false;
+        hc_windows_plan(&ask, &stage->needs);
+    }
+    return HC_OK;
 }
 
 /* The least window that has that many pixels in this scene, 0 where none has. */
-static int32_t window_for(HcLocalAsk ask, int64_t pixels) {
+static int32_t window_for(HcWindowAsk ask, int64_t pixels) {
     for (ask.window = ask.guard + 2; ask.window <= HC_LOCAL_WINDOW_MAX; ask.window += 2) {
-        if (hc_local_pixels(&ask) >= pixels) {
+        if (hc_windows_pixels(&ask) >= pixels) {
             return ask.window;
         }
     }
@@ -191,9 +189,9 @@ static int32_t window_for(HcLocalAsk ask, int64_t pixels) {
 }
 
 /* The covariance of a window has an inverse only with more pixels than directions, or a share of another. */
-static HcStatus check_pixels(const HcLocalAsk *ask, HcError *err) {
+static HcStatus check_pixels(const HcWindowAsk *ask, HcError *err) {
     int64_t least = ask->share > 0 ? 2 : ask->directions + 1;
-    int64_t pixels = hc_local_pixels(ask);
+    int64_t pixels = hc_windows_pixels(ask);
     int32_t larger = window_for(*ask, least);
     char cure[32] = "a smaller --guard";
     if (pixels >= least) {
@@ -212,12 +210,12 @@ static HcStatus check_pixels(const HcLocalAsk *ask, HcError *err) {
 
 static HcStatus open_window(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    HcLocalAsk ask = local_ask(stage, state->fit.components);
+    HcWindowAsk ask = window_ask(stage, state->fit.components);
     HC_OR_RETURN(check_pixels(&ask, err));
     ask.pixels = state->background.statistics.pixels;
     ask.whitening = state->fit.whitening.data;
     ask.mean = state->fit.mean.data;
-    return hc_local_open(&state->local, stage->compute, &ask, err);
+    return hc_windows_open(&state->windows, stage->compute, &ask, err);
 }
 
 /* The whitening of these statistics, on the device. */
@@ -336,7 +334,7 @@ static HcStatus score_class(HcStage *stage, int32_t number, HcQueue *queue, cons
 static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                       HcError *err) {
     State *state = stage->state;
-    return is_local(stage) ? hc_local_process(&state->local, queue, in, out, &state->bare, err)
+    return is_local(stage) ? hc_windows_process(&state->windows, queue, in, out, err)
            : by_classes(stage)
                ? hc_class_backgrounds_score(&state->classes, stage, score_class, queue, in, out, scratch, err)
                : score_by(&state->fit, queue, in, out, scratch, err);
@@ -382,7 +380,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
     HcBackgroundNext next = HC_BACKGROUND_DONE;
     if (state->fitted) {
-        state->bare = state->classes.bare = 0; /* counted again in process */
+        state->classes.bare = 0; /* counted again in process */
+        HC_OR_RETURN(hc_windows_recount(&state->windows, queue, err));
         return hc_rates_settle(&state->rates, stage, err);
     }
     if (by_classes(stage)) {
@@ -414,6 +413,7 @@ static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
 
 static HcStatus gather(HcStage *stage, HcError *err) {
     State *state = stage->state;
+    HC_OR_RETURN(hc_windows_bare(&state->windows, &state->bare, err));
     HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &state->bare, 1, err));
     if (state->bare > 0) {
         hc_stage_note(stage,
@@ -463,7 +463,7 @@ static void release(const HcStage *stage, Fit *fit) {
 
 static void close_rx(HcStage *stage) {
     State *state = stage->state;
-    hc_local_close(&state->local);
+    hc_windows_close(&state->windows);
     hc_rates_close(&state->rates, stage);
     hc_detections_close(&state->detections);
     hc_background_close(&state->background, stage);

@@ -2,7 +2,7 @@
  * sums that slide against sums that are formed anew; windows with too few pixels; scenes smaller than the
  * window; blocks that jump; what is refused. */
 #include "cpu/cpu.h"
-#include "pipeline/stages/rx/local.h"
+#include "core/operation/local.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"
 
@@ -334,7 +334,7 @@ typedef struct Jumps {
     uint8_t *mask;
     HcCompute *compute;
     HcQueue *queue;
-    HcLocal local;
+    HcLocal *local;
     float score[JUMP_LINES * JUMP_SAMPLES];
     uint8_t score_mask[JUMP_LINES * JUMP_SAMPLES];
 } Jumps;
@@ -355,29 +355,26 @@ static void score_lines(Jumps *jumps, int32_t line, int32_t lines) {
     in.bands = JUMP_BANDS;
     in.data = jumps->data + (size_t)(line - in.above) * JUMP_SAMPLES * JUMP_BANDS;
     in.mask = jumps->mask + (size_t)(line - in.above) * JUMP_SAMPLES;
-    check_ok(hc_local_process(&jumps->local, jumps->queue, &in, &out, &bare, &err), err);
+    check_ok(hc_local(jumps->queue, &in, jumps->local, &bare, &out, &err), err);
 }
 
 static void open_jumps(Jumps *jumps, int32_t threads, int32_t guard, float *data, uint8_t *mask) {
-    static const double identity[] = {1, 0, 0, 1}, mean[] = {0, 0};
     HcError err = {0};
     HcComputeConfig config = {.threads = threads};
-    HcLocalAsk ask = {.window = JUMP_WINDOW,
-                      .guard = guard,
-                      .lines = JUMP_LINES,
-                      .samples = JUMP_SAMPLES,
-                      .pixels = JUMP_LINES * JUMP_SAMPLES,
-                      .directions = JUMP_BANDS,
-                      .whitening = identity,
-                      .mean = mean};
+    HcLocalRule rule = {.lines = JUMP_LINES,
+                        .samples = JUMP_SAMPLES,
+                        .directions = JUMP_BANDS,
+                        .window = JUMP_WINDOW,
+                        .guard = guard,
+                        .per_unit = 0x1p38};
     *jumps = (Jumps){.data = data, .mask = mask};
     check_ok(hc_compute_open(hc_cpu_ops(), &config, &jumps->compute, &err), err);
     check_ok(hc_queue_open(jumps->compute, &jumps->queue, &err), err);
-    check_ok(hc_local_open(&jumps->local, jumps->compute, &ask, &err), err);
+    check_ok(hc_local_open(jumps->compute, &rule, &jumps->local, &err), err);
 }
 
 static void close_jumps(Jumps *jumps) {
-    hc_local_close(&jumps->local);
+    hc_local_close(jumps->local);
     hc_queue_close(jumps->queue);
     hc_compute_close(jumps->compute);
 }

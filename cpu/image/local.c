@@ -1,0 +1,346 @@
+/* Scores against the pixels of a window around each pixel, less those of a guard.
+ *
+ * Sums slide: a column of a window gains a row and loses one with each line, a window gains a column and
+ * loses one with each pixel. They are sums of integers, so that nothing is left of what has gone, and the
+ * bits are those of sums that are formed anew. The sums of columns stay between calls, less the row that the
+ * next line does not need: it is not in the next block. */
+#include "core/allocate.h"
+#include "core/operation/local.h"
+#include "core/solver/local.h"
+#include "core/sums/long.h"
+#include "cpu/work.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+HcLocalOpenFn hc_cpu_local_open;
+HcLocalCloseFn hc_cpu_local_close;
+HcLocalFn hc_cpu_local;
+
+/* Rows that the sums of each column hold. */
+typedef struct Span {
+    int64_t first, end;
+    HcWide *column; /* [samples][numbers] */
+} Span;
+
+/* What a thread works in. */
+typedef struct Own {
+    HcWide *outer, *inner; /* sums of the window and of the guard */
+    double *scratch;       /* [directions][directions + 1], and their diagonal */
+    int64_t *whole;        /* [directions] */
+} Own;
+
+struct HcLocal {
+    HcLocalHead head;
+    size_t numbers;    /* of the sums of pixels: their count, sums, sums of products (upper triangle) */
+    Span outer, inner; /* of the window and of the guard */
+    int threads;
+    Own *own; /* [threads] */
+};
+
+static HcStatus open_own(Own *own, const HcLocalRule *rule, size_t numbers, HcError *err) {
+    static const char what[] = "the sums of local windows";
+    size_t n = (size_t)rule->directions;
+    HC_OR_RETURN(hc_new(own->outer, 2 * numbers, what, err));
+    own->inner = own->outer + numbers;
+    HC_OR_RETURN(hc_new(own->scratch, n * (n + 2), what, err));
+    return hc_new(own->whole, n, what, err);
+}
+
+HcStatus hc_cpu_local_open(HcCompute *compute, const HcLocalRule *rule, HcLocal **out, HcError *err) {
+    static const char what[] = "the sums of local windows";
+    HcStatus status = HC_OK;
+    const HcCpu *cpu = (const HcCpu *)compute;
+    HcLocal *local = NULL;
+    size_t numbers = hc_local_numbers(rule);
+    HC_TRY(hc_new(local, 1, what, err));
+    local->head.rule = *rule;
+    local->numbers = numbers;
+    HC_TRY(hc_new(local->outer.column, (size_t)rule->samples * numbers, what, err));
+    HC_TRY(hc_new(local->inner.column, (size_t)rule->samples * numbers, what, err));
+    HC_TRY(hc_new(local->own, (size_t)cpu->threads, what, err));
+    local->threads = cpu->threads;
+    for (int t = 0; t < cpu->threads; t++) {
+        HC_TRY(open_own(&local->own[t], rule, numbers, err));
+    }
+    *out = local;
+    local = NULL;
+done:
+    hc_cpu_local_close(local);
+    return status;
+}
+
+void hc_cpu_local_close(HcLocal *local) {
+    if (local == NULL) {
+        return;
+    }
+    for (int t = 0; t < local->threads; t++) {
+        free(local->own[t].outer);
+        free(local->own[t].scratch);
+        free(local->own[t].whole);
+    }
+    free(local->own);
+    free(local->outer.column);
+    free(local->inner.column);
+    free(local);
+}
+
+/* ---- sums of columns ---- */
+
+/* A line, for threads that share its columns. */
+typedef struct Line {
+    HcLocal *local;
+    const HcBlock *in;
+    int64_t line;
+    Span outer, inner; /* first and end as they are to be */
+    float *score;
+    uint8_t *mask;
+} Line;
+
+/* The integers of a pixel; false where it takes no part. */
+static bool whole(const HcLocalRule *rule, const float *x, int64_t *v) {
+    for (int32_t i = 0; i < rule->directions; i++) {
+        double value = (double)x[i] * rule->per_unit;
+        if (!(fabs(value) <= HC_LOCAL_LARGEST)) {
+            return false;
+        }
+        v[i] = (int64_t)rint(value);
+    }
+    return true;
+}
+
+static bool whole_at(const Line *line, int64_t row, int64_t sample, int64_t *v) {
+    const HcLocalRule *rule = &line->local->head.rule;
+    return hc_cpu_mask_line(line->in, row)[sample] != 0 &&
+           whole(rule, hc_cpu_line(line->in, row) + sample * rule->directions, v);
+}
+
+/* Adds the integers of a pixel, or (sign -1) subtracts them. */
+static void add_pixel(HcWide *to, const int64_t *v, int32_t directions, int64_t sign) {
+    HcWide *sum = to + 1;
+    HcWide *product = sum + directions;
+    *to += sign;
+    for (int32_t i = 0; i < directions; i++) {
+        sum[i] += sign * v[i];
+        int64_t own = sign * v[i];
+        for (int32_t j = i; j < directions; j++) {
+            *product++ += (HcWide)own * v[j];
+        }
+    }
+}
+
+static void move_column(const Line *line, int64_t *v, const Span *from, const Span *to, int64_t sample) {
+    int32_t n = line->local->head.rule.directions;
+    HcWide *column = from->column + (size_t)sample * line->local->numbers;
+    for (int64_t row = from->end; row < to->end; row++) {
+        if (whole_at(line, row, sample, v)) {
+            add_pixel(column, v, n, 1);
+        }
+    }
+    for (int64_t row = from->first; row < to->first; row++) {
+        if (whole_at(line, row, sample, v)) {
+            add_pixel(column, v, n, -1);
+        }
+    }
+}
+
+static void move_columns(void *user, int64_t s, int64_t end, int32_t thread) {
+    const Line *line = user;
+    const HcLocal *local = line->local;
+    for (; s < end; s++) {
+        move_column(line, local->own[thread].whole, &local->outer, &line->outer, s);
+        move_column(line, local->own[thread].whole, &local->inner, &line->inner, s);
+    }
+}
+
+/* The rows of a window about a line. */
+static void want_rows(const HcLocalRule *rule, int64_t line, int32_t side, Span *to) {
+    to->first = hc_max64(line - side / 2, 0);
+    to->end = hc_min64(line + side / 2 + 1, rule->lines);
+}
+
+/* Whether rows are only to be added at the end and taken away at the beginning, and these are in the block.
+ */
+static bool follows(const Span *from, const Span *to, int64_t first_row) {
+    return to->first >= from->first && to->first <= from->end && to->end >= from->end &&
+           (from->first == to->first || from->first >= first_row);
+}
+
+static void restart(const HcLocal *local, Span *span, int64_t row) {
+    memset(span->column, 0, (size_t)local->head.rule.samples * local->numbers * sizeof *span->column);
+    span->first = span->end = row;
+}
+
+/* Brings the sums of columns to the rows that `line` wants. */
+static void move(Line *line, const HcCpu *cpu) {
+    HcLocal *local = line->local;
+    int32_t samples = local->head.rule.samples;
+    hc_cpu_work(cpu, samples, hc_cpu_grain(cpu, samples), move_columns, line);
+    local->outer.first = line->outer.first;
+    local->outer.end = line->outer.end;
+    local->inner.first = line->inner.first;
+    local->inner.end = line->inner.end;
+}
+
+/* ---- scores ---- */
+
+/* Sums of a window slide along a line; nothing where `first` = `end`. */
+static void slide(const HcLocal *local, const Span *span, int64_t sample, int32_t side, int64_t *first,
+                  int64_t *end, HcWide *sums) {
+    int64_t to_first = hc_max64(sample - side / 2, 0);
+    int64_t to_end = hc_min64(sample + side / 2 + 1, local->head.rule.samples);
+    for (; *end < to_end; ++*end) {
+        const HcWide *column = span->column + (size_t)*end * local->numbers;
+        for (size_t k = 0; k < local->numbers; k++) {
+            sums[k] += column[k];
+        }
+    }
+    for (; *first < to_first; ++*first) {
+        const HcWide *column = span->column + (size_t)*first * local->numbers;
+        for (size_t k = 0; k < local->numbers; k++) {
+            sums[k] -= column[k];
+        }
+    }
+}
+
+static double rounded(HcWide value) {
+    int64_t low = (int64_t)value;
+    return low == value ? (double)low : (double)value;
+}
+
+/* z' inv(C) z by elimination: row i of scratch[n][n + 1] has C from its diagonal on, and z. Behind them, n
+ * numbers of scratch. NaN: C has no inverse. */
+static double distance(double *scratch, size_t n) {
+    size_t step = n + 1;
+    double *diagonal = scratch + n * step;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        diagonal[i] = scratch[i * step + i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double *own = scratch + i * step;
+        double pivot = own[i];
+        if (!(pivot > 16 * (double)n * DBL_EPSILON * diagonal[i])) {
+            return NAN;
+        }
+        sum += own[n] * own[n] / pivot;
+        for (size_t j = i + 1; j < n; j++) {
+            double factor = own[j] / pivot;
+            double *other = scratch + j * step;
+            for (size_t k = j; k <= n; k++) {
+                other[k] -= factor * own[k];
+            }
+        }
+    }
+    return sum;
+}
+
+static double score_of(const HcLocalRule *rule, const Own *own) {
+    int32_t n = rule->directions;
+    double share = rule->share;
+    double *scratch = own->scratch;
+    const HcWide *outer = own->outer;
+    const HcWide *inner = own->inner;
+    HcWide count = outer[0] - inner[0];
+    if (count < 2 || (!(share > 0) && count < n + 1)) {
+        return NAN;
+    }
+    double pixels = (double)count;
+    double per_unit = rule->per_unit;
+    double scale = (1 - share) / (per_unit * per_unit * pixels * (pixels - 1));
+    size_t product = 1 + (size_t)n;
+    for (int32_t i = 0; i < n; i++) {
+        HcWide sum = outer[1 + i] - inner[1 + i];
+        double *row = scratch + (size_t)i * ((size_t)n + 1);
+        for (int32_t j = i; j < n; j++, product++) {
+            HcWide other = outer[1 + j] - inner[1 + j];
+            row[j] = rounded(count * (outer[product] - inner[product]) - sum * other) * scale;
+        }
+        row[i] += share;
+        row[n] = rounded(count * own->whole[i] - sum) / (per_unit * pixels);
+    }
+    return distance(scratch, (size_t)n);
+}
+
+static void score_columns(void *user, int64_t s, int64_t end, int32_t thread) {
+    const Line *line = user;
+    const HcLocal *local = line->local;
+    const HcLocalRule *rule = &local->head.rule;
+    Own *own = &local->own[thread];
+    int64_t outer_first = hc_max64(s - rule->window / 2, 0);
+    int64_t outer_end = outer_first;
+    int64_t inner_first = hc_max64(s - rule->guard / 2, 0);
+    int64_t inner_end = inner_first;
+    memset(own->outer, 0, 2 * local->numbers * sizeof *own->outer);
+    for (; s < end; s++) {
+        slide(local, &local->outer, s, rule->window, &outer_first, &outer_end, own->outer);
+        slide(local, &local->inner, s, rule->guard, &inner_first, &inner_end, own->inner);
+        double value = NAN;
+        bool valid = whole_at(line, line->line, s, own->whole);
+        if (valid) {
+            value = score_of(rule, own);
+        }
+        /* 2: valid, without a score */
+        line->mask[s] = (uint8_t)(!isnan(value) ? 1 : valid ? 2 : 0);
+        line->score[s] = isnan(value) ? 0 : (float)value;
+    }
+}
+
+/* Pixels that are valid and have no score; their mask becomes 0. */
+static int64_t take_bare(uint8_t *mask, int32_t samples) {
+    int64_t bare = 0;
+    for (int32_t s = 0; s < samples; s++) {
+        bare += mask[s] == 2;
+        mask[s] = mask[s] == 1;
+    }
+    return bare;
+}
+
+/* Pieces have at least as many columns as a window: a window begins anew in each. */
+static void score_line(Line *line, const HcCpu *cpu) {
+    HcLocal *local = line->local;
+    const HcLocalRule *rule = &local->head.rule;
+    int64_t first_row = hc_block_first_line(line->in);
+    int64_t pieces = 2 * (int64_t)cpu->threads;
+    int64_t least = hc_max64(rule->window, 16);
+    want_rows(rule, line->line, rule->window, &line->outer);
+    want_rows(rule, line->line, rule->guard, &line->inner);
+    if (!follows(&local->outer, &line->outer, first_row) ||
+        !follows(&local->inner, &line->inner, first_row)) {
+        restart(local, &local->outer, line->outer.first);
+        restart(local, &local->inner, line->inner.first);
+    }
+    move(line, cpu);
+    hc_cpu_work(cpu, rule->samples, hc_max64((rule->samples + pieces - 1) / pieces, least), score_columns,
+                line);
+}
+
+/* The rows that the line behind the last one does not want are still here. */
+static void let_go(Line *line, const HcCpu *cpu) {
+    const HcLocal *local = line->local;
+    const HcLocalRule *rule = &local->head.rule;
+    line->outer = local->outer;
+    line->inner = local->inner;
+    line->outer.first = hc_min64(hc_max64(line->line + 1 - rule->window / 2, 0), local->outer.end);
+    line->inner.first = hc_min64(hc_max64(line->line + 1 - rule->guard / 2, 0), local->inner.end);
+    move(line, cpu);
+}
+
+HcStatus hc_cpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out,
+                      HcError *err) {
+    size_t samples = (size_t)out->samples;
+    Line line = {.local = local, .in = in};
+    (void)err;
+    for (int64_t row = 0; row < hc_block_rows(out); row++) {
+        line.line = hc_block_first_line(out) + row;
+        line.score = out->data + (size_t)row * samples;
+        line.mask = out->mask + (size_t)row * samples;
+        score_line(&line, queue->cpu);
+        int64_t lost = take_bare(line.mask, out->samples);
+        *bare += line.line >= out->line0 && line.line < out->line0 + out->lines ? lost : 0;
+    }
+    let_go(&line, queue->cpu);
+    return HC_OK;
+}

@@ -1,0 +1,507 @@
+/* Scores against the pixels of a window around each pixel, less those of a guard.
+ *
+ * A piece of a block (some lines, some columns) passes through four kernels: pixels become integers, with
+ * zeros for those that take no part and around the scene; their sums in windows; the sums of their products,
+ * as exact elements of C; scores. Sums are integers, so every thread block forms its own ones anew from its
+ * first line on, in whatever order is quickest. A lane has a number of the sums for all columns of a tile,
+ * and goes down line by line: sums of columns slide in shared memory, those of windows slide along the line
+ * in a register. */
+#include "core/operation/local.h"
+#include "core/solver/local.h"
+#include "core/sums/long.h"
+#include "gpu/internal.cuh"
+
+#include <float.h>
+#include <math.h>
+#include <new>
+
+HcLocalOpenFn hc_gpu_local_open;
+HcLocalCloseFn hc_gpu_local_close;
+HcLocalFn hc_gpu_local;
+
+struct HcLocal {
+    HcLocalHead head;
+    HcGpu *gpu;
+    HcLocalPiece piece;
+    HcBuffer memory;
+    int64_t *integers; /* [lines + 2 half][columns + 2 half][1 + directions]: takes part (0, 1), components */
+    int64_t *sums;     /* [lines][columns][1 + directions] */
+    double *products;  /* [lines][columns][products]: m sum(y_i y_j) - sum(y_i) sum(y_j), rounded */
+    double *matrices;  /* [slots][matrix] */
+};
+
+namespace {
+
+enum {
+    THREADS = 256,
+    SCORE_THREADS = 128,
+    ONE_WARP = 31,           /* directions of which a warp holds the matrix in its registers */
+    STATE_BYTES = 72 * 1024, /* of shared memory: some thread blocks fit a processor */
+    FEW_DIRECTIONS = 64,     /* of which 64 threads eliminate */
+    BLOCKS_A_PROCESSOR = 4,
+};
+
+const char doing[] = "scoring windows";
+
+struct Job {
+    HcView in, out;
+    int32_t n; /* directions */
+    int32_t half, guard_half;
+    double share, per_unit;
+    int64_t line, column; /* of the scene, where the piece begins */
+    int32_t lines, columns;
+    int32_t tile;
+    int32_t lanes; /* numbers that a thread block has, a power of two */
+    int32_t chunk; /* lines of a thread block */
+    int64_t interior, interior_end;
+    int64_t *integers, *sums;
+    double *products, *matrices;
+    size_t matrix; /* elements of a matrix */
+    unsigned long long *bare;
+};
+
+__device__ inline int64_t width_of(const Job &job) {
+    return job.columns + 2 * job.half;
+}
+
+__device__ inline int64_t products_of(int64_t n) {
+    return n * (n + 1) / 2;
+}
+
+/* ---- integers ---- */
+
+/* A warp a pixel. */
+__global__ void __launch_bounds__(THREADS) take_integers(const Job job, int64_t pixels) {
+    int64_t pixel = (int64_t)blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+    int32_t lane = (int32_t)threadIdx.x % 32;
+    if (pixel >= pixels) {
+        return;
+    }
+    int64_t row = job.line - job.half + pixel / width_of(job) - job.in.first_line;
+    int64_t sample = job.column - job.half + pixel % width_of(job);
+    bool takes = hc_valid(job.in, row, sample);
+    const float *x = job.in.data + (row * job.in.samples + sample) * job.n;
+    for (int32_t i = lane; i < job.n && takes; i += 32) {
+        takes = fabs((double)x[i] * job.per_unit) <= HC_LOCAL_LARGEST;
+    }
+    takes = __all_sync(0xFFFFFFFFU, takes) != 0;
+    int64_t *out = job.integers + pixel * (job.n + 1);
+    if (lane == 0) {
+        out[0] = takes;
+    }
+    for (int32_t i = lane; i < job.n; i += 32) {
+        out[1 + i] = takes ? __double2ll_rn((double)x[i] * job.per_unit) : 0;
+    }
+}
+
+/* ---- sums ---- */
+
+/* The nearest double, ties to even; |value| < 2^127. */
+__device__ inline double rounded(HcWide value) {
+    bool negative = value < 0;
+    HcWide magnitude = negative ? -value : value;
+    uint64_t high = (uint64_t)(magnitude >> 64);
+    uint64_t low = (uint64_t)magnitude;
+    double result = __ull2double_rn(low);
+    if (high != 0) {
+        int shift = 64 - __clzll((long long)high); /* 1 to 63 */
+        uint64_t top = high << (64 - shift) | low >> shift;
+        uint64_t rest = low << (64 - shift);
+        double power = __longlong_as_double((long long)(1023 + shift) << 52);
+        result = __ull2double_rn(top | (rest != 0)) * power;
+    }
+    return negative ? -result : result;
+}
+
+/* The count and the sum of components: number 0 is the count. */
+struct Linear {
+    using Sum = int64_t;
+    int32_t number;
+    bool is_one;
+    __device__ Linear(const Job &job, int64_t k) : number(k <= job.n ? (int32_t)k : 0), is_one(k <= job.n) {
+    }
+    __device__ Sum at(const int64_t *pixel) const {
+        return pixel[number];
+    }
+    __device__ void put(const Job &job, int64_t pixel, Sum sum) const {
+        if (is_one) {
+            job.sums[pixel * (job.n + 1) + number] = sum;
+        }
+    }
+};
+
+/* The sum of products of two components, and what becomes of it. */
+struct Product {
+    using Sum = HcWide;
+    int64_t number;
+    int32_t i, j;
+    bool is_one;
+    __device__ Product(const Job &job, int64_t k) : number(k), i(0), j(0), is_one(k < products_of(job.n)) {
+        while (is_one && k >= job.n - i) {
+            k -= job.n - i;
+            i++;
+        }
+        j = is_one ? i + (int32_t)k : 0;
+    }
+    __device__ Sum at(const int64_t *pixel) const {
+        return (HcWide)pixel[1 + i] * pixel[1 + j];
+    }
+    __device__ void put(const Job &job, int64_t pixel, Sum sum) const {
+        if (is_one) {
+            const int64_t *of = job.sums + pixel * (job.n + 1);
+            job.products[pixel * products_of(job.n) + number] =
+                rounded(sum * of[0] - (HcWide)of[1 + i] * of[1 + j]);
+        }
+    }
+};
+
+/* Brings the sums of the columns of a square of that half side from the line before to `row`, or forms them
+ * anew. The rows of the integers that belong to a line are row + off to row + off + 2 half, its columns begin
+ * with `off`. */
+template <class Number>
+__device__ inline void move_columns(const Job &job, const Number &number, int64_t column, int32_t columns,
+                                    int64_t row, int32_t half, bool anew, typename Number::Sum *sums) {
+    int32_t lane = (int32_t)threadIdx.x % job.lanes;
+    int32_t step = THREADS / job.lanes;
+    int64_t pixel = job.n + 1;
+    int64_t line = width_of(job) * pixel;
+    int32_t off = job.half - half;
+    const int64_t *at = job.integers + (row + off) * line + (column + off) * pixel;
+    for (int32_t c = (int32_t)threadIdx.x / job.lanes; c < columns + 2 * half; c += step) {
+        const int64_t *top = at + c * pixel;
+        typename Number::Sum sum = 0;
+        if (anew) {
+            for (int32_t r = 0; r <= 2 * half; r++) {
+                sum += number.at(top + r * line);
+            }
+        } else {
+            sum = sums[c * job.lanes + lane] + number.at(top + 2 * half * line) - number.at(top - line);
+        }
+        sums[c * job.lanes + lane] = sum;
+    }
+}
+
+/* Windows of some pixels of a line: outer and inner sums of columns, from the first of the tile on. */
+template <class Number>
+__device__ inline void slide(const Job &job, const Number &number, int64_t column, int32_t columns,
+                             int64_t row, const typename Number::Sum *outer,
+                             const typename Number::Sum *inner) {
+    int32_t lane = (int32_t)threadIdx.x % job.lanes;
+    int32_t parts = THREADS / job.lanes;
+    int32_t each = (columns + parts - 1) / parts;
+    int32_t begin = (int32_t)threadIdx.x / job.lanes * each;
+    int32_t end = begin + each < columns ? begin + each : columns;
+    int32_t ahead = 2 * job.half * job.lanes;
+    int32_t guard_ahead = 2 * job.guard_half * job.lanes;
+    outer += begin * job.lanes + lane;
+    inner += begin * job.lanes + lane;
+    typename Number::Sum sum = 0;
+    for (int32_t c = 0; c < ahead && begin < end; c += job.lanes) {
+        sum += outer[c];
+    }
+    for (int32_t c = 0; c < guard_ahead && begin < end; c += job.lanes) {
+        sum -= inner[c];
+    }
+    for (int32_t p = begin; p < end; p++, outer += job.lanes, inner += job.lanes) {
+        sum += outer[ahead] - inner[guard_ahead];
+        number.put(job, row * job.columns + column + p, sum);
+        sum += inner[0] - outer[0];
+    }
+}
+
+/* Grid: numbers, tiles, chunks of lines. */
+template <class Number> __global__ void __launch_bounds__(THREADS) add_windows(const Job job) {
+    using Sum = typename Number::Sum;
+    extern __shared__ __align__(16) char shared[];
+    const Number number(job, (int64_t)blockIdx.x * job.lanes + threadIdx.x % job.lanes);
+    int32_t column = (int32_t)blockIdx.y * job.tile;
+    int32_t columns = job.columns - column < job.tile ? job.columns - column : job.tile;
+    int32_t first = (int32_t)blockIdx.z * job.chunk;
+    int32_t end = first + job.chunk < job.lines ? first + job.chunk : job.lines;
+    Sum *outer = (Sum *)shared;
+    Sum *inner = outer + (size_t)(job.tile + 2 * job.half) * job.lanes;
+    for (int32_t row = first; row < end; row++) {
+        move_columns(job, number, column, columns, row, job.half, row == first, outer);
+        move_columns(job, number, column, columns, row, job.guard_half, row == first, inner);
+        __syncthreads();
+        slide(job, number, column, columns, row, outer, inner);
+        __syncthreads();
+    }
+}
+
+/* ---- scores ---- */
+
+/* What is known of a pixel of the piece. */
+struct Pixel {
+    const int64_t *own;  /* its integers */
+    const int64_t *sums; /* of its window */
+    const double *products;
+    bool scored; /* the window has enough pixels */
+    double scale, per_pixel;
+    __device__ Pixel(const Job &job, int64_t pixel)
+        : own(job.integers +
+              ((pixel / job.columns + job.half) * width_of(job) + pixel % job.columns + job.half) *
+                  (job.n + 1)),
+          sums(job.sums + pixel * (job.n + 1)), products(job.products + pixel * products_of(job.n)) {
+        double count = (double)sums[0];
+        scored = own[0] != 0 && sums[0] >= 2 && (job.share > 0 || sums[0] >= job.n + 1);
+        scale = (1 - job.share) / (job.per_unit * job.per_unit * count * (count - 1));
+        per_pixel = job.per_unit * count;
+    }
+    /* Element (i, k) of C from the diagonal on, or for k = n of z. */
+    __device__ double element(const Job &job, int64_t i, int64_t k) const {
+        if (k == job.n) {
+            return (double)(sums[0] * own[1 + i] - sums[1 + i]) / per_pixel;
+        }
+        double value = products[i * job.n - i * (i - 1) / 2 + k - i] * scale;
+        return k == i ? value + job.share : value;
+    }
+};
+
+__device__ inline bool has_inverse(const Job &job, double pivot, double diagonal) {
+    return pivot > 16 * (double)job.n * DBL_EPSILON * diagonal;
+}
+
+__device__ inline void put_score(const Job &job, int64_t pixel, bool valid, double value) {
+    int64_t line = job.line + pixel / job.columns;
+    int64_t at = (line - job.out.first_line) * job.out.samples + job.column + pixel % job.columns;
+    bool scored = !isnan(value);
+    job.out.data[at] = scored ? (float)value : 0.0F;
+    job.out.mask[at] = scored;
+    if (valid && !scored && line >= job.interior && line < job.interior_end) {
+        atomicAdd(job.bare, 1ULL);
+    }
+}
+
+/* Up to N directions, n < 32: lane k has column k of all rows, lane n has z. */
+template <int N> __device__ inline double eliminate(const Job &job, const Pixel &pixel, int32_t lane) {
+    double row[N];
+    double diagonal = 0;
+    double sum = 0;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        row[i] = i < job.n && lane >= i && lane <= job.n ? pixel.element(job, i, lane) : 0;
+        diagonal = lane == i ? row[i] : diagonal;
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        if (i >= job.n) {
+            break;
+        }
+        double pivot = __shfl_sync(0xFFFFFFFFU, row[i], i);
+        double z = __shfl_sync(0xFFFFFFFFU, row[i], job.n);
+        if (!has_inverse(job, pivot, __shfl_sync(0xFFFFFFFFU, diagonal, i))) {
+            return NAN;
+        }
+        sum += z * z / pivot;
+        double factor = row[i] / pivot;
+#pragma unroll
+        for (int j = i + 1; j < N; j++) {
+            row[j] -= __shfl_sync(0xFFFFFFFFU, factor, j) * row[i];
+        }
+    }
+    return sum;
+}
+
+/* A warp a pixel. */
+template <int N> __global__ void __launch_bounds__(SCORE_THREADS) score(const Job job, int64_t pixels) {
+    int64_t at = (int64_t)blockIdx.x * (SCORE_THREADS / 32) + threadIdx.x / 32;
+    int32_t lane = (int32_t)threadIdx.x % 32;
+    if (at >= pixels) {
+        return;
+    }
+    const Pixel pixel(job, at);
+    double value = pixel.scored ? eliminate<N>(job, pixel, lane) : NAN;
+    if (lane == 0) {
+        put_score(job, at, pixel.own[0] != 0, value);
+    }
+}
+
+/* Row i of a matrix: C from its diagonal on, and z. */
+__device__ inline double *row_of(const Job &job, double *matrix, int64_t i) {
+    return matrix + i * (job.n + 1) - i * (i - 1) / 2;
+}
+
+/* All threads of a block: a warp takes a row. */
+__device__ inline double eliminate_together(const Job &job, const Pixel &pixel, double *matrix) {
+    int32_t lane = (int32_t)threadIdx.x % 32;
+    int32_t warp = (int32_t)threadIdx.x / 32;
+    int32_t warps = (int32_t)blockDim.x / 32;
+    double *diagonal = row_of(job, matrix, job.n);
+    double sum = 0;
+    for (int32_t i = warp; i < job.n; i += warps) {
+        double *own = row_of(job, matrix, i);
+        for (int32_t k = i + lane; k <= job.n; k += 32) {
+            own[k - i] = pixel.element(job, i, k);
+            if (k == i) {
+                diagonal[i] = own[0];
+            }
+        }
+    }
+    __syncthreads();
+    for (int32_t i = 0; i < job.n; i++) {
+        const double *own = row_of(job, matrix, i);
+        double pivot = own[0];
+        if (!has_inverse(job, pivot, diagonal[i])) {
+            return NAN; /* all threads see the same */
+        }
+        sum += own[job.n - i] * own[job.n - i] / pivot;
+        for (int32_t j = i + 1 + warp; j < job.n; j += warps) {
+            double factor = own[j - i] / pivot;
+            double *other = row_of(job, matrix, j);
+            for (int32_t k = j + lane; k <= job.n; k += 32) {
+                other[k - j] -= factor * own[k - i];
+            }
+        }
+        __syncthreads();
+    }
+    return sum;
+}
+
+/* A block a pixel, and the next ones in turn. */
+__global__ void score_large(const Job job, int64_t pixels, bool is_shared) {
+    extern __shared__ __align__(16) char shared[];
+    double *matrix = is_shared ? (double *)shared : job.matrices + blockIdx.x * job.matrix;
+    for (int64_t at = blockIdx.x; at < pixels; at += gridDim.x) {
+        const Pixel pixel(job, at);
+        double value = pixel.scored ? eliminate_together(job, pixel, matrix) : NAN;
+        if (threadIdx.x == 0) {
+            put_score(job, at, pixel.own[0] != 0, value);
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- launches ---- */
+
+/* For more shared memory than 48 KiB. */
+template <class Kernel> HcStatus allow(Kernel *kernel, size_t bytes, HcError *err) {
+    return hc_gpu_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                        doing, err);
+}
+
+/* As many numbers a thread block as fit, and as many lines as keep the device busy. */
+template <class Number> HcStatus add_all(HcQueue *queue, Job job, int64_t numbers, HcError *err) {
+    const HcGpu *gpu = queue->gpu;
+    size_t limit = hc_min64(STATE_BYTES, (int64_t)gpu->shared_memory);
+    size_t columns = 2 * ((size_t)job.tile + job.half + job.guard_half);
+    size_t lane = columns * sizeof(typename Number::Sum);
+    for (job.lanes = 32; job.lanes > 1 && job.lanes * lane > limit; job.lanes /= 2) {
+    }
+    int64_t groups = hc_div_up(numbers, job.lanes);
+    int64_t tiles = hc_div_up(job.columns, job.tile);
+    int64_t wanted = hc_div_up((int64_t)gpu->processors * BLOCKS_A_PROCESSOR, groups * tiles);
+    int64_t least = job.half > 8 ? job.half : 8; /* a window of lines begins anew in each chunk */
+    job.chunk = (int32_t)hc_min64(job.lines, hc_max64(least, hc_div_up(job.lines, wanted)));
+    dim3 grid((unsigned)groups, (unsigned)tiles, (unsigned)hc_div_up(job.lines, job.chunk));
+    HC_OR_RETURN(allow(add_windows<Number>, job.lanes * lane, err));
+    add_windows<Number><<<grid, THREADS, job.lanes * lane, queue->stream>>>(job);
+    return hc_gpu_launched(doing, err);
+}
+
+template <int N> void launch_score(cudaStream_t stream, const Job &job, int64_t pixels) {
+    unsigned blocks = (unsigned)hc_div_up(pixels, SCORE_THREADS / 32);
+    score<N><<<blocks, SCORE_THREADS, 0, stream>>>(job, pixels);
+}
+
+HcStatus score_all(HcQueue *queue, const HcLocalPiece &piece, const Job &job, HcError *err) {
+    const HcGpu *gpu = queue->gpu;
+    int64_t pixels = (int64_t)job.lines * job.columns;
+    if (job.n <= ONE_WARP) {
+        auto launch = job.n <= 8    ? launch_score<8>
+                      : job.n <= 16 ? launch_score<16>
+                      : job.n <= 24 ? launch_score<24>
+                                    : launch_score<ONE_WARP>;
+        launch(queue->stream, job, pixels);
+        return hc_gpu_launched(doing, err);
+    }
+    size_t bytes = job.matrix * sizeof(double);
+    bool is_shared = bytes <= gpu->shared_memory;
+    unsigned threads = job.n <= FEW_DIRECTIONS ? 64 : THREADS;
+    int64_t blocks = is_shared ? (int64_t)gpu->processors * 16 : piece.slots;
+    HC_OR_RETURN(allow(score_large, is_shared ? bytes : 0, err));
+    score_large<<<(unsigned)hc_min64(blocks, pixels), threads, is_shared ? bytes : 0, queue->stream>>>(
+        job, pixels, is_shared);
+    return hc_gpu_launched(doing, err);
+}
+
+HcStatus score_piece(HcQueue *queue, const HcLocalPiece &piece, const Job &job, HcError *err) {
+    int64_t pixels = (int64_t)(job.lines + 2 * job.half) * (job.columns + 2 * job.half);
+    unsigned blocks = (unsigned)hc_div_up(pixels, THREADS / 32);
+    take_integers<<<blocks, THREADS, 0, queue->stream>>>(job, pixels);
+    HC_OR_RETURN(hc_gpu_launched(doing, err));
+    HC_OR_RETURN(add_all<Linear>(queue, job, job.n + 1, err));
+    HC_OR_RETURN(add_all<Product>(queue, job, (int64_t)job.n * (job.n + 1) / 2, err));
+    return score_all(queue, piece, job, err);
+}
+
+/* The memory, cut; or only its size. */
+size_t lay_out(HcLocal *local, char *base) {
+    const HcLocalPiece &piece = local->piece;
+    size_t at = 0;
+    local->integers = (int64_t *)hc_take(base, &at, piece.integers * sizeof(int64_t));
+    local->sums = (int64_t *)hc_take(base, &at, piece.sums * sizeof(int64_t));
+    local->products = (double *)hc_take(base, &at, piece.products * sizeof(double));
+    local->matrices = (double *)hc_take(base, &at, piece.matrices * sizeof(double));
+    return at;
+}
+
+} // namespace
+
+HcStatus hc_gpu_local_open(HcCompute *compute, const HcLocalRule *rule, HcLocal **out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcLocal *local = new (std::nothrow) HcLocal();
+    if (local == NULL) {
+        HC_TRY(hc_fail_memory(err, sizeof *local, "local scores"));
+    }
+    local->gpu = (HcGpu *)compute;
+    local->piece = hc_local_piece(rule);
+    HC_TRY(hc_gpu_use(local->gpu, err));
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, lay_out(local, NULL), &local->memory, err));
+    (void)lay_out(local, (char *)local->memory.data);
+    *out = local;
+    local = NULL;
+done:
+    hc_gpu_local_close(local);
+    return status;
+}
+
+void hc_gpu_local_close(HcLocal *local) {
+    if (local != NULL) {
+        hc_gpu_release(&local->gpu->base, &local->memory);
+        delete local;
+    }
+}
+
+HcStatus hc_gpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out,
+                      HcError *err) {
+    const HcLocalRule &rule = local->head.rule;
+    const HcLocalPiece &piece = local->piece;
+    Job job = {};
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    job.in = hc_view(in);
+    job.out = hc_view(out);
+    job.n = rule.directions;
+    job.half = rule.window / 2;
+    job.guard_half = rule.guard / 2;
+    job.share = rule.share;
+    job.per_unit = rule.per_unit;
+    job.tile = piece.tile;
+    job.interior = out->line0;
+    job.interior_end = out->line0 + out->lines;
+    job.integers = local->integers;
+    job.sums = local->sums;
+    job.products = local->products;
+    job.matrices = local->matrices;
+    job.matrix = hc_local_matrix(&rule);
+    job.bare = (unsigned long long *)bare;
+    int64_t end = job.out.first_line + job.out.rows;
+    for (job.line = job.out.first_line; job.line < end; job.line += piece.lines) {
+        job.lines = (int32_t)hc_min64(piece.lines, end - job.line);
+        for (job.column = 0; job.column < rule.samples; job.column += piece.columns) {
+            job.columns = (int32_t)hc_min64(piece.columns, rule.samples - job.column);
+            HC_OR_RETURN(score_piece(queue, piece, job, err));
+        }
+    }
+    return HC_OK;
+}
