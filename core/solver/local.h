@@ -19,9 +19,10 @@ static inline size_t hc_local_numbers(const HcLocalRule *rule) {
     return 1 + (size_t)rule->directions + hc_local_products(rule);
 }
 
-/* float64 that an elimination works in: rows of C from the diagonal on, each with its z, and the diagonal. */
+/* float64 that an elimination works in: rows of C from the diagonal on, each with its z, the diagonal, and
+ * the factors of a step. */
 static inline size_t hc_local_matrix(const HcLocalRule *rule) {
-    return hc_local_products(rule) + 2 * (size_t)rule->directions;
+    return hc_local_products(rule) + 3 * (size_t)rule->directions;
 }
 
 /* What a device works on at once: `lines` x `columns` pixels, in tiles of `tile` columns. */

@@ -52,6 +52,8 @@ struct Job {
     int32_t lines, columns;
     int32_t tile;
     int32_t lanes; /* numbers that a thread block has, a power of two */
+    int32_t parts; /* groups of lanes in a thread block */
+    int32_t each;  /* columns of a tile that a group has */
     int32_t chunk; /* lines of a thread block */
     int64_t interior, interior_end;
     int64_t *integers, *sums;
@@ -155,76 +157,118 @@ struct Product {
     }
 };
 
+/* Sums of columns [columns][lanes] in shared memory, and of runs of `each` of them [runs][lanes]. */
+template <class Sum> struct Columns { Sum *column, *run; };
+
+/* Of a square of that half side, for a tile. */
+__host__ __device__ inline int32_t columns_of(const Job &job, int32_t half) {
+    return job.tile + 2 * half;
+}
+
+__host__ __device__ inline int32_t runs_of(const Job &job, int32_t half) {
+    return (columns_of(job, half) + job.each - 1) / job.each;
+}
+
 /* Brings the sums of the columns of a square of that half side from the line before to `row`, or forms them
  * anew. The rows of the integers that belong to a line are row + off to row + off + 2 half, its columns begin
  * with `off`. */
 template <class Number>
 __device__ inline void move_columns(const Job &job, const Number &number, int64_t column, int32_t columns,
-                                    int64_t row, int32_t half, bool anew, typename Number::Sum *sums) {
-    int32_t lane = (int32_t)threadIdx.x % job.lanes;
-    int32_t step = THREADS / job.lanes;
+                                    int64_t row, int32_t half, bool anew, int32_t lane, int32_t part,
+                                    const Columns<typename Number::Sum> &sums) {
+    int32_t each = job.each;
     int64_t pixel = job.n + 1;
     int64_t line = width_of(job) * pixel;
     int32_t off = job.half - half;
+    int32_t end = columns + 2 * half;
     const int64_t *at = job.integers + (row + off) * line + (column + off) * pixel;
-    for (int32_t c = (int32_t)threadIdx.x / job.lanes; c < columns + 2 * half; c += step) {
-        const int64_t *top = at + c * pixel;
-        typename Number::Sum sum = 0;
-        if (anew) {
-            for (int32_t r = 0; r <= 2 * half; r++) {
-                sum += number.at(top + r * line);
+    for (int32_t run = part; run * each < end; run += job.parts) {
+        typename Number::Sum all = 0;
+        for (int32_t c = run * each; c < end && c < (run + 1) * each; c++) {
+            const int64_t *top = at + c * pixel;
+            typename Number::Sum sum = 0;
+            if (anew) {
+                for (int32_t r = 0; r <= 2 * half; r++) {
+                    sum += number.at(top + r * line);
+                }
+            } else {
+                sum = sums.column[c * job.lanes + lane] + number.at(top + 2 * half * line) -
+                      number.at(top - line);
             }
-        } else {
-            sum = sums[c * job.lanes + lane] + number.at(top + 2 * half * line) - number.at(top - line);
+            sums.column[c * job.lanes + lane] = sum;
+            all += sum;
         }
-        sums[c * job.lanes + lane] = sum;
+        sums.run[run * job.lanes + lane] = all;
     }
 }
 
-/* Windows of some pixels of a line: outer and inner sums of columns, from the first of the tile on. */
+/* The first 2 half columns of the window of the first pixel of a part: whole runs, and columns. */
+template <class Sum>
+__device__ inline Sum begin_window(const Job &job, const Columns<Sum> &sums, int32_t lane, int32_t part,
+                                   int32_t half) {
+    int32_t each = job.each;
+    int32_t runs = 2 * half / each;
+    Sum sum = 0;
+    for (int32_t run = part; run < part + runs; run++) {
+        sum += sums.run[run * job.lanes + lane];
+    }
+    for (int32_t c = (part + runs) * each; c < part * each + 2 * half; c++) {
+        sum += sums.column[c * job.lanes + lane];
+    }
+    return sum;
+}
+
+/* Windows along a line: each group of lanes has some pixels, which lie side by side. */
 template <class Number>
-__device__ inline void slide(const Job &job, const Number &number, int64_t column, int32_t columns,
-                             int64_t row, const typename Number::Sum *outer,
-                             const typename Number::Sum *inner) {
-    int32_t lane = (int32_t)threadIdx.x % job.lanes;
-    int32_t parts = THREADS / job.lanes;
-    int32_t each = (columns + parts - 1) / parts;
-    int32_t begin = (int32_t)threadIdx.x / job.lanes * each;
-    int32_t end = begin + each < columns ? begin + each : columns;
+__device__ inline void
+slide(const Job &job, const Number &number, int64_t column, int32_t columns, int64_t row, int32_t lane,
+      int32_t part, const Columns<typename Number::Sum> &outer, const Columns<typename Number::Sum> &inner) {
+    using Sum = typename Number::Sum;
+    int32_t begin = part * job.each;
+    int32_t end = begin + job.each < columns ? begin + job.each : columns;
+    if (begin >= end) {
+        return;
+    }
     int32_t ahead = 2 * job.half * job.lanes;
     int32_t guard_ahead = 2 * job.guard_half * job.lanes;
-    outer += begin * job.lanes + lane;
-    inner += begin * job.lanes + lane;
-    typename Number::Sum sum = 0;
-    for (int32_t c = 0; c < ahead && begin < end; c += job.lanes) {
-        sum += outer[c];
-    }
-    for (int32_t c = 0; c < guard_ahead && begin < end; c += job.lanes) {
-        sum -= inner[c];
-    }
-    for (int32_t p = begin; p < end; p++, outer += job.lanes, inner += job.lanes) {
-        sum += outer[ahead] - inner[guard_ahead];
+    const Sum *from = outer.column + begin * job.lanes + lane;
+    const Sum *less = inner.column + begin * job.lanes + lane;
+    Sum sum =
+        begin_window(job, outer, lane, part, job.half) - begin_window(job, inner, lane, part, job.guard_half);
+    for (int32_t p = begin; p < end; p++, from += job.lanes, less += job.lanes) {
+        sum += from[ahead] - less[guard_ahead];
         number.put(job, row * job.columns + column + p, sum);
-        sum += inner[0] - outer[0];
+        sum += less[0] - from[0];
     }
+}
+
+/* Elements of shared memory. */
+__host__ __device__ inline size_t state_of(const Job &job, int32_t half) {
+    return (size_t)(columns_of(job, half) + runs_of(job, half)) * (size_t)job.lanes;
 }
 
 /* Grid: numbers, tiles, chunks of lines. */
 template <class Number> __global__ void __launch_bounds__(THREADS) add_windows(const Job job) {
     using Sum = typename Number::Sum;
     extern __shared__ __align__(16) char shared[];
-    const Number number(job, (int64_t)blockIdx.x * job.lanes + threadIdx.x % job.lanes);
+    int32_t lane = (int32_t)threadIdx.x & (job.lanes - 1);
+    int32_t part = (int32_t)threadIdx.x / job.lanes;
+    const Number number(job, (int64_t)blockIdx.x * job.lanes + lane);
     int32_t column = (int32_t)blockIdx.y * job.tile;
     int32_t columns = job.columns - column < job.tile ? job.columns - column : job.tile;
     int32_t first = (int32_t)blockIdx.z * job.chunk;
     int32_t end = first + job.chunk < job.lines ? first + job.chunk : job.lines;
-    Sum *outer = (Sum *)shared;
-    Sum *inner = outer + (size_t)(job.tile + 2 * job.half) * job.lanes;
+    Columns<Sum> outer;
+    Columns<Sum> inner;
+    outer.column = (Sum *)shared;
+    outer.run = outer.column + (size_t)columns_of(job, job.half) * job.lanes;
+    inner.column = outer.column + state_of(job, job.half);
+    inner.run = inner.column + (size_t)columns_of(job, job.guard_half) * job.lanes;
     for (int32_t row = first; row < end; row++) {
-        move_columns(job, number, column, columns, row, job.half, row == first, outer);
-        move_columns(job, number, column, columns, row, job.guard_half, row == first, inner);
+        move_columns(job, number, column, columns, row, job.half, row == first, lane, part, outer);
+        move_columns(job, number, column, columns, row, job.guard_half, row == first, lane, part, inner);
         __syncthreads();
-        slide(job, number, column, columns, row, outer, inner);
+        slide(job, number, column, columns, row, lane, part, outer, inner);
         __syncthreads();
     }
 }
@@ -248,13 +292,13 @@ struct Pixel {
         scale = (1 - job.share) / (job.per_unit * job.per_unit * count * (count - 1));
         per_pixel = job.per_unit * count;
     }
-    /* Element (i, k) of C from the diagonal on, or for k = n of z. */
+    /* Element (i, k) of C, k >= i. */
     __device__ double element(const Job &job, int64_t i, int64_t k) const {
-        if (k == job.n) {
-            return (double)(sums[0] * own[1 + i] - sums[1 + i]) / per_pixel;
-        }
         double value = products[i * job.n - i * (i - 1) / 2 + k - i] * scale;
         return k == i ? value + job.share : value;
+    }
+    __device__ double z(int64_t i) const {
+        return (double)(sums[0] * own[1 + i] - sums[1 + i]) / per_pixel;
     }
 };
 
@@ -273,14 +317,19 @@ __device__ inline void put_score(const Job &job, int64_t pixel, bool valid, doub
     }
 }
 
-/* Up to N directions, n < 32: lane k has column k of all rows, lane n has z. */
-template <int N> __device__ inline double eliminate(const Job &job, const Pixel &pixel, int32_t lane) {
+/* Up to N directions, n < 32: lane k has column k of all rows, lane n has z. Factors go through shared
+ * memory, in turn through the two halves: who writes one has seen all lanes leave it. */
+template <int N>
+__device__ inline double eliminate(const Job &job, const Pixel &pixel, int32_t lane, double (*shared)[32]) {
     double row[N];
     double diagonal = 0;
     double sum = 0;
+    double own_z = lane < job.n ? pixel.z(lane) : 0;
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        row[i] = i < job.n && lane >= i && lane <= job.n ? pixel.element(job, i, lane) : 0;
+        double z = __shfl_sync(0xFFFFFFFFU, own_z, i);
+        row[i] = i < job.n && lane >= i && lane < job.n ? pixel.element(job, i, lane) : 0;
+        row[i] = lane == job.n ? z : row[i];
         diagonal = lane == i ? row[i] : diagonal;
     }
 #pragma unroll
@@ -293,11 +342,13 @@ template <int N> __device__ inline double eliminate(const Job &job, const Pixel 
         if (!has_inverse(job, pivot, __shfl_sync(0xFFFFFFFFU, diagonal, i))) {
             return NAN;
         }
-        sum += z * z / pivot;
-        double factor = row[i] / pivot;
+        double *factor = shared[i % 2];
+        factor[lane] = (lane == i ? z * z : row[i]) / pivot; /* lane i has no row below to be taken from */
+        __syncwarp();
+        sum += factor[i];
 #pragma unroll
         for (int j = i + 1; j < N; j++) {
-            row[j] -= __shfl_sync(0xFFFFFFFFU, factor, j) * row[i];
+            row[j] -= factor[j] * row[i];
         }
     }
     return sum;
@@ -305,13 +356,14 @@ template <int N> __device__ inline double eliminate(const Job &job, const Pixel 
 
 /* A warp a pixel. */
 template <int N> __global__ void __launch_bounds__(SCORE_THREADS) score(const Job job, int64_t pixels) {
+    __shared__ double shared[SCORE_THREADS / 32][2][32];
     int64_t at = (int64_t)blockIdx.x * (SCORE_THREADS / 32) + threadIdx.x / 32;
     int32_t lane = (int32_t)threadIdx.x % 32;
     if (at >= pixels) {
         return;
     }
     const Pixel pixel(job, at);
-    double value = pixel.scored ? eliminate<N>(job, pixel, lane) : NAN;
+    double value = pixel.scored ? eliminate<N>(job, pixel, lane, shared[threadIdx.x / 32]) : NAN;
     if (lane == 0) {
         put_score(job, at, pixel.own[0] != 0, value);
     }
@@ -322,35 +374,44 @@ __device__ inline double *row_of(const Job &job, double *matrix, int64_t i) {
     return matrix + i * (job.n + 1) - i * (i - 1) / 2;
 }
 
-/* All threads of a block: a warp takes a row. */
+/* All threads of a block: a warp takes a row. Behind the rows of the matrix: their diagonal, and factors. */
 __device__ inline double eliminate_together(const Job &job, const Pixel &pixel, double *matrix) {
     int32_t lane = (int32_t)threadIdx.x % 32;
     int32_t warp = (int32_t)threadIdx.x / 32;
     int32_t warps = (int32_t)blockDim.x / 32;
     double *diagonal = row_of(job, matrix, job.n);
+    double *factor = diagonal + job.n;
     double sum = 0;
     for (int32_t i = warp; i < job.n; i += warps) {
         double *own = row_of(job, matrix, i);
-        for (int32_t k = i + lane; k <= job.n; k += 32) {
+        for (int32_t k = i + lane; k < job.n; k += 32) {
             own[k - i] = pixel.element(job, i, k);
-            if (k == i) {
-                diagonal[i] = own[0];
-            }
         }
+    }
+    __syncthreads();
+    for (int32_t i = (int32_t)threadIdx.x; i < job.n; i += (int32_t)blockDim.x) {
+        double *own = row_of(job, matrix, i);
+        own[job.n - i] = pixel.z(i);
+        diagonal[i] = own[0];
     }
     __syncthreads();
     for (int32_t i = 0; i < job.n; i++) {
         const double *own = row_of(job, matrix, i);
         double pivot = own[0];
+        double z = own[job.n - i];
         if (!has_inverse(job, pivot, diagonal[i])) {
             return NAN; /* all threads see the same */
         }
-        sum += own[job.n - i] * own[job.n - i] / pivot;
+        for (int32_t j = i + (int32_t)threadIdx.x; j < job.n; j += (int32_t)blockDim.x) {
+            factor[j] = (j == i ? z * z : own[j - i]) / pivot;
+        }
+        __syncthreads();
+        sum += factor[i];
         for (int32_t j = i + 1 + warp; j < job.n; j += warps) {
-            double factor = own[j - i] / pivot;
+            double by = factor[j];
             double *other = row_of(job, matrix, j);
             for (int32_t k = j + lane; k <= job.n; k += 32) {
-                other[k - j] -= factor * own[k - i];
+                other[k - j] -= by * own[k - i];
             }
         }
         __syncthreads();
@@ -384,9 +445,14 @@ template <class Kernel> HcStatus allow(Kernel *kernel, size_t bytes, HcError *er
 template <class Number> HcStatus add_all(HcQueue *queue, Job job, int64_t numbers, HcError *err) {
     const HcGpu *gpu = queue->gpu;
     size_t limit = hc_min64(STATE_BYTES, (int64_t)gpu->shared_memory);
-    size_t columns = 2 * ((size_t)job.tile + job.half + job.guard_half);
-    size_t lane = columns * sizeof(typename Number::Sum);
-    for (job.lanes = 32; job.lanes > 1 && job.lanes * lane > limit; job.lanes /= 2) {
+    size_t bytes = 0;
+    for (job.lanes = 32;; job.lanes /= 2) {
+        job.parts = THREADS / job.lanes;
+        job.each = (int32_t)hc_div_up(job.tile, job.parts);
+        bytes = (state_of(job, job.half) + state_of(job, job.guard_half)) * sizeof(typename Number::Sum);
+        if (job.lanes == 1 || bytes <= limit) {
+            break;
+        }
     }
     int64_t groups = hc_div_up(numbers, job.lanes);
     int64_t tiles = hc_div_up(job.columns, job.tile);
@@ -394,8 +460,8 @@ template <class Number> HcStatus add_all(HcQueue *queue, Job job, int64_t number
     int64_t least = job.half > 8 ? job.half : 8; /* a window of lines begins anew in each chunk */
     job.chunk = (int32_t)hc_min64(job.lines, hc_max64(least, hc_div_up(job.lines, wanted)));
     dim3 grid((unsigned)groups, (unsigned)tiles, (unsigned)hc_div_up(job.lines, job.chunk));
-    HC_OR_RETURN(allow(add_windows<Number>, job.lanes * lane, err));
-    add_windows<Number><<<grid, THREADS, job.lanes * lane, queue->stream>>>(job);
+    HC_OR_RETURN(allow(add_windows<Number>, bytes, err));
+    add_windows<Number><<<grid, THREADS, bytes, queue->stream>>>(job);
     return hc_gpu_launched(doing, err);
 }
 
