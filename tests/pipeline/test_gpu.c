@@ -665,6 +665,34 @@ static void impossible_memory_is_refused(void **state) {
     check_runs(&how, "%s", narrow);
 }
 
+/* Sums of local windows take as much memory as is planned for them, and less where there is little. The
+ * scores stay the same. */
+static void local_scores_in_little_memory(void **state) {
+    (void)state;
+    enum { LINES = 70, SAMPLES = 700, BANDS = 20 };
+    static const char chain[] = "read local.img ! rx --window 7 --guard 3 --shrink 0.1 ! write out.img";
+    static const char *const all[] = {"out.img", NULL};
+    HcRunReport report = {0};
+    Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 81, true);
+    cube_write(&cube, "local", HC_UINT16, "bil", NULL);
+    cube_free(&cube);
+    RunHow how = on_gpu(16);
+    how.report = &report;
+    how.settings.device_memory = (uint64_t)1 << 30;
+    check_runs(&how, "%s", chain);
+    files_keep(all);
+    uint64_t ample = report.device_bytes;
+    how.settings.device_memory = how.memory_of_device = ample;
+    check_runs(&how, "%s", chain);
+    check_kept(all);
+    how.settings.device_memory = how.memory_of_device = reserve + ((uint64_t)48 << 20);
+    check_runs(&how, "%s", chain);
+    check_kept(all);
+    assert_true(report.device_bytes <= how.settings.device_memory && report.device_bytes < ample);
+    how.settings.device_memory = reserve + ((uint64_t)12 << 20);
+    check_run_fails(&how, HC_E_MEMORY, "--device-memory", "%s", chain);
+}
+
 static void unknown_devices_are_refused(void **state) {
     (void)state;
     if (stands_in) {
@@ -702,6 +730,7 @@ int main(int count, char **words) {
         IN_FOLDER(decoding_has_the_same_bits),
         IN_FOLDER(less_memory_than_planned_is_enough),
         IN_FOLDER(impossible_memory_is_refused),
+        IN_FOLDER(local_scores_in_little_memory),
         IN_FOLDER(unknown_devices_are_refused),
     };
     return cmocka_run_group_tests_name(hc_compute_name(gpu), tests, look_at_device, nothing_left);
