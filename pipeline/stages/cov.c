@@ -28,8 +28,8 @@ static const HcOption options[] = {
      .required = true, .help = "statistics file to write"},
     {HC_CHOICE(Params, noise), .choices = hc_noise_models, .otherwise = "statistics of the scene",
      .help = "take the statistics of the noise, estimated by this difference of neighbours, or by regression "
-             "of each band on all others (spatial-spectral: of shift differences). auto: regression or "
-             "mean3x3, whichever the scene confirms"},
+             "of each band on all others (spatial-spectral: of shift differences; spatial-spectral-lower: of "
+             "shift-lower differences). auto: regression or mean3x3, whichever the scene confirms"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix)},
     {HC_TEXT(Params, window), .unit = "pixels", .value = "X,Y,W,H", .otherwise = "the whole scene",
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
@@ -57,8 +57,8 @@ static HcStatus check_params(const Params *params, const char *noise, HcError *e
     }
     if (params->sums && hc_noise_is_spatial_spectral(noise)) {
         return hc_fail(err, HC_E_USAGE,
-                       "cov: --sums --noise %s: it needs the sums of the differences (--sums --noise shift)",
-                       noise);
+                       "cov: --sums --noise %s: it needs the sums of the differences (--sums --noise %s)",
+                       noise, hc_noise_word_of(hc_noise_difference_of(noise)));
     }
     if (params->matrix >= 0 && (params->noise < 0 || params->sums)) {
         return hc_fail(err, HC_E_USAGE, "cov: --noise-matrix %s: %s", hc_noise_matrices[params->matrix],
@@ -116,7 +116,8 @@ static HcStatus settle_regression(HcStage *stage, HcQueue *queue, HcError *err) 
     if (status == HC_OK) {
         status = kind_of(stage) == HC_DIFFERENCE_NONE
                      ? hc_noise_regression_of(&state->statistics, &stage->in, &moments, matrix, err)
-                     : hc_noise_spatial_spectral_of(&state->statistics, &stage->in, &moments, matrix, err);
+                     : hc_noise_spatial_spectral_by(noise_of(stage), &state->statistics, &stage->in, &moments,
+                                                    matrix, err);
     }
     hc_moments_clear(&moments);
     return status;

@@ -57,7 +57,8 @@ static const HcOption options[] = {
      .help = "how the noise is estimated: by a difference of neighbours (mean3x3, median3x3, shift, "
              "shift-diagonal, shift-lower, shift-lowerleft, shift-mean, hv-average, quad, or trimmed: of the "
              "calm blocks). Or regression (of each band on all others), spatial-spectral (regression of the "
-             "shift differences), auto (regression or mean3x3, whichever the scene confirms). Or a file from "
+             "shift differences), spatial-spectral-lower (of the shift-lower differences), auto (regression "
+             "or mean3x3, whichever the scene confirms). Or a file from "
              "cov --noise"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true},
     {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
@@ -203,7 +204,8 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMom
         return hc_noise_regression(&state->noise, scene, matrix, err);
     }
     if (noise != NULL && hc_noise_is_spatial_spectral(noise_word(params))) {
-        return hc_noise_spatial_spectral_of(&state->noise, &stage->in, noise, matrix, err);
+        return hc_noise_spatial_spectral_by(noise_word(params), &state->noise, &stage->in, noise, matrix,
+                                            err);
     }
     if (noise != NULL) {
         HC_OR_RETURN(

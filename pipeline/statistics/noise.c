@@ -13,10 +13,11 @@
 const char hc_noise_auto[] = "auto";
 static const char regression_word[] = "regression";
 static const char spatial_spectral_word[] = "spatial-spectral";
+static const char lower_word[] = "spatial-spectral-lower";
 const char *const hc_noise_models[] = {
-    "mean3x3",     "median3x3",  "shift", "shift-diagonal", "shift-lower",   "shift-lowerleft",
-    "shift-mean",  "hv-average", "quad",  "trimmed",        regression_word, spatial_spectral_word,
-    hc_noise_auto, NULL};
+    "mean3x3",         "median3x3",           "shift",      "shift-diagonal", "shift-lower",
+    "shift-lowerleft", "shift-mean",          "hv-average", "quad",           "trimmed",
+    regression_word,   spatial_spectral_word, lower_word,   hc_noise_auto,    NULL};
 const char *const hc_noise_matrices[] = {"full", "diagonal", NULL};
 
 bool hc_noise_is_regression(const char *word) {
@@ -24,11 +25,13 @@ bool hc_noise_is_regression(const char *word) {
 }
 
 bool hc_noise_is_spatial_spectral(const char *word) {
-    return hc_text_equal(word, spatial_spectral_word);
+    return hc_text_equal(word, spatial_spectral_word) || hc_text_equal(word, lower_word);
 }
 
 HcDifference hc_noise_difference_of(const char *word) {
-    return hc_noise_is_spatial_spectral(word) ? HC_DIFFERENCE_SHIFT : hc_noise_of_word(word);
+    return hc_text_equal(word, lower_word)      ? (HcDifference)HC_STENCIL_LOWER
+           : hc_noise_is_spatial_spectral(word) ? HC_DIFFERENCE_SHIFT
+                                                : hc_noise_of_word(word);
 }
 
 bool hc_noise_is_auto(const char *word) {
@@ -188,6 +191,7 @@ typedef struct Kind {
 
 static const Kind of_values = {regression_word, "valid pixel", "valid pixels", 1};
 static const Kind of_differences = {spatial_spectral_word, "pair of neighbours", "pairs of neighbours", 1.5};
+static const Kind of_lower = {lower_word, "pair of neighbours", "pairs of neighbours", 1.5};
 
 static HcStatus refuse_few(const Kind *kind, int64_t pixels, size_t bands, HcError *err) {
     return hc_fail(err, HC_E_NUMERIC, "noise by %s: %lld %s with %zu bands, at least %.0f %s are needed",
@@ -353,5 +357,11 @@ HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const H
 
 HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                                       HcNoiseMatrix matrix, HcError *err) {
-    return regress_sums(&of_differences, HC_DIFFERENCE_SHIFT, out, scene, moments, matrix, err);
+    return hc_noise_spatial_spectral_by(spatial_spectral_word, out, scene, moments, matrix, err);
+}
+
+HcStatus hc_noise_spatial_spectral_by(const char *word, HcStatistics *out, const HcScene *scene,
+                                      const HcMoments *moments, HcNoiseMatrix matrix, HcError *err) {
+    const Kind *kind = hc_text_equal(word, lower_word) ? &of_lower : &of_differences;
+    return regress_sums(kind, hc_noise_difference_of(word), out, scene, moments, matrix, err);
 }

@@ -5,12 +5,12 @@
 #include "pipeline/statistics/statistics.h"
 
 /* The words for all noise models, NULL-terminated: those of hc_neighbour_words, then "regression",
- * "spatial-spectral" and "auto". */
+ * "spatial-spectral", "spatial-spectral-lower" and "auto". */
 extern const char *const hc_noise_models[];
 extern const char hc_noise_auto[]; /* "auto" */
 
 bool hc_noise_is_regression(const char *word);
-bool hc_noise_is_spatial_spectral(const char *word);
+bool hc_noise_is_spatial_spectral(const char *word); /* of right or of lower neighbours */
 bool hc_noise_is_auto(const char *word);
 
 /* The difference whose sums a model is made of; NONE: those of the scene, or no word of a model. */
@@ -27,8 +27,7 @@ extern const char *const hc_noise_matrices[]; /* the words, NULL-terminated */
 /* "full" or "diagonal" [HC_OPTION_CHOICE]: the option of a stage with noise models. */
 #define HC_NOISE_MATRIX_OPTION(Params, field)                                                                \
     HC_CHOICE(Params, field, "noise-matrix"),                                                                \
-        .choices = hc_noise_matrices,                                                                        \
-        .otherwise = "diagonal for regression and spatial-spectral, full for all others",                    \
+        .choices = hc_noise_matrices, .otherwise = "diagonal for regressions, full for all others",          \
         .help = "covariance of the noise: full, or its diagonal (noise without correlation between bands)"
 
 /* The noise of a scene by regression (Roger 1996; Bioucas-Dias and Nascimento 2008): the residuals of each
@@ -53,6 +52,13 @@ HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const H
  * HC_E_NUMERIC: as above, with 3/2 times the bands. */
 HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                                       HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
+
+/* The same by the word of the model. "spatial-spectral-lower": of the differences of lower neighbours
+ * (HC_STENCIL_LOWER). In a scene of a pushbroom sensor both pixels come from one detector, so that offsets of
+ * columns (stripes) cancel. */
+HcStatus hc_noise_spatial_spectral_by(const char *word, HcStatistics *out, const HcScene *scene,
+                                      const HcMoments *moments, HcNoiseMatrix matrix,
+                                      HcError *err) HC_MUST_CHECK;
 
 /* How the variances of bands differ. White noise has one variance; a regression adds to it what a band has
  * of its own. So the calmest bands are nearest to it. */

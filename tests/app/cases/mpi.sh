@@ -66,7 +66,7 @@ same() {
 # Exact sums, both ways of writing, in all interleaves.
 same "2 3 5" read "$scene" ! mnf --components 7 --save-model model.json ! write out.img ! write out.tif \
     ! preview picture.png --scree scree.png
-same "3" read "$scene" ! cov noise.json --noise median3x3 ! cov choice.json --noise auto ! cov trimmed.json --noise trimmed ! cov quad.json --noise quad ! cov all.json ! pca --components 3 ! write out.bil
+same "3" read "$scene" ! cov noise.json --noise median3x3 ! cov choice.json --noise auto ! cov trimmed.json --noise trimmed ! cov columns.json --noise spatial-spectral-lower ! cov quad.json --noise quad ! cov all.json ! pca --components 3 ! write out.bil
 same "2" read "$scene" ! filter median3x3 ! filter mean3x3 ! write out.bip --type int16 \
     ! write tiled.tif --co TILED=YES --co INTERLEAVE=PIXEL --compress deflate ! write cloud.tif --format COG
 same "2 3" read "$scene" ! pca --components 6 ! rx --window 9 --guard 3 --detections local.gpkg ! write local.img
