@@ -28,8 +28,9 @@ static const HcOption options[] = {
      .required = true, .help = "statistics file to write"},
     {HC_CHOICE(Params, noise), .choices = hc_noise_models, .otherwise = "statistics of the scene",
      .help = "take the statistics of the noise, estimated by this difference of neighbours, or by regression "
-             "of each band on all others (spatial-spectral: of shift differences; spatial-spectral-lower: of "
-             "shift-lower differences). auto: regression or mean3x3, whichever the scene confirms"},
+             "of each band on all others. spatial-spectral: regression of shift differences; "
+             "spatial-spectral-lower: of shift-lower differences. auto: regression or mean3x3, whichever the "
+             "scene confirms"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix)},
     {HC_TEXT(Params, window), .unit = "pixels", .value = "X,Y,W,H", .otherwise = "the whole scene",
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
