@@ -65,6 +65,9 @@ typedef struct HcUnmixRule {
                     then values */
     double threshold; /* >= 0; abundances below it, once they are rounded, become 0 */
     bool add[HC_UNMIX_ADDS];
+    const float *level; /* [device] [lines of the scene][samples], > 0 and finite, stays while it is open: the
+                         * lambda of a pixel is this times `lambda`; NULL = 1. Not with sum_to_one */
+    int64_t level_pixels; /* how many `level` has */
     int64_t *counts; /* [device] [hc_unmix_counts], grows by the valid interior pixels; NULL = not counted */
 } HcUnmixRule;
 
@@ -76,6 +79,7 @@ typedef struct HcUnmixingHead {
     HcHead head;
     int32_t spectra, bands;
     int32_t out_bands;
+    int64_t level_pixels; /* 0 = no level */
 } HcUnmixingHead;
 
 /* The band of the output that holds an added one, if the rule adds it. */
@@ -103,7 +107,8 @@ HcUnmixCloseFn hc_unmix_close;
 /* Writes every row of `out`, hc_unmix_bands() bands: abundances in the order of the spectra (or `top`
  * numbers, then `top` values), then those that the rule adds (HcUnmixAdd).
  *
- * Solved in float64, from an empty set of spectra or that of the pixel to the left, and rounded once.
+ * Solved in float64, from an empty set of spectra or that of the pixel to the left, and rounded once. With a
+ * level l, y / l is solved with lambda, and gives x / l: F is l^2 times as large, its gap the same.
  * Residual and gap are those of the values before rounding and threshold. A masked pixel is 0 throughout. The
  * same bits however the scene is cut into blocks. */
 typedef HcStatus HcUnmixFn(HcQueue *queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out,

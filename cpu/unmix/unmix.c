@@ -183,8 +183,8 @@ void hc_cpu_unmix_close(HcUnmixing *unmixing) {
 }
 
 /* Fills the panel with the valid ones of these pixels. */
-static void gather(const HcUnmixing *unmixing, const float *from, const uint8_t *mask, int64_t samples,
-                   HcUnmixPanel *panel) {
+static void gather(const HcUnmixing *unmixing, const float *from, const uint8_t *mask, const float *level,
+                   int64_t samples, HcUnmixPanel *panel) {
     int64_t bands = unmixing->rule.bands;
     int32_t count = 0;
     for (int64_t s = 0; s < samples; s++) {
@@ -192,8 +192,10 @@ static void gather(const HcUnmixing *unmixing, const float *from, const uint8_t 
             double *pixel = panel->pixel + count * bands;
             double *weighted = panel->weighted + count * bands;
             double energy = 0;
+            panel->level[count] = level != NULL ? (double)level[s] : 1;
+            double scale = 1 / panel->level[count];
             for (int64_t b = 0; b < bands; b++) {
-                pixel[b] = (double)from[s * bands + b];
+                pixel[b] = scale * (double)from[s * bands + b];
                 weighted[b] = unmixing->weight[b] * pixel[b];
                 energy += pixel[b] * weighted[b];
             }
@@ -216,7 +218,7 @@ static float written(const HcUnmixRule *rule, double abundance) {
 }
 
 /* The largest abundances, of equal ones the first: their numbers, then their values. */
-static void write_largest(const HcUnmixRule *rule, const double *abundance, float *to) {
+static void write_largest(const HcUnmixRule *rule, const double *abundance, double level, float *to) {
     int32_t top = rule->top;
     int32_t found = 0;
     for (int32_t i = 0; i < top; i++) {
@@ -224,7 +226,7 @@ static void write_largest(const HcUnmixRule *rule, const double *abundance, floa
         to[top + i] = 0;
     }
     for (int32_t k = 0; k < rule->spectra; k++) {
-        float value = written(rule, abundance[k]);
+        float value = written(rule, level * abundance[k]);
         if (value == 0 || (found == top && !(value > to[2 * top - 1]))) {
             continue;
         }
@@ -240,17 +242,18 @@ static void write_largest(const HcUnmixRule *rule, const double *abundance, floa
 
 static void write_pixel(const HcUnmixRule *rule, const HcUnmixPanel *panel, int32_t p, float *to) {
     const double *abundance = panel->abundance + (int64_t)p * rule->spectra;
+    double level = panel->level[p];
     if (rule->top > 0) {
-        write_largest(rule, abundance, to);
+        write_largest(rule, abundance, level, to);
         to += 2 * (int64_t)rule->top;
     } else {
         for (int32_t k = 0; k < rule->spectra; k++) {
-            to[k] = written(rule, abundance[k]);
+            to[k] = written(rule, level * abundance[k]);
         }
         to += rule->spectra;
     }
     const double added[HC_UNMIX_ADDS] = {
-        [HC_UNMIX_ADD_RMSE] = panel->rmse[p],
+        [HC_UNMIX_ADD_RMSE] = level * panel->rmse[p],
         [HC_UNMIX_ADD_ITERATIONS] = panel->iterations[p],
         [HC_UNMIX_ADD_GAP] = panel->gap[p],
         [HC_UNMIX_ADD_END] = panel->gap[p] <= rule->gap ? HC_UNMIX_OPTIMAL : HC_UNMIX_UNFINISHED};
@@ -278,7 +281,7 @@ static void count_pixel(const HcUnmixRule *rule, const HcUnmixPanel *panel, int3
     panel->counts[HC_UNMIX_COUNT_UNFINISHED] += !(panel->gap[p] <= rule->gap);
     *largest = hc_max64(*largest, bits_of(panel->gap[p]));
     for (int32_t k = 0; k < rule->spectra; k++) {
-        double value = (double)written(rule, abundance[k]);
+        double value = (double)written(rule, panel->level[p] * abundance[k]);
         if (value != 0) {
             pixels[k]++;
             sums[k] += llrint(fmin(value, 0x1p16) / HC_UNMIX_COUNT_UNIT);
@@ -295,7 +298,9 @@ static void unmix_panel(const HcUnmixing *unmixing, const HcBlock *in, const HcB
     float *to = out->data + (row * out->samples + sample) * out->bands;
     memcpy(out->mask + row * out->samples + sample, valid, (size_t)samples);
     memset(to, 0, (size_t)(samples * out->bands) * sizeof *to);
-    gather(unmixing, hc_cpu_line(in, line) + sample * in->bands, valid, samples, panel);
+    const float *level =
+        unmixing->rule.level != NULL ? unmixing->rule.level + line * out->samples + sample : NULL;
+    gather(unmixing, hc_cpu_line(in, line) + sample * in->bands, valid, level, samples, panel);
     solvers[unmixing->rule.solver].solve(unmixing, panel);
     for (int32_t s = 0, p = 0; s < samples; s++) {
         if (valid[s] != 0) {

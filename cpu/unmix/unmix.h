@@ -21,6 +21,7 @@ enum { HC_UNMIX_PANEL = 64 };
 typedef struct HcUnmixPanel {
     int32_t open;                   /* how many are */
     int32_t number[HC_UNMIX_PANEL]; /* their numbers in the panel, ascending: [open] */
+    double level[HC_UNMIX_PANEL];   /* of lambda, 1 where the rule has none; all below is of y / level */
     double *pixel;                  /* [pixels][bands] */
     double *weighted;               /* [pixels][bands] */
     double *product;                /* [pixels][spectra] D W y */

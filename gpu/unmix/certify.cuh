@@ -6,8 +6,8 @@
 #include "gpu/unmix/unmix.cuh"
 
 __device__ static __noinline__ void form_residual(const HcUnmixLibrary &library, const float *pixel,
-                                                  const double *abundance, double *weighted, double *square,
-                                                  double *sum) {
+                                                  double scale, const double *abundance, double *weighted,
+                                                  double *square, double *sum) {
     enum { HELD = 8 };
     int32_t spectra = library.rule.spectra;
     int32_t bands = library.rule.bands;
@@ -17,7 +17,7 @@ __device__ static __noinline__ void form_residual(const HcUnmixLibrary &library,
         double residual[HELD];
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
-            residual[i] = band0 + 32 * i < bands ? (double)pixel[band0 + 32 * i] : 0;
+            residual[i] = band0 + 32 * i < bands ? scale * (double)pixel[band0 + 32 * i] : 0;
         }
         for (int32_t first = 0; first < spectra; first += 32) {
             int32_t k = first + hc_lane();
@@ -161,8 +161,8 @@ __device__ static __noinline__ void hc_unmix_certify(const HcUnmixLibrary &libra
     for (int32_t j = hc_warp(); j < panel->open; j += hc_warps()) {
         int64_t p = panel->number[j];
         double square, sum;
-        form_residual(library, panel->pixel[p], scratch.abundance + p * spectra, scratch.weighted + p * bands,
-                      &square, &sum);
+        form_residual(library, panel->pixel[p], 1 / (double)panel->level[p], scratch.abundance + p * spectra,
+                      scratch.weighted + p * bands, &square, &sum);
         if (hc_lane() == 0) {
             panel->square[p] = square;
             panel->rmse[p] = sqrt(sum / bands);

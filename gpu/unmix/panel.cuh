@@ -16,14 +16,15 @@ __device__ static inline float written(const HcUnmixRule &rule, double abundance
 }
 
 /* The largest abundances, of equal ones the first: their numbers, then their values. A warp. */
-__device__ static void write_largest(const HcUnmixRule &rule, const double *abundance, float *to) {
+__device__ static void write_largest(const HcUnmixRule &rule, const double *abundance, double level,
+                                     float *to) {
     float last = INFINITY;
     int32_t last_at = -1;
     for (int32_t i = 0; i < rule.top; i++) {
         float most = 0;
         int32_t at = -1;
         for (int32_t k = hc_lane(); k < rule.spectra; k += 32) {
-            float value = written(rule, abundance[k]);
+            float value = written(rule, level * abundance[k]);
             bool is_next = value < last || (value == last && k > last_at);
             if (is_next && value > most) {
                 most = value;
@@ -53,16 +54,17 @@ __device__ static void write_largest(const HcUnmixRule &rule, const double *abun
 __device__ static void write_pixel(const HcUnmixRule &rule, const HcUnmixPanel *panel, int32_t p,
                                    const double *abundance, float *to) {
     int32_t at = rule.top > 0 ? 2 * rule.top : rule.spectra;
+    double level = (double)panel->level[p];
     if (rule.top > 0) {
-        write_largest(rule, abundance, to);
+        write_largest(rule, abundance, level, to);
     } else {
         for (int32_t k = hc_lane(); k < rule.spectra; k += 32) {
-            to[k] = written(rule, abundance[k]);
+            to[k] = written(rule, level * abundance[k]);
         }
     }
     if (hc_lane() == 0) {
         double added[HC_UNMIX_ADDS];
-        added[HC_UNMIX_ADD_RMSE] = panel->rmse[p];
+        added[HC_UNMIX_ADD_RMSE] = level * panel->rmse[p];
         added[HC_UNMIX_ADD_ITERATIONS] = panel->iterations[p];
         added[HC_UNMIX_ADD_GAP] = panel->gap[p];
         added[HC_UNMIX_ADD_END] = panel->gap[p] <= rule.gap ? HC_UNMIX_OPTIMAL : HC_UNMIX_UNFINISHED;
@@ -89,7 +91,7 @@ __device__ static void count_pixel(const HcUnmixRule &rule, const HcUnmixPanel *
         atomicMax((long long *)rule.counts + HC_UNMIX_COUNT_GAP, __double_as_longlong(fabs(panel->gap[p])));
     }
     for (int32_t k = hc_lane(); k < rule.spectra; k += 32) {
-        double value = (double)written(rule, abundance[k]);
+        double value = (double)written(rule, (double)panel->level[p] * abundance[k]);
         if (value != 0) {
             add(pixels + k, 1);
             add(sums + k, llrint(fmin(value, 0x1p16) / HC_UNMIX_COUNT_UNIT));
@@ -127,10 +129,12 @@ __device__ static inline void hc_unmix_gather(const HcUnmixLibrary &library, HcU
     for (int32_t j = hc_warp(); j < count; j += hc_warps()) {
         int32_t p = number[j];
         const float *pixel = panel->pixel[p];
+        double scale = 1 / (double)panel->level[p];
         double energy = 0;
         for (int32_t b = hc_lane(); b < bands; b += 32) {
-            double value = library.weight[b] * (double)pixel[b];
-            energy = fma((double)pixel[b], value, energy);
+            double y = scale * (double)pixel[b];
+            double value = library.weight[b] * y;
+            energy = fma(y, value, energy);
             scratch.weighted[(int64_t)p * bands + b] = value;
         }
         energy = hc_warp_sum(energy);

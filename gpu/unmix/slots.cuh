@@ -69,8 +69,9 @@ __device__ static inline int32_t begin_panel(HcUnmixPanel *panel, const HcView &
 
 /* Fills free slots with the next pixels that are to be taken, as long as there are any; of `all` pixels,
  * those that are masked are 0 in `out`. All threads of the block. */
-__device__ static __noinline__ void take_pixels(const HcView &in, const HcView &out, HcSlotsWhich which,
-                                                HcUnmixPanel *panel, HcSlotsShared *shared, int32_t slots,
+__device__ static __noinline__ void take_pixels(const HcUnmixRule &rule, const HcView &in, const HcView &out,
+                                                HcSlotsWhich which, HcUnmixPanel *panel,
+                                                HcSlotsShared *shared, int32_t slots,
                                                 unsigned long long *next) {
     int64_t above = (out.first_line - in.first_line) * in.samples;
     int64_t pixels = out.rows * out.samples;
@@ -100,6 +101,7 @@ __device__ static __noinline__ void take_pixels(const HcView &in, const HcView &
                 int32_t p = panel->number[open + __popc(within & ((1U << hc_lane()) - 1))];
                 panel->pixel[p] = in.data + (above + first + i) * in.bands;
                 panel->place[p] = first + i;
+                panel->level[p] = hc_unmix_level(rule, out, first + i);
                 panel->iterations[p] = (int32_t)(mark & HC_SLOTS_LEFT_TAKEN);
                 panel->left[p] = false;
             }
@@ -169,7 +171,7 @@ __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     int32_t slots = begin_panel(&panel, out);
     for (;;) {
         int32_t before = panel.open;
-        take_pixels(in, out, which, &panel, &shared, slots, next);
+        take_pixels(library.rule, in, out, which, &panel, &shared, slots, next);
         if (panel.open == 0) {
             return;
         }
@@ -242,7 +244,7 @@ __global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
     int32_t slots = begin_panel(&panel, out);
     for (;;) {
         int32_t before = panel.open;
-        take_pixels(in, out, which, &panel, &shared, slots, next);
+        take_pixels(library.rule, in, out, which, &panel, &shared, slots, next);
         if (panel.open == 0) {
             return;
         }

@@ -25,8 +25,8 @@ struct HcUnmixing {
 };
 
 /* The valid ones of these pixels to slots. */
-__device__ static void take_panel(const HcView &in, const HcView &out, int64_t row, int32_t sample0,
-                                  int32_t samples, HcUnmixPanel *panel) {
+__device__ static void take_panel(const HcUnmixRule &rule, const HcView &in, const HcView &out, int64_t row,
+                                  int32_t sample0, int32_t samples, HcUnmixPanel *panel) {
     int64_t first_in = (row + out.first_line - in.first_line) * in.samples;
     if (hc_warp() == 0) {
         int32_t count = 0;
@@ -39,6 +39,7 @@ __device__ static void take_panel(const HcView &in, const HcView &out, int64_t r
                 panel->number[p] = p;
                 panel->pixel[p] = in.data + (first_in + sample) * in.bands;
                 panel->place[p] = row * out.samples + sample;
+                panel->level[p] = hc_unmix_level(rule, out, panel->place[p]);
                 panel->iterations[p] = 0;
                 panel->left[p] = false;
             }
@@ -74,7 +75,8 @@ __global__ static void __launch_bounds__(HC_UNMIX_THREADS, BLOCKS_EACH)
             return;
         }
         int32_t sample0 = (int32_t)(unit % panels) * HC_UNMIX_PANEL;
-        take_panel(in, out, unit / panels, sample0, min((int)HC_UNMIX_PANEL, out.samples - sample0), &panel);
+        take_panel(library.rule, in, out, unit / panels, sample0,
+                   min((int)HC_UNMIX_PANEL, out.samples - sample0), &panel);
         int32_t count = panel.open;
         hc_unmix_gather(library, &panel, panel.number, count, scratch);
         hc_unmix_active(library, &panel, scratch, shared);

@@ -53,6 +53,7 @@ struct HcUnmixPanel {
     int32_t number[HC_UNMIX_PANEL];     /* of the open slots: [open]; behind them, of the others */
     const float *pixel[HC_UNMIX_PANEL]; /* its spectrum [bands] */
     int64_t place[HC_UNMIX_PANEL];      /* its number in the block that is written */
+    float level[HC_UNMIX_PANEL];        /* of lambda, 1 where the rule has none; all below is of y / level */
     int32_t iterations[HC_UNMIX_PANEL];
     double energy[HC_UNMIX_PANEL]; /* y'W y */
     double square[HC_UNMIX_PANEL]; /* r'W r */
@@ -61,6 +62,11 @@ struct HcUnmixPanel {
     double state[HC_UNMIX_PANEL];  /* the solver's: momentum or penalty */
     bool left[HC_UNMIX_PANEL];     /* to the next kernel: a working set is too small */
 };
+
+/* The level of the pixel at `place` of the block that is written. */
+__device__ static inline float hc_unmix_level(const HcUnmixRule &rule, const HcView &out, int64_t place) {
+    return rule.level != NULL ? rule.level[out.first_line * out.samples + place] : 1;
+}
 
 /* Memory of a thread block; rows of pixels at the number of their slot. */
 struct HcUnmixScratch {

@@ -57,9 +57,8 @@ static const HcOption options[] = {
      .help = "how the noise is estimated: by a difference of neighbours (mean3x3, median3x3, shift, "
              "shift-diagonal, shift-lower, shift-lowerleft, shift-mean, hv-average, quad, or trimmed: of the "
              "calm blocks). Or regression (of each band on all others), spatial-spectral (regression of the "
-             "shift differences), spatial-spectral-lower (of the shift-lower differences), auto (regression "
-             "or mean3x3, whichever the scene confirms). Or a file from "
-             "cov --noise"},
+             "shift differences) or spatial-spectral-lower (of the shift-lower differences). Or auto "
+             "(regression or mean3x3, whichever the scene confirms), or a file from cov --noise"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true},
     {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
      .otherwise = "the whole scene",

@@ -16,7 +16,7 @@ typedef enum Look {
     LOOKS
 } Look;
 
-/* A library, a scene mixed of it, and the rule. */
+/* A library, a scene mixed of it, and the rule, whose level lies in host memory here. */
 typedef struct Problem {
     HcUnmixRule rule;
     Look look;
@@ -100,7 +100,11 @@ static void problem_free(Problem *problem) {
 
 static void *open_unmixing(Rig *rig, const void *rule) {
     HcUnmixing *unmixing = NULL;
-    check_ok(hc_unmix_open(rig->compute, rule, &unmixing, &rig->err), rig->err);
+    HcUnmixRule own = *(const HcUnmixRule *)rule;
+    if (own.level != NULL) {
+        own.level = rig_put(rig, own.level, (size_t)own.level_pixels * sizeof *own.level);
+    }
+    check_ok(hc_unmix_open(rig->compute, &own, &unmixing, &rig->err), rig->err);
     return unmixing;
 }
 
@@ -135,6 +139,7 @@ static Cube run_problem(const Problem *problem, int32_t threads) {
 typedef struct State {
     const Problem *problem;
     const float *pixel;
+    double lambda;     /* of the pixel */
     double *abundance; /* [spectra] */
     double *residual;  /* [bands] */
 } State;
@@ -159,6 +164,8 @@ static void change(State *state, int32_t k, double step) {
 
 static State state_new(const Problem *problem, int64_t pixel) {
     State state = {.problem = problem, .pixel = problem->cube.data + pixel * problem->rule.bands};
+    const float *level = problem->rule.level;
+    state.lambda = problem->rule.lambda * (level != NULL ? (double)level[pixel] : 1);
     state.abundance = calloc((size_t)problem->rule.spectra, sizeof(double));
     state.residual = malloc((size_t)problem->rule.bands * sizeof(double));
     assert_true(state.abundance != NULL && state.residual != NULL);
@@ -190,7 +197,7 @@ static double objective(const State *state) {
         sum += problem->weight[b] * state->residual[b] * state->residual[b] / 2;
     }
     for (int32_t k = 0; k < problem->rule.spectra && !problem->rule.sum_to_one; k++) {
-        sum += problem->rule.lambda * state->abundance[k];
+        sum += state->lambda * state->abundance[k];
     }
     return sum;
 }
@@ -213,7 +220,7 @@ static void move(Descent *descent, int32_t k, double step) {
 
 static Descent descent_new(const Problem *problem, State *state) {
     int32_t n = problem->rule.spectra;
-    Descent descent = {.spectra = n, .lambda = problem->rule.lambda};
+    Descent descent = {.spectra = n, .lambda = state->lambda};
     descent.gram = malloc((size_t)n * (size_t)n * sizeof(double));
     descent.slope = malloc((size_t)n * sizeof(double));
     descent.abundance = calloc((size_t)n, sizeof(double));
@@ -326,7 +333,7 @@ static State state_of(const Problem *problem, const Cube *got, int64_t pixel) {
 /* Slopes d'W r: those of abundances that are not 0 are the level (lambda), no other is beyond it. */
 static void check_optimal(const State *state) {
     const Problem *problem = state->problem;
-    double level = problem->rule.lambda;
+    double level = state->lambda;
     double length = length_of(problem, state->pixel);
     if (problem->rule.sum_to_one) {
         double sum = 0;
@@ -398,7 +405,8 @@ static void check_all(const Problem *problem, const Cube *got) {
         } else {
             double gap = check_pixel(problem, got, p);
             if (!(gap <= problem->rule.gap)) {
-                fail_msg("pixel %d: gap %g", (int)p, gap);
+                fail_msg("look %d, solver %d, pixel %d: gap %g", (int)problem->look,
+                         (int)problem->rule.solver, (int)p, gap);
             }
         }
     }
@@ -555,6 +563,120 @@ CASE(test_unmix_solvers) {
             check_all(&problem, &got);
             cube_free(&got);
         }
+        problem_free(&problem);
+    }
+}
+
+/* Lines by themselves, with and without a spare line, have the bits of the whole. The level stays in the rig.
+ */
+static void check_level_cuts(const Problem *problem, const Cube *whole) {
+    Rig rig;
+    rig_open(&rig, 2);
+    RigOperation operation = operation_of(problem);
+    HcUnmixing *unmixing = open_unmixing(&rig, &problem->rule);
+    for (int32_t i = 0; i < 2 * problem->cube.lines; i++) {
+        Cube part = rig_run_block(&rig, &operation, unmixing, i / 2, 1, i % 2);
+        rig_check_rows(&part, whole, i / 2, i % 2);
+        cube_free(&part);
+    }
+    hc_unmix_close(unmixing);
+    rig_close(&rig);
+}
+
+/* A lambda of its own for each pixel: some spectra leave dark ones, and come back where the level is small.
+ */
+CASE(test_unmix_level) {
+    (void)state;
+    uint64_t seed = 18;
+    float level[3 * 70];
+    for (int number = 0; number < 2 * LOOKS; number++) {
+        Problem problem = problem_new((Look)(number % LOOKS), (Size){12, 20, 3, 70}, 5e-2, 0.05, &seed);
+        cube_mask(&problem.cube, MASK_SOME, &seed);
+        for (int p = 0; p < 3 * 70; p++) {
+            level[p] = (float)exp(3 * random_uniform(&seed) - 1.5);
+        }
+        for (int32_t b = 0; number >= LOOKS && b < 20; b++) {
+            problem.weight[b] = 3 * random_uniform(&seed);
+        }
+        problem.rule.weight = number >= LOOKS ? problem.weight : NULL;
+        problem.rule.level = level;
+        problem.rule.level_pixels = 3 * 70;
+        for (HcUnmixSolver solver = HC_UNMIX_ACTIVE; solver <= HC_UNMIX_ALM; solver++) {
+            problem.rule.solver = solver;
+            Cube got = run_problem(&problem, 2);
+            check_all(&problem, &got);
+            check_level_cuts(&problem, &got);
+            cube_free(&got);
+        }
+        problem_free(&problem);
+    }
+}
+
+/* A level of 1 changes no bit. Powers of two scale all of a pixel without rounding: y and x by the level, and
+ * the largest abundances, the threshold and the counts are those of x. */
+CASE(test_unmix_level_scales) {
+    (void)state;
+    uint64_t seed = 19;
+    enum { PIXELS = 4 * 40, SPECTRA = 12, BANDS = 20 };
+    float level[PIXELS];
+    int64_t counts[2][HC_UNMIX_COUNTS + 2 * SPECTRA] = {{0}};
+    for (int number = 0; number < 6; number++) {
+        Problem problem = problem_new(SMOOTH, (Size){SPECTRA, BANDS, 4, 40}, 1e-2, 0.05, &seed);
+        Cube got[2];
+        problem.rule.solver = (HcUnmixSolver)(number % 3);
+        problem.rule.top = number < 3 ? 0 : 5;
+        Cube plain = run_problem(&problem, 2);
+        problem.rule.level_pixels = PIXELS;
+        problem.rule.level = level;
+        for (int k = 0; k < 2; k++) {
+            for (int p = 0; p < PIXELS; p++) {
+                level[p] = k == 0 ? 1 : (float)ldexp(1, p % 5 - 2);
+                for (int b = 0; b < BANDS; b++) {
+                    problem.cube.data[p * BANDS + b] *= level[p];
+                }
+            }
+            got[k] = run_problem(&problem, 2);
+        }
+        for (int p = 0; p < PIXELS; p++) {
+            for (int32_t b = 0; b < plain.bands; b++) {
+                float value = plain.data[p * plain.bands + b];
+                bool is_number = problem.rule.top > 0 && b < problem.rule.top;
+                bool is_amount = b <= plain.bands - HC_UNMIX_ADDS && !is_number; /* or the rmse */
+                check_same(got[0].data[p * plain.bands + b], value);
+                check_same(got[1].data[p * plain.bands + b], is_amount ? value * level[p] : value);
+            }
+        }
+        /* Counts, with a threshold that cuts scaled abundances. */
+        Rig rig;
+        rig_open(&rig, 2);
+        memset(counts, 0, sizeof counts);
+        problem.rule.threshold = 0.2;
+        problem.rule.counts = rig_put(&rig, counts[0], sizeof counts[0]);
+        RigOperation operation = operation_of(&problem);
+        HcUnmixing *unmixing = open_unmixing(&rig, &problem.rule);
+        Cube cut = rig_run_block(&rig, &operation, unmixing, 0, 4, 0);
+        rig_get(&rig, problem.rule.counts, counts[0], sizeof counts[0]);
+        hc_unmix_close(unmixing);
+        rig_close(&rig);
+        int below = 0;
+        for (int p = 0; p < PIXELS && problem.rule.top == 0; p++) {
+            for (int32_t k = 0; k < SPECTRA; k++) {
+                float value = got[1].data[p * plain.bands + k];
+                float kept = (double)value < problem.rule.threshold ? 0 : value;
+                below += value > 0 && kept == 0;
+                check_same(cut.data[p * plain.bands + k], kept);
+                counts[1][HC_UNMIX_COUNTS + k] += kept != 0;
+                counts[1][HC_UNMIX_COUNTS + SPECTRA + k] += llrint((double)kept / HC_UNMIX_COUNT_UNIT);
+            }
+        }
+        for (int i = HC_UNMIX_COUNTS; i < HC_UNMIX_COUNTS + 2 * SPECTRA && problem.rule.top == 0; i++) {
+            assert_int_equal(counts[0][i], counts[1][i]);
+        }
+        assert_true(problem.rule.top > 0 || below > 0);
+        cube_free(&cut);
+        cube_free(&plain);
+        cube_free(&got[0]);
+        cube_free(&got[1]);
         problem_free(&problem);
     }
 }
@@ -906,7 +1028,7 @@ CASE(test_unmix_refuses) {
     float spectra[2][30];
     double weights[2][6] = {{1, 1, -1, 1, 1, 1}, {1, 1, 1, 1, 1, INFINITY}};
     HcUnmixing *unmixing = NULL;
-    HcUnmixRule wrong[21];
+    HcUnmixRule wrong[23];
     size_t count = 0;
     for (; count < sizeof wrong / sizeof *wrong; count++) {
         wrong[count] = problem.rule;
@@ -934,6 +1056,9 @@ CASE(test_unmix_refuses) {
     wrong[18].threshold = -1;
     wrong[19].threshold = NAN;
     wrong[20].iterations = -1;
+    wrong[21].level = wrong[22].level = problem.spectrum; /* not looked at */
+    wrong[22].level_pixels = 12;
+    wrong[22].sum_to_one = true;
     for (size_t i = 0; i < count; i++) {
         check_fails(hc_unmix_open(rig.compute, &wrong[i], &unmixing, err), HC_E_USAGE, rig.err);
         assert_null(unmixing);
@@ -946,6 +1071,13 @@ CASE(test_unmix_refuses) {
     rig_check_refusals(&rig, &operation, unmixing, &in, &out);
     hc_unmix_close(unmixing);
     hc_unmix_close(NULL);
+    /* A level of two lines for blocks of three. */
+    float level[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    problem.rule.level = level;
+    problem.rule.level_pixels = 8;
+    unmixing = open_unmixing(&rig, &problem.rule);
+    check_fails(hc_unmix(rig.queue, &in, unmixing, &out, err), HC_E_USAGE, rig.err);
+    hc_unmix_close(unmixing);
     problem_free(&problem);
     rig_close(&rig);
 }

@@ -529,9 +529,13 @@ HcStatus hc_strict_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnm
     HcUnmixing *real = NULL;
     HcUnmixRule own = *rule;
     const void *counts = rule->counts;
+    const void *level = rule->level;
     size_t bytes = hc_unmix_counts(rule) * sizeof *rule->counts;
     HC_OR_RETURN(translate_at_once(strict_of(compute), &counts, bytes, "unmix, the counts", err));
+    HC_OR_RETURN(translate_at_once(strict_of(compute), &level, (size_t)rule->level_pixels * sizeof(float),
+                                   "unmix, the level", err));
     own.counts = (int64_t *)(uintptr_t)counts;
+    own.level = level;
     HcUnmixing *unmixing = calloc(1, sizeof *unmixing);
     if (unmixing == NULL) {
         return hc_fail_memory(err, sizeof *unmixing, "strict unmixing");

@@ -18,6 +18,10 @@ static HcStatus check_rule(const HcUnmixRule *rule, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "unmix: lambda %g, gap %g, %d iterations, the %d largest, solver %d",
                        rule->lambda, rule->gap, rule->iterations, rule->top, (int)rule->solver);
     }
+    if (rule->level != NULL && (rule->sum_to_one || rule->level_pixels < 1)) {
+        return hc_fail(err, HC_E_USAGE, "unmix: a level of %lld pixels%s", (long long)rule->level_pixels,
+                       rule->sum_to_one ? ", and abundances that sum to one" : "");
+    }
     for (int64_t i = 0; i < (int64_t)rule->spectra * rule->bands; i++) {
         if (!isfinite(rule->spectrum[i])) {
             return hc_fail(err, HC_E_USAGE, "unmix: spectrum %d holds %g in band %d", (int)(i / rule->bands),
@@ -37,7 +41,11 @@ HcStatus hc_unmix_open(HcCompute *compute, const HcUnmixRule *rule, HcUnmixing *
     *out = NULL;
     HC_OR_RETURN(check_rule(rule, err));
     HC_OR_RETURN(compute->ops->unmix_open(compute, rule, out, err));
-    *(HcUnmixingHead *)*out = (HcUnmixingHead){{compute}, rule->spectra, rule->bands, hc_unmix_bands(rule)};
+    *(HcUnmixingHead *)*out = (HcUnmixingHead){{compute},
+                                               rule->spectra,
+                                               rule->bands,
+                                               hc_unmix_bands(rule),
+                                               rule->level != NULL ? rule->level_pixels : 0};
     return HC_OK;
 }
 
@@ -57,6 +65,11 @@ static HcStatus check(const HcQueue *queue, const HcBlock *in, const HcUnmixing 
     if (in->bands != head->bands || out->bands != head->out_bands) {
         return hc_fail(err, HC_E_USAGE, "unmix: %d bands in, %d out, for %d spectra of %d bands", in->bands,
                        out->bands, head->spectra, head->bands);
+    }
+    int64_t end = hc_block_first_line(out) + hc_block_rows(out);
+    if (head->level_pixels > 0 && end * out->samples > head->level_pixels) {
+        return hc_fail(err, HC_E_USAGE, "unmix: %lld lines of %lld samples, the level has %lld pixels",
+                       (long long)end, (long long)out->samples, (long long)head->level_pixels);
     }
     return HC_OK;
 }
