@@ -97,6 +97,7 @@ typedef struct HcViewMask HcViewMask;
 typedef struct HcViewSite {
     const HcScene *scene, *file; /* of the view, and of the whole file; `file` stays while the mask is open */
     const char *path;            /* what the scene is called */
+    const char *what;            /* what a raster is called, "mask" or "raster" */
     const HcReaderOptions *how;
     const HcReader *reader;  /* of the scene */
     HcViewMask *const *mask; /* [masks] that are open: one of the same raster reads it for both */

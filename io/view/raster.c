@@ -32,12 +32,11 @@ static HcStatus check_shape(const HcScene *mask, const char *text, const HcViewS
     const HcCut *cut = &scene->cut;
     bool of_file = mask->lines == cut->lines && mask->samples == cut->samples;
     if (!hc_scene_same_grid(mask, scene) && !of_file) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: the mask has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64
-                       " x %" PRId64,
-                       text, mask->lines, mask->samples, site->path,
-                       cut->lines > 0 ? cut->lines : scene->lines,
-                       cut->lines > 0 ? cut->samples : scene->samples);
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: the %s has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64 " x %" PRId64,
+            text, site->what, mask->lines, mask->samples, site->path,
+            cut->lines > 0 ? cut->lines : scene->lines, cut->lines > 0 ? cut->samples : scene->samples);
     }
     return HC_OK;
 }

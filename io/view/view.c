@@ -253,6 +253,7 @@ HcViewSite hc_view_site(const HcView *view) {
     return (HcViewSite){.scene = &view->scene,
                         .file = hc_reader_scene(view->reader),
                         .path = hc_reader_path(view->reader),
+                        .what = "mask",
                         .how = &view->options.reader,
                         .reader = view->reader};
 }

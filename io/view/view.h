@@ -87,6 +87,18 @@ HcStatus hc_view_selection_read(HcViewSelection *selection, int64_t line0, int64
 /* Memory that it holds. */
 size_t hc_view_selection_bytes(const HcViewSelection *selection);
 
+/* A raster of one band beside the scene, of the lines and samples of the view or of its file: values of its
+ * pixels. The view must stay open as long. HC_E_INPUT where it has another shape or more bands. */
+typedef struct HcViewBeside HcViewBeside;
+HcStatus hc_view_beside_open(HcViewBeside **out, const HcView *view, const char *path,
+                             HcError *err) HC_MUST_CHECK;
+void hc_view_beside_close(HcViewBeside *beside);
+/* to[lines][samples of the view], with the scale and offset of the file; NaN where it has no data. */
+HcStatus hc_view_beside_read(HcViewBeside *beside, int64_t line0, int64_t lines, float *to,
+                             HcError *err) HC_MUST_CHECK;
+/* Memory that it holds. */
+size_t hc_view_beside_bytes(const HcViewBeside *beside);
+
 /* Memory that the masks hold, whatever the block. */
 size_t hc_view_fixed_bytes(const HcView *view);
 

@@ -77,6 +77,7 @@ def all_cases():
         "stage/rx-window": ("small", 100, ["rx", "SCENE", "out.img", "--window", "15", "--guard", "5"]),
         "stage/kmeans": ("small", 100, ["kmeans", "SCENE", "out.img", "--clusters", "5"]),
         "stage/unmix": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv"]),
+        "stage/unmix-map": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv", "--noise-map", "sigma.hdr"]),
         "stage/abundance": ("small", 100, ["abundance", "SCENE", "out.img", "--endmembers", "library.csv"]),
         "stage/batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",
                                        "out.{stem}.img", "--jobs", "2", "--threads", "2"]),
@@ -111,6 +112,7 @@ class Scenes:
         sample = pathlib.Path(options.sources, "sample_data").resolve()
         self.library(sample)
         self.classes()
+        self.sigma()
         self.table()
 
     def table(self):
@@ -135,6 +137,12 @@ class Scenes:
         (self.folder / "classes.img").write_bytes(line * 10 + bytes(200 * 90))
         (self.folder / "classes.hdr").write_text("ENVI\nsamples = 200\nlines = 100\nbands = 1\nheader offset = 0\n"
                                                  "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\n")
+
+    def sigma(self):
+        """A noise for each pixel of the small scene."""
+        (self.folder / "sigma.img").write_bytes(bytes(1 + at % 9 for at in range(200 * 100)))
+        (self.folder / "sigma.hdr").write_text("ENVI\nsamples = 200\nlines = 100\nbands = 1\nheader offset = 0\n"
+                                               "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\n")
 
     def make(self, name, words):
         partial = self.folder / f"made-{name}"

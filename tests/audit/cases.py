@@ -86,6 +86,7 @@ def stages(common, suffix="", **more):
         # Of svm the calls of the program itself: libsvm does not look at its memory.
         "classify-svm": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--method", "svm", "--cost", "8", "--gamma",
                          "0.125"],
+        "unmix-map": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--noise-map", "in/sigma.hdr"],
         "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
         "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
         "rx": ["rx", scene, "out/a.img", "--detections", "out/r.gpkg", "--false-alarm", "0.5"],
@@ -215,6 +216,9 @@ def prepare(folder, hcube, sample):
     (folder / "mask.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = 1\nheader offset = 0\n"
                                      "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\nbyte order = 0\n")
     (folder / "mask.img").write_bytes(bytes(i % 17 != 0 for i in range(LINES * SAMPLES)))
+    (folder / "sigma.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = 1\nheader offset = 0\n"
+                                      "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\nbyte order = 0\n")
+    (folder / "sigma.img").write_bytes(bytes(1 + i % 9 for i in range(LINES * SAMPLES)))
     table(folder / "glt", 3, [struct.pack("<i", (at * at + at // 7) % (SAMPLES + 1)) for at in range(2 * 30 * 26)], 30, 26)
     table(folder / "igm", 5, [struct.pack("<d", place) for place in
                               [10 + .001 * (at % SAMPLES) for at in range(LINES * SAMPLES)] +

@@ -2,6 +2,7 @@
 #include "core/operation/unmix.h"
 #include "pipeline/spectra/mixture.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/stages/unmix/noise_map.h"
 #include "pipeline/stages/unmix/unmix_lambda.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 typedef struct Params {
     const char *library;
     HcLibraryChoice choice;
-    const char *lambda;
+    const char *lambda, *noise_map;
     bool sum_to_one;
     const char *scale, *weights;
     int32_t solver;
@@ -26,6 +27,7 @@ typedef struct State {
     bool add[HC_UNMIX_ADDS];
     double lambda; /* in the unit of the library, squared; that of --lambda auto once it is started */
     HcUnmixLambda by_noise;
+    HcNoiseMap noise_map;
     HcUnmixing *open; /* once the unit of the scene is known */
 } State;
 
@@ -42,6 +44,11 @@ static const HcOption options[] = {
      .help =
          "price of abundance (0 to 1e30): larger values leave fewer spectra. auto takes it from the noise "
          "of the scene"},
+    {HC_TEXT(Params, noise_map, "noise-map"), .file = HC_FILE_READ, .value = "FILE",
+     .otherwise = "all pixels have one lambda",
+     .help =
+         "make lambda go with the noise of each pixel: a raster with one band of standard deviations, or a "
+         "file from noise --columns (.json). Lambda is that of their root mean square"},
     {HC_FLAG(Params, sum_to_one, "sum-to-one"),
      .help = "make the abundances of a pixel sum to 1, instead of a price"},
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
@@ -101,9 +108,17 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "unmix: --lambda %s: changes nothing with --sum-to-one",
                        params->lambda);
     }
+    if (params->sum_to_one && params->noise_map != NULL) {
+        return hc_fail(err, HC_E_USAGE, "unmix: --noise-map %s: changes nothing with --sum-to-one",
+                       params->noise_map);
+    }
     HC_OR_RETURN(
         hc_unmix_lambda_parse(params->lambda, params->sum_to_one ? 0 : standard_lambda, &lambda, err));
     state->by_noise.automatic = isnan(lambda);
+    if (lambda == 0 && params->noise_map != NULL) {
+        return hc_fail(err, HC_E_USAGE, "unmix: --noise-map %s: changes nothing with --lambda 0",
+                       params->noise_map);
+    }
     if (!state->by_noise.automatic) {
         state->lambda = lambda;
     }
@@ -139,6 +154,8 @@ static HcUnmixRule rule_of(const HcStage *stage) {
                         .iterations = (int32_t)params->iterations,
                         .top = (int32_t)params->top,
                         .threshold = params->threshold,
+                        .level = state->noise_map.level.data,
+                        .level_pixels = stage->in.lines * stage->in.samples,
                         .counts = state->mixture.counts.data};
     memcpy(rule.add, state->add, sizeof rule.add);
     return rule;
@@ -189,7 +206,11 @@ static HcStatus start(HcStage *stage, const float *spectra, HcError *err) {
     HcUnmixRule rule = rule_of(stage);
     rule.spectrum = spectra;
     rule.lambda *= factor * factor;
-    return hc_unmix_open(stage->compute, &rule, &state->open, err);
+    HC_OR_RETURN(hc_unmix_open(stage->compute, &rule, &state->open, err));
+    if (rule.level != NULL) {
+        hc_noise_map_note(&state->noise_map, stage, params_of(stage)->noise_map, state->lambda);
+    }
+    return HC_OK;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -213,13 +234,18 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (state->by_noise.automatic && !stage->settled) {
         hc_unmix_lambda_plan(stage);
     }
-    return HC_OK;
+    return params->noise_map != NULL ? hc_noise_map_plan(&state->noise_map, stage, params->noise_map, err)
+                                     : HC_OK;
 }
 
 /* ---- the run ---- */
 
 static HcStatus open_unmix(HcStage *stage, HcError *err) {
     State *state = stage->state;
+    const char *map = params_of(stage)->noise_map;
+    if (map != NULL) {
+        HC_OR_RETURN(hc_noise_map_open(&state->noise_map, stage, map, err));
+    }
     if (state->by_noise.automatic) {
         HC_OR_RETURN(hc_unmix_lambda_open(&state->by_noise, stage, err));
     }
@@ -289,6 +315,7 @@ static void report(const HcStage *stage, HcJson *to) {
     }
     hc_json_put_number(to, "lambda", rule.lambda);
     hc_noise_choice_put(&((const State *)stage->state)->by_noise.choice, to);
+    hc_noise_map_put(&((const State *)stage->state)->noise_map, to);
     hc_mixture_report(stage, "largest_gap", to);
 }
 
@@ -298,6 +325,7 @@ static void close_unmix(HcStage *stage) {
         hc_unmix_close(state->open);
     }
     hc_unmix_lambda_close(&state->by_noise);
+    hc_noise_map_close(&state->noise_map, stage->compute);
     hc_mixture_close(stage);
     *state = (State){0};
 }

@@ -27,6 +27,8 @@ run 0 denoise s.hdr --fit-only --save-model denoise.json --record none --quiet
 run 0 pca s.hdr --fit-only --save-model pca.json --record none --quiet
 run 0 cov s.hdr noise.json --noise shift --record none --quiet
 run 0 cov s.hdr scene.json --record none --quiet
+run 0 run read s.hdr --bands 20 ! write sigma.img --record none --quiet
+run 0 noise s.hdr columns.json --columns 10 --record none --quiet
 echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcube
 echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
 echo in/s.hdr >list.txt
@@ -61,6 +63,8 @@ reads=(
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.sli|lib.sli lib.hdr"
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.hdr|lib.sli lib.hdr"
     "unmix --weights|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --weights in/noise.json|noise.json"
+    "unmix --noise-map|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --noise-map in/sigma.img|sigma.hdr sigma.img"
+    "unmix --noise-map|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --noise-map in/columns.json|columns.json"
     "abundance --endmembers|read in/s.hdr % ! abundance --endmembers in/ends.csv|ends.csv"
     "rx --background|read in/s.hdr % ! rx --background in/scene.json|scene.json"
     "rx --background-mask|read in/s.hdr % ! rx --background-mask in/class.hdr|class.hdr class.img"

@@ -29,6 +29,7 @@ typedef struct How {
     double lambda;
     bool sums; /* to one */
     double weight[BANDS];
+    const double *level; /* of lambda [pixels], NULL = 1 */
 } How;
 
 static const How plain = {.lambda = 1e-3, .weight = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
@@ -106,7 +107,9 @@ static void check_map(const char *name, const Cube *scene, const How *how, doubl
         for (int b = 0; b < BANDS; b++) {
             y[b] = scene->value[i * BANDS + (size_t)b] / factor;
         }
-        double rmse = solve(how, y, x);
+        How here = *how;
+        here.lambda *= how->level != NULL ? how->level[i] : 1;
+        double rmse = solve(&here, y, x);
         for (int k = 0; k < SPECTRA; k++) {
             check_near(pixel[k], x[k], tolerance);
             zeros += x[k] == 0;
@@ -251,6 +254,137 @@ static void lambda_follows_the_noise(void **state) {
         hc_text_clear(&notes);
         cube_free(&scene);
     }
+}
+
+static double random_noise(uint64_t *seed) {
+    return (double)(float)(0.02 * exp(2 * random_uniform(seed) - 1));
+}
+
+/* map.img holds the noise of each pixel; level becomes that over the root mean square of what is known. */
+static void write_noise_map(const char *name, const double *noise, const char *more, double *level) {
+    Cube map = cube_new(LINES, SAMPLES, 1);
+    double sum = 0;
+    int known = 0;
+    for (size_t i = 0; i < cube_pixels(&map); i++) {
+        map.value[i] = noise[i];
+        bool is_known = noise[i] != -1;
+        sum += is_known ? noise[i] * noise[i] : 0;
+        known += is_known;
+    }
+    for (size_t i = 0; i < cube_pixels(&map); i++) {
+        level[i] = noise[i] != -1 ? (double)(float)(noise[i] / sqrt(sum / known)) : 1;
+    }
+    cube_write(&map, name, HC_FLOAT32, "bsq", more);
+    cube_free(&map);
+}
+
+/* Lambda goes with the noise of a raster; -1 is its nodata. */
+static void lambda_goes_with_the_noise_of_pixels(void **state) {
+    (void)state;
+    static const char *const options[] = {"--lambda 0.02", "--lambda 0.02 --add rmse,iterations,gap,end",
+                                          "--lambda 0.02 --solver fista --gap 1e-6 --iterations 100000"};
+    uint64_t seed = 4;
+    double noise[LINES * SAMPLES], level[LINES * SAMPLES];
+    Cube scene = write_scene("scene", 1, "");
+    library_write("library.csv", 1, 0);
+    for (size_t i = 0; i < LINES * SAMPLES; i++) {
+        noise[i] = i % 17 == 3 ? -1 : random_noise(&seed);
+    }
+    write_noise_map("map", noise, "data ignore value = -1\n", level);
+    How how = plain;
+    how.lambda = 0.02;
+    how.level = level;
+    for (size_t c = 0; c < sizeof options / sizeof *options; c++) {
+        HcText notes = {0};
+        RunHow run = {.notes = &notes};
+        check_runs(&run,
+                   "read scene.img ! unmix --library library.csv --scale none --noise-map map.img %s ! write "
+                   "out.img --overwrite",
+                   options[c]);
+        check_map("out", &scene, &how, 1, c == 2 ? 3e-4 : 2e-6, c == 1);
+        assert_non_null(
+            strstr(notes.data, "unmix: map.img: lambda goes with the noise of the pixels, from "));
+        assert_non_null(strstr(notes.data, " pixels have no noise there: their lambda is 0.02"));
+        hc_text_clear(&notes);
+    }
+    /* The library in another unit, --lambda auto, and a map in any unit. */
+    for (size_t i = 0; i < LINES * SAMPLES; i++) {
+        noise[i] = noise[i] == -1 ? -1 : (double)(float)(noise[i] * 512);
+    }
+    double same[LINES * SAMPLES];
+    write_noise_map("wide", noise, "data ignore value = -1\n", same);
+    HcText notes = {0};
+    RunHow run = {.notes = &notes};
+    check_runs(&run, "read scene.img ! unmix --library library.csv --scale none --lambda auto ! write a.img");
+    const char *said = strstr(notes.data, "--lambda auto: ");
+    assert_non_null(said);
+    how.lambda = strtod(said + strlen("--lambda auto: "), NULL); /* four digits */
+    hc_text_clear(&notes);
+    check_runs(NULL, "read scene.img ! unmix --library library.csv --scale none --lambda auto --noise-map "
+                     "wide.img ! write out.img --overwrite");
+    check_map("out", &scene, &how, 1, 1e-3, false);
+    /* A window of the scene takes that of the map of its file, or a map of its size. */
+    static const char *const window = "--window 4,3,20,9";
+    check_runs(NULL, "read map.img %s ! write part.img", window);
+    for (int k = 0; k < 2; k++) {
+        check_runs(NULL,
+                   "read scene.img %s ! unmix --library library.csv --scale none --lambda 0.02 --noise-map "
+                   "%s ! write window%d.img",
+                   window, k == 0 ? "map.img" : "part.img", k);
+    }
+    Cube whole = cube_read_floats("window0", 9, 20, SPECTRA);
+    Cube part = cube_read_floats("window1", 9, 20, SPECTRA);
+    double sum[2] = {
+        0}; /* the mean square is that of the window: lambda is another than in the whole scene */
+    for (size_t i = 0; i < cube_pixels(&whole) * SPECTRA; i++) {
+        check_same(whole.value[i], part.value[i]);
+        sum[0] += isnan(whole.value[i]) ? 0 : whole.value[i];
+    }
+    assert_true(sum[0] > 10);
+    cube_free(&whole);
+    cube_free(&part);
+    cube_free(&scene);
+}
+
+/* A map that noise --columns has made: each column has the noise that the file says. */
+static void lambda_goes_with_the_noise_of_columns(void **state) {
+    (void)state;
+    double level[LINES * SAMPLES];
+    double column[SAMPLES];
+    Cube scene = write_scene("scene", 1, "");
+    library_write("library.csv", 1, 0);
+    check_runs(NULL, "read scene.img ! noise noise.json --columns 4");
+    cJSON *json = NULL;
+    HcError err = {0};
+    check_ok(hc_json_read("noise.json", &json, &err), err);
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "noise_by_columns");
+    assert_int_equal(cJSON_GetArraySize(list), (SAMPLES + 3) / 4);
+    double sum = 0;
+    for (int s = 0; s < SAMPLES; s++) {
+        const cJSON *group = cJSON_GetArrayItem(list, s / 4);
+        column[s] = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(group, "relative_noise"));
+        assert_true(column[s] > 0);
+        column[s] = (double)(float)column[s];
+        sum += column[s] * column[s] / SAMPLES;
+    }
+    cJSON_Delete(json);
+    for (int i = 0; i < LINES * SAMPLES; i++) {
+        level[i] = (double)(float)(column[i % SAMPLES] / sqrt(sum));
+    }
+    How how = plain;
+    how.lambda = 0.05;
+    how.level = level;
+    check_runs(NULL, "read scene.img ! unmix --library library.csv --scale none --lambda 0.05 --noise-map "
+                     "noise.json ! write out.img");
+    check_map("out", &scene, &how, 1, 2e-6, false);
+    /* Columns of a window are those of the file. */
+    check_runs(NULL,
+               "read scene.img --window 5,3,10,9 ! unmix --library library.csv --scale none --noise-map "
+               "noise.json ! write out.img --overwrite");
+    check_runs(NULL, "read scene.img --window 5,3,10,9 ! write part.img");
+    check_run_fails(NULL, HC_E_INPUT, "noise.json: 26 groups of 4 columns, the scene has 10 samples",
+                    "read part.img ! unmix --library library.csv --noise-map noise.json ! write bad.img");
+    cube_free(&scene);
 }
 
 /* The noise of a statistics file weighs as its standard deviations in a list do. */
@@ -525,9 +659,16 @@ static void blocks_threads_and_devices_agree(void **state) {
         "read scene.img ! unmix --library library.csv --lambda auto ! write out.img",
         "read scene.img ! unmix --library library.csv --lambda auto --scale none ! write out.img",
         ("read scene.img ! denoise --components 3 ! unmix --library library.csv --lambda auto ! write "
-         "out.img")};
+         "out.img"),
+        "read scene.img ! unmix --library library.csv --noise-map map.img ! write out.img"};
+    uint64_t seed = 6;
+    double noise[LINES * SAMPLES], level[LINES * SAMPLES];
     Cube scene = write_scene("scene", 1, "");
     library_write("library.csv", 1, 0);
+    for (size_t i = 0; i < LINES * SAMPLES; i++) {
+        noise[i] = random_noise(&seed);
+    }
+    write_noise_map("map", noise, NULL, level);
     check_runs_agree(chains, sizeof chains / sizeof *chains, 10);
     /* A later stage sees what a file would hold. */
     check_runs(NULL, "read scene.img ! unmix --library library.csv ! write one.img");
@@ -547,7 +688,13 @@ static void failures_leave_nothing(void **state) {
     static const char *const chains[] = {
         "read scene.img ! unmix --library library.csv ! write out.img",
         "read scene.img ! unmix --library library.csv --scale none ! write out.img",
-        "read scene.img ! unmix --library library.csv --lambda auto --scale none ! write out.img"};
+        "read scene.img ! unmix --library library.csv --lambda auto --scale none ! write out.img",
+        "read scene.img ! unmix --library library.csv --scale none --noise-map map.img ! write out.img"};
+    double noise[LINES * SAMPLES], level[LINES * SAMPLES];
+    for (size_t i = 0; i < LINES * SAMPLES; i++) {
+        noise[i] = 1 + (double)(i % 7);
+    }
+    write_noise_map("map", noise, NULL, level);
     static const char *const results[] = {"out.img", "out.hdr", NULL};
     Cube scene = write_scene("scene", 1, "");
     library_write("library.csv", 1, 0);
@@ -556,6 +703,75 @@ static void failures_leave_nothing(void **state) {
 }
 
 /* ---- what cannot work ---- */
+
+static void write_one_band(const char *name, int32_t lines, int32_t samples, int32_t bands, double value) {
+    Cube cube = cube_new(lines, samples, bands);
+    for (size_t i = 0; i < cube_pixels(&cube) * (size_t)bands; i++) {
+        cube.value[i] = 1;
+    }
+    cube.value[samples + 2] = value;
+    cube_write(&cube, name, HC_FLOAT32, "bsq", NULL);
+    cube_free(&cube);
+}
+
+static void wrong_maps_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        HcStatus status;
+        const char *part;
+    } cases[] = {
+        {"--noise-map good.img --sum-to-one", HC_E_USAGE, "--noise-map good.img: changes nothing with --sum"},
+        {"--noise-map good.img --lambda 0", HC_E_USAGE,
+         "--noise-map good.img: changes nothing with --lambda 0"},
+        {"--noise-map missing.img", HC_E_INPUT, "missing.img"},
+        {"--noise-map missing.json", HC_E_INPUT, "missing.json"},
+        {"--noise-map wide.img", HC_E_INPUT, "wide.img: the raster has 2 lines x 5 samples, the scene"},
+        {"--noise-map two.img", HC_E_INPUT, "two.img: has 2 bands, a raster of one band is needed"},
+        {"--noise-map zero.img", HC_E_INPUT,
+         "zero.img: the noise of line 1, sample 2 (from 0) is 0, not above 0"},
+        {"--noise-map below.img", HC_E_INPUT, "line 1, sample 2 (from 0) is -0.5, not above 0"},
+        {"--noise-map endless.img", HC_E_INPUT, "line 1, sample 2 (from 0) is inf, not above 0"},
+        {"--noise-map none.img", HC_E_INPUT, "none.img: no pixel has a noise"},
+        {"--noise-map cov.json", HC_E_INPUT, "cov.json: no noise of columns (noise FILE.json --columns)"},
+        {"--noise-map plain.json", HC_E_INPUT, "plain.json: no noise of columns"},
+        {"--noise-map dead.json", HC_E_INPUT, "dead.json: the relative noise of group 2 is 0, not above 0"},
+        {"--noise-map lack.json", HC_E_INPUT, "lack.json: \"relative_noise\" of group 1 is missing"},
+        {"--noise-map few.json", HC_E_INPUT, "few.json: 1 groups of 2 columns, the scene has"},
+        {"--noise-map broken.json", HC_E_INPUT, "broken.json"}};
+    Cube scene = write_scene("scene", 1, "");
+    library_write("library.csv", 1, 0);
+    write_one_band("good", LINES, SAMPLES, 1, 2);
+    write_one_band("wide", 2, 5, 1, 2);
+    write_one_band("two", LINES, SAMPLES, 2, 2);
+    write_one_band("zero", LINES, SAMPLES, 1, 0);
+    write_one_band("below", LINES, SAMPLES, 1, -0.5);
+    write_one_band("endless", LINES, SAMPLES, 1, (double)INFINITY);
+    Cube none = cube_new(LINES, SAMPLES, 1);
+    cube_write(&none, "none", HC_FLOAT32, "bsq", "data ignore value = 0\n");
+    cube_free(&none);
+    check_runs(NULL, "read scene.img ! cov cov.json --noise shift ! noise plain.json");
+    HcText text = {0};
+    hc_text_add(&text, "{\"hcube_noise\": 1, \"columns\": 2, \"noise_by_columns\": [");
+    for (int g = 0; g < (SAMPLES + 1) / 2; g++) {
+        hc_text_add(&text, "%s{\"relative_noise\": %d}", g > 0 ? ", " : "", g != 1);
+    }
+    hc_text_add(&text, "]}");
+    file_write("dead.json", text.data);
+    hc_text_clear(&text);
+    hc_text_add(&text, "{\"hcube_noise\": 1, \"columns\": %d, \"noise_by_columns\": [{}]}", SAMPLES);
+    file_write("lack.json", text.data);
+    hc_text_clear(&text);
+    file_write("few.json",
+               "{\"hcube_noise\": 1, \"columns\": 2, \"noise_by_columns\": [{\"relative_noise\": 1}]}");
+    file_write("broken.json", "{\"hcube_noise\": 1, \"columns\"");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        check_run_fails(NULL, cases[c].status, cases[c].part,
+                        "read scene.img ! unmix --library library.csv %s ! write bad.img", cases[c].options);
+    }
+    assert_false(file_exists("bad.img"));
+    cube_free(&scene);
+}
 
 static void wrong_options_are_refused(void **state) {
     (void)state;
@@ -602,6 +818,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(abundances_are_the_optimum),
         IN_FOLDER(lambda_follows_the_noise),
+        IN_FOLDER(lambda_goes_with_the_noise_of_pixels),
+        IN_FOLDER(lambda_goes_with_the_noise_of_columns),
         IN_FOLDER(statistics_are_weights),
         IN_FOLDER(libraries_come_to_the_unit_of_the_scene),
         IN_FOLDER(materials_of_the_sample_scene),
@@ -610,6 +828,7 @@ int main(void) {
         IN_FOLDER(blocks_threads_and_devices_agree),
         IN_FOLDER(masked_scenes_stay_masked),
         IN_FOLDER(failures_leave_nothing),
+        IN_FOLDER(wrong_maps_are_refused),
         IN_FOLDER(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
