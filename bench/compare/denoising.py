@@ -1,6 +1,6 @@
 """How close denoised scenes come to their truth: the tables of docs/stages/denoise.md, svd.md and unmix.md.
 
-    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|map|unmix... [--seeds 19 20]
+    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|map|unmix|levels... [--seeds 19 20]
 
 Adds noise of fixed seeds to real scenes and to DC1 (which count as noiseless), runs hcube, and prints a table in Markdown. Errors
 are those of `hcube compare`; where there are several seeds, their mean. A scene that HCUBE_DATA lacks is left out.
@@ -10,6 +10,8 @@ correlated    the same of noise that is a moving average over two bands (weights
 map           root mean square of `denoise --sigma-map` over that of the true error, and the correlation of both over the pixels,
               with the true error averaged over the 9 x 9 pixels of the map
 unmix         DC1 of 20, 30 and 40 dB: SRE and RMSE of its abundances, as it is and denoised
+levels        DC1 of 20 and 30 dB, whose noise differs between columns or goes smoothly over the scene: SRE of its abundances with one
+              lambda, and with `unmix --noise-map`
 """
 import argparse, json, os, re, subprocess, tempfile
 from pathlib import Path
@@ -113,7 +115,8 @@ def table(hcube, name, scenes, seeds, levels=(20, 30)):
         print("| `%s` | " % chain + " | ".join(", ".join("%.2f" % v for v in mean) for mean in means) + " |", flush=True)
 
 
-def unmix(hcube, data, seeds):
+def dc1(hcube, data):
+    """The clean scene and the path of its library; truth.img has its abundances."""
     clean = read_envi(data / SCENES["DC1"])
     active = read_envi(data / "dc1/dc1_abundance_active.img")
     names = (data / "dc1/dc1_abundance_active.hdr").read_text().split("band names")[1]
@@ -121,7 +124,46 @@ def unmix(hcube, data, seeds):
     truth = np.zeros(active.shape[:2] + (240,))
     truth[..., np.array(numbers) - 1] = active
     write_envi(hcube.folder / "truth.img", truth)
-    library = str((data / "dc1/dc1_library.sli").resolve())
+    return clean, str((data / "dc1/dc1_library.sli").resolve())
+
+
+def levels(hcube, data, seeds):
+    clean, library = dc1(hcube, data)
+    lines, samples = clean.shape[:2]
+    turn = lambda n: 2 * np.pi * np.arange(n) / n
+    kinds = {"columns": np.exp(np.random.default_rng(5).normal(0, 0.6, (1, samples))) * np.ones((lines, 1)),
+             "smooth": np.exp(np.sin(turn(lines))[:, None] + np.cos(turn(samples))[None, :])}
+    maps = {"one lambda": "", "`--noise-map`, the true noise": "--noise-map true.img",
+            "`--noise-map`, of `noise --columns 1`": "--noise-map columns.json"}
+    cells = {}
+    for snr in (20, 30):
+        for kind, level in kinds.items():
+            level = level / np.sqrt(np.mean(level**2))
+            sigma = np.sqrt(np.mean(clean**2) / 10 ** (snr / 10))
+            write_envi(hcube.folder / "true.img", sigma * level[..., None])
+            for seed in seeds:
+                noise = np.random.default_rng(seed).normal(0, sigma, clean.shape)
+                write_envi(hcube.folder / "noisy.img", clean + level[..., None] * noise)
+                hcube.run("noise noisy.img columns.json --columns 1 --overwrite --record none".split())
+                for before in ("", "denoise ! "):
+                    for name, words in maps.items():
+                        found = []
+                        for value in LAMBDAS:
+                            if value != "0":
+                                hcube.chain("noisy.img", "%sunmix --library %s --lambda %s %s" % (before, library, value, words),
+                                            "out.img")
+                                found.append(hcube.figures("out.img", "truth.img")["sre_db"])
+                        cells.setdefault((before, name, snr, kind), []).append((found[0], max(found[1:])))
+    columns = [(snr, kind) for snr in (20, 30) for kind in kinds]
+    print("| steps | " + " | ".join("%d dB, %s: auto, best" % column for column in columns) + " |\n|---" + "|---" * len(columns) + "|")
+    for before in ("", "denoise ! "):
+        for name in maps:
+            means = [np.mean(cells[before, name, *column], axis=0) for column in columns]
+            print("| `%sunmix`, %s | " % (before, name) + " | ".join("%.2f, %.2f" % tuple(mean) for mean in means) + " |", flush=True)
+
+
+def unmix(hcube, data, seeds):
+    clean, library = dc1(hcube, data)
     print("| steps | " + " | ".join("%d dB: SRE, RMSE, lambda" % snr for snr in (20, 30, 40)) + " |\n|---|---|---|---|")
     rows = {}
     for snr in (20, 30, 40):
@@ -147,7 +189,7 @@ def unmix(hcube, data, seeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "unmix"])
+    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "unmix", "levels"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[19])
     parser.add_argument("--scenes", nargs="+", default=["Jasper", "Samson", "DC1"], choices=list(SCENES))
     parser.add_argument("--snr", nargs="+", type=int, default=[20, 30])
@@ -160,8 +202,8 @@ def main():
         hcube = Hcube(options.program, Path(folder))
         for name in options.tables:
             print("\n%s\n" % name)
-            if name == "unmix":
-                unmix(hcube, data, options.seeds)
+            if name in ("unmix", "levels"):
+                {"unmix": unmix, "levels": levels}[name](hcube, data, options.seeds)
             else:
                 table(hcube, name, scenes, options.seeds, options.snr)
 

@@ -27,7 +27,7 @@ run 0 denoise s.hdr --fit-only --save-model denoise.json --record none --quiet
 run 0 pca s.hdr --fit-only --save-model pca.json --record none --quiet
 run 0 cov s.hdr noise.json --noise shift --record none --quiet
 run 0 cov s.hdr scene.json --record none --quiet
-run 0 run read s.hdr --bands 20 ! write sigma.img --record none --quiet
+run 0 run read s.hdr ! bands 20 ! write sigma.img --record none --quiet
 run 0 noise s.hdr columns.json --columns 10 --record none --quiet
 echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcube
 echo 'mnf --components 2 ! write --format ENVI' >batch.hcube

@@ -33,6 +33,23 @@ grep -q 'spectrum 3' top1.hdr || fail "no band for the third spectrum"
 # As a command; weights from noise; plans read no pixel.
 run 0 run read "$scene" ! cov noise.json --noise shift
 run 0 unmix "$scene" shares.tif --library "$SAMPLE/endmembers.csv" --sum-to-one --weights noise.json
+# Lambda by the noise of detector columns, and by a raster; the same on any number of threads.
+run 0 noise "$scene" columns.json --columns 1
+for threads in 1 3; do
+    run 0 unmix "$scene" "columns$threads.img" --library "$library" --noise-map columns.json --threads "$threads" --memory 150M
+    [[ $err == *"unmix: columns.json: lambda goes with the noise of the pixels, from "* ]] || fail "map: $err"
+done
+cmp columns1.img columns3.img
+run 0 run read "$scene" ! bands 20 ! write sigma.img
+run 0 unmix "$scene" sigma.tif --library "$library" --lambda auto --noise-map sigma.img
+run 0 plan read "$scene" --window 5,5,20,20 ! unmix --library "$library" --noise-map sigma.img ! write plan.img
+refuse 2 "unmix: --noise-map sigma.img: changes nothing with --sum-to-one" unmix "$scene" bad.img --library "$library" \
+    --sum-to-one --noise-map sigma.img
+refuse 3 "nowhere/sigma.hdr: No such file or directory" unmix "$scene" bad.img --library "$library" --noise-map nowhere/sigma.hdr
+run 0 run read sigma.img --window 5,5,20,20 ! write small.img
+refuse 3 "small.img: the raster has 20 lines x 20 samples, the scene" unmix "$scene" bad.img --library "$library" --noise-map small.img
+refuse 3 "noise.json: no noise of columns (noise FILE.json --columns)" unmix "$scene" bad.img --library "$library" --noise-map noise.json
+refuse 3 "has 64 bands, a raster of one band is needed" unmix "$scene" bad.img --library "$library" --noise-map "$scene"
 run 0 plan read "$scene" ! unmix --library "$library" ! write plan.img
 [[ $out == *"2. unmix    100 lines x 100 samples x 60 bands"*"passes   1"* ]] || fail "plan: $out"
 run 0 unmix --help
