@@ -21,9 +21,13 @@ const char *const hc_bench_operations[] = {"upload",
                                            "gram-float-mean3x3",
                                            "gram_raw",
                                            "gram_raw-float",
+                                           "column_gram",
                                            "project",
                                            "reduce-squares",
                                            "reduce-angle",
+                                           "column_filters",
+                                           "column_scores",
+                                           "column_scores-ace",
                                            "knn",
                                            "knn-angle",
                                            "vote",
@@ -163,6 +167,7 @@ HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps 
     HC_TRY(open_vendor(rig.device, compute, vendor_ops, &vendor, err));
     HC_TRY(hc_rig_ceilings(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_operations(&rig, err));
+    HC_TRY(hc_rig_columns(&rig, err));
     HC_TRY(hc_rig_neighbours(&rig, err));
     HC_TRY(hc_rig_decompositions(&rig, vendor, vendor_ops, err));
     HC_TRY(hc_rig_unmixing(&rig, err));

@@ -144,6 +144,7 @@ HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expec
 HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
                          HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_operations(HcRig *rig, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_columns(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
                                HcError *err) HC_MUST_CHECK;

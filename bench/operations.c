@@ -1,6 +1,7 @@
 /* Rows of single operations, on a part of the scene. */
 #include "core/operation/reduce.h"
 #include "core/allocate.h"
+#include "core/operation/column_gram.h"
 #include "core/operation/decode.h"
 #include "core/operation/difference.h"
 #include "core/operation/eigh.h"
@@ -367,6 +368,79 @@ done:
     return status;
 }
 
+/* Sums of each column of the part. */
+typedef struct Columns {
+    HcBlock in;
+    HcColumnRule rule;
+    HcBuffer numbers; /* largest values, scales and the pixels that took no part */
+    HcBuffer sums, work;
+    int64_t *far;
+} Columns;
+
+static HcStatus call_column_gram(HcRig *rig, void *user, HcError *err) {
+    Columns *columns = user;
+    int64_t end = columns->in.line0 + columns->in.lines;
+    for (int64_t line = columns->in.line0; line < end; line += HC_COLUMN_LINES) {
+        HcBlock part = hc_block_part(&columns->in, line, hc_min64(line + HC_COLUMN_LINES, end), 0);
+        HC_OR_RETURN(hc_column_gram(rig->queue, NULL, &part, &columns->rule, columns->sums.data, columns->far,
+                                    columns->work.data, err));
+    }
+    return HC_OK;
+}
+
+/* All values are integers, and take part. */
+static HcStatus open_columns(HcRig *rig, Columns *columns, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBlock *in = &columns->in;
+    size_t bands = (size_t)in->bands;
+    size_t padded = hc_column_strips(in->bands) * HC_COLUMN_STRIP;
+    size_t sums = (size_t)in->samples * hc_column_values(in->bands) * sizeof(int64_t);
+    size_t work = hc_column_work_bytes(in->bands, in->samples, rig->device->info.threads);
+    size_t bytes = (1 + padded) * sizeof(double) + bands * sizeof(float);
+    double *numbers = NULL;
+    HC_TRY(hc_new(numbers, bytes / sizeof *numbers + 1, "scales of columns", err));
+    float *largest = (float *)(void *)(numbers + 1 + padded);
+    for (size_t b = 0; b <= bands; b++) {
+        numbers[1 + b] = 1;
+    }
+    for (size_t b = 0; b < bands; b++) {
+        largest[b] = 65536;
+    }
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, bytes, &columns->numbers, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, sums, &columns->sums, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, work, &columns->work, err));
+    HC_TRY(hc_upload(rig->queue, numbers, columns->numbers.data, bytes, err));
+    HC_TRY(hc_zero(rig->queue, columns->sums.data, sums, err));
+    HC_TRY(hc_wait(rig->queue, err));
+    columns->far = columns->numbers.data;
+    double *scale = (double *)columns->numbers.data + 1;
+    columns->rule =
+        (HcColumnRule){.width = 1, .largest = (const float *)(const void *)(scale + padded), .scale = scale};
+done:
+    free(numbers);
+    return status;
+}
+
+static HcStatus column_gram(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    double n = rig->settings->bands;
+    Columns columns = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands)};
+    if (!hc_bench_wants(rig->bench, "column_gram")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "column_gram", rig->device->by, rig->part);
+    row->operations = part_pixels(rig) * (n + 1) * (n + 2);
+    hc_rig_floor(rig, row, part_pixels(rig) * (4 * n + 1), 0, row->operations);
+    HC_TRY(open_columns(rig, &columns, err));
+    HC_TRY(hc_rig_measure(rig, call_column_gram, &columns, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    hc_release(rig->compute, &columns.numbers);
+    hc_release(rig->compute, &columns.sums);
+    hc_release(rig->compute, &columns.work);
+    return status;
+}
+
 static HcStatus project(HcRig *rig, HcError *err) {
     const HcBenchWitness *witness = rig->bench->witness;
     double n = rig->settings->bands;
@@ -596,6 +670,7 @@ HcStatus hc_rig_operations(HcRig *rig, HcError *err) {
     HC_OR_RETURN(gram(rig, "gram-mean3x3", HC_DIFFERENCE_MEAN3X3, err));
     HC_OR_RETURN(grams_on_grid(rig, err));
     HC_OR_RETURN(gram_raw(rig, err));
+    HC_OR_RETURN(column_gram(rig, err));
     HC_OR_RETURN(project(rig, err));
     HC_OR_RETURN(reduces(rig, err));
     HC_OR_RETURN(eigh(rig, err));

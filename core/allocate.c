@@ -1,6 +1,7 @@
 #include "core/allocate.h"
 
 #include <stdint.h>
+#include <sys/mman.h>
 
 void *hc_allocate(size_t count, size_t bytes, const char *what, HcError *err, const char *file, int line) {
     void *memory = calloc(count > 0 ? count : 1, bytes);
@@ -17,6 +18,18 @@ void *hc_allocate_aligned(size_t count, size_t bytes, const char *what, HcError 
     void *memory = count <= most ? aligned_alloc(LINE, (count * bytes / LINE + 1) * LINE) : NULL;
     if (memory == NULL) {
         (void)hc_fail_memory_at(err, (double)count * (double)bytes, what, file, line);
+    }
+    return memory;
+}
+
+void *hc_allocate_large(size_t count, size_t bytes, const char *what, HcError *err, const char *file,
+                        int line) {
+    const uintptr_t huge = (uintptr_t)2 << 20;
+    char *memory = hc_allocate(count, bytes, what, err, file, line);
+    uintptr_t skipped = (huge - (uintptr_t)memory % huge) % huge;
+    if (memory != NULL && count * bytes >= skipped + huge) {
+        /* A refusal changes nothing. */
+        (void)madvise(memory + skipped, (count * bytes - skipped) / huge * huge, MADV_HUGEPAGE);
     }
     return memory;
 }

@@ -36,6 +36,18 @@ void *hc_allocate(size_t count, size_t bytes, const char *what, HcError *err, co
 void *hc_allocate_aligned(size_t count, size_t bytes, const char *what, HcError *err, const char *file,
                           int line);
 
+/* hc_new_large(sums, count, "sums", err): as hc_new(), for hundreds of megabytes that are all written: in
+ * huge pages where the system has them, so that fewer faults happen. */
+#define hc_new_large(pointer, count, what, err)                                                              \
+    (((pointer) = (__typeof__(pointer))hc_allocate_large((size_t)(count), sizeof *(pointer), (what), (err),  \
+                                                         __FILE__, __LINE__)) != NULL                        \
+         ? HC_OK                                                                                             \
+         : HC_E_MEMORY)
+
+/* For hc_new_large(). */
+void *hc_allocate_large(size_t count, size_t bytes, const char *what, HcError *err, const char *file,
+                        int line);
+
 #ifdef __cplusplus
 }
 #endif

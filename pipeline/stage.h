@@ -70,6 +70,7 @@ typedef struct HcNeeds {
     size_t device_tight;    /* device_bytes while memory is scarce, with bytes_tight */
     size_t shared_bytes;    /* host memory that only a backend on the host takes, for all of its threads */
     size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
+    size_t mirror_bytes;    /* host memory for copies of device memory; none where both are the same */
     size_t host_bytes_more; /* host memory that would make the stage faster, where some is left: all of it or
                                none (HcStage.has_more) */
     size_t worker_bytes;    /* host memory of each thread of a backend on the host */

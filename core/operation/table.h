@@ -7,6 +7,9 @@
 #ifndef HC_CORE_OPERATION_TABLE_H
 #define HC_CORE_OPERATION_TABLE_H
 
+#include "core/operation/column_filters.h"
+#include "core/operation/column_gram.h"
+#include "core/operation/column_scores.h"
 #include "core/operation/lad.h"
 #include "core/operation/decode.h"
 #include "core/operation/difference.h"
@@ -90,6 +93,9 @@ extern "C" {
     ENTRY(lad_open, HcLadOpenFn)                                                                             \
     ENTRY(lad_close, HcLadCloseFn)                                                                           \
     ENTRY(lad, HcLadFn)                                                                                      \
+    ENTRY(column_filters, HcColumnFiltersFn)                                                                 \
+    ENTRY(column_scores, HcColumnScoresFn)                                                                   \
+    ENTRY(column_gram, HcColumnGramFn)                                                                       \
     ENTRY(eigh, HcEighFn)
 
 #define HC_TABLE_FIELD(name, Function) Function *name;

@@ -13,6 +13,7 @@
 #ifndef HC_PIPELINE_DETECTIONS_COLUMN_SUMS_H
 #define HC_PIPELINE_DETECTIONS_COLUMN_SUMS_H
 
+#include "core/operation/column_gram.h"
 #include "core/team.h"
 #include "pipeline/stage.h"
 
@@ -23,27 +24,23 @@ typedef struct HcColumnSums {
     int64_t groups;
     int64_t limit;        /* of integers, 0 = floats */
     int64_t pixels;       /* of a group, at most */
-    size_t strips, tiles; /* of a panel; of the sums of a group */
-    bool ready;           /* exponents are known */
-    int32_t *exponent;    /* [strips * 12] of the units of values, 1 behind the bands */
-    double *scale, *unit; /* [strips * 12] 2^-exponent, 2^exponent */
+    bool ready;           /* units are known, and on the device */
+    int32_t *exponent;    /* [24 strips] of the units of values, 1 behind the bands */
+    double *scale, *unit; /* [24 strips] 2^-exponent, 2^exponent */
     float *largest;       /* [bands] that takes part */
-    int64_t *sum;         /* [groups][tiles][4][12], tiles of the lower triangle */
-    bool given;           /* somebody else frees them */
-    float *values;        /* [lines of a panel][samples][bands] copied rows */
-    uint8_t *mask;        /* [lines of a panel][samples] */
-    const float **row;    /* [lines of a panel] the rows that wait, of `values` or of a block */
-    const uint8_t **row_mask;
-    int64_t first, next; /* line of the scene in the first row that waits, and behind the last one */
+    int64_t *sum;         /* [groups][hc_column_values()] at hc_column_place(), once taken */
+    bool given;           /* somebody else frees `sum` */
+    int64_t far[1];       /* pixels that took no part, of all ranks; once taken */
     HcTeam *team;
-    double *panel; /* [threads][strips][128][12] */
-    int64_t *far;  /* [threads] pixels that took no part, and in [0] those of all ranks at last */
+    /* What adding needs, [device] */
+    HcBuffer sums; /* as `sum`, which takes its place where device memory is host memory */
+    HcBuffer far_device, largest_device, scale_device, work;
+    HcBuffer in_order;     /* [bands] int32: 0, 1, ... */
+    HcBuffer values, mask; /* [HC_COLUMN_LINES][samples][bands], and of pixels: of the lines that wait */
+    HcBlock waiting;       /* the first lines of a window, in them */
     HcCompute *compute;
-    bool shared; /* blocks lie in host memory */
+    bool shared; /* device memory is host memory */
 } HcColumnSums;
-
-/* Lines that panels begin at are multiples of this. */
-enum { HC_COLUMN_LINES = 128 };
 
 /* In plan: adds to stage->needs. */
 void hc_column_sums_plan(HcStage *stage, int32_t width);
@@ -54,11 +51,17 @@ HcStatus hc_column_sums_open(HcColumnSums *sums, HcStage *stage, int32_t width, 
 HcStatus hc_column_sums_add(HcColumnSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                             HcError *err) HC_MUST_CHECK;
 
-/* In settle, on all ranks: completes the sums and frees what only adding needs. */
+/* In settle, on all ranks: completes the sums, on the host, and frees what only adding needs. */
 HcStatus hc_column_sums_take(HcColumnSums *sums, HcStage *stage, HcError *err) HC_MUST_CHECK;
 
-/* Then: the pixels of a group, their mean[bands] and covariance[bands][bands]. Fewer than two pixels have no
- * covariance. Several threads may call it. */
+/* The same for those who work on the device: *at = the sums [device], [groups][hc_column_values()] at
+ * hc_column_place(), of all ranks. The memory is that of `sums`, and may be written to. They are in units of
+ * sums->unit[i] sums->unit[j]. The statistics below are not there. */
+HcStatus hc_column_sums_take_on_device(HcColumnSums *sums, HcStage *stage, HcQueue *queue, int64_t **at,
+                                       HcError *err) HC_MUST_CHECK;
+
+/* After hc_column_sums_take(): the pixels of a group, their mean[bands] and covariance[bands][bands]. Fewer
+ * than two pixels have no covariance. Several threads may call it. */
 int64_t hc_column_sums_statistics(const HcColumnSums *sums, int64_t group, double *mean, double *covariance);
 
 /* Then: hands the memory of all sums over, [groups][*values] numbers of 8 bytes, at least (bands + 1) (bands

@@ -97,7 +97,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         cost.host += sums_bytes(stage, info);
         cost.host += info->shared_memory
                          ? stage->needs.shared_bytes + (size_t)info->threads * stage->needs.worker_bytes
-                         : 0;
+                         : stage->needs.mirror_bytes;
         cost.host += stage->threads > 1 ? (size_t)stage->threads * stage->needs.thread_bytes : 0;
     }
     return cost;

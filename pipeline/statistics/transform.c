@@ -1,7 +1,7 @@
 #include "pipeline/statistics/transform.h"
 #include "core/allocate.h"
 #include "core/operation/eigh.h"
-#include "pipeline/statistics/dense.h"
+#include "core/solver/dense.h"
 #include "pipeline/json.h"
 
 #include <math.h>
@@ -73,7 +73,7 @@ done:
     return status;
 }
 
-/* What a noise fraction fit works in. Matrices are padded to whole tiles (pipeline/statistics/dense.h). */
+/* What a noise fraction fit works in. Matrices are padded to whole tiles (core/solver/dense.h). */
 typedef struct Fit {
     const double *covariance, *noise; /* [bands][bands] */
     size_t bands, kept, stride;

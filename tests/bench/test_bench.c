@@ -138,10 +138,24 @@ static void check_abundance_rows(const HcBench *bench, const char *by) {
 static void check_rows(const HcBench *bench, const char *by, bool copies) {
     const char *const same[] = {"decode-bil",        "gram-none", "gram-mean3x3",
                                 "chain-covariances", "knn",       "knn-angle"};
-    const char *const near[] = {"project",        "chain-mnf",      "eigh-graded",    "scene-first",
-                                "scene",          "svd-16",         "svd-32",         "svd-64",
-                                "svd-16-complex", "svd-32-complex", "svd-64-complex", "svd-16-complex-128",
-                                "patches",        "reduce-squares", "reduce-angle"};
+    const char *const near[] = {"project",
+                                "chain-mnf",
+                                "eigh-graded",
+                                "scene-first",
+                                "scene",
+                                "svd-16",
+                                "svd-32",
+                                "svd-64",
+                                "svd-16-complex",
+                                "svd-32-complex",
+                                "svd-64-complex",
+                                "svd-16-complex-128",
+                                "patches",
+                                "reduce-squares",
+                                "reduce-angle",
+                                "column_scores",
+                                "column_scores-ace",
+                                "column_filters"};
     for (int32_t r = 0; r < bench->row_count; r++) {
         check_row(&bench->rows[r]);
     }
@@ -157,7 +171,7 @@ static void check_rows(const HcBench *bench, const char *by, bool copies) {
         assert_int_equal(find(bench, same[i], by)->check, HC_BENCH_SAME);
         assert_true(hc_bench_times_serial(bench, find(bench, same[i], by)) > 0);
     }
-    for (int i = 0; i < 15; i++) {
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
         assert_int_equal(find(bench, near[i], by)->check, HC_BENCH_NEAR);
         assert_true(i >= 3 || hc_bench_times_serial(bench, find(bench, near[i], by)) > 0);
     }

@@ -143,6 +143,107 @@ HcStatus hc_strict_reduce(HcQueue *queue, const HcBlock *in, HcReduction kind, c
     return strict_accept(queue, do_reduce, &work, sizeof work, err);
 }
 
+typedef struct ColumnScores {
+    Pair pair;
+    HcColumnScoring how;
+} ColumnScores;
+
+static HcStatus do_column_scores(const Strict *strict, void *arguments, HcError *err) {
+    ColumnScores *work = arguments;
+    HcColumnScoring *how = &work->how;
+    const HcBlock *in = &work->pair.in;
+    const HcBlock *out = &work->pair.out;
+    size_t groups = ((size_t)in->samples + (size_t)how->width - 1) / (size_t)how->width;
+    size_t targets = (size_t)out->bands;
+    size_t filter = (1 + targets) * (size_t)in->bands;
+    HC_OR_RETURN(translate_pair(strict, &work->pair, err));
+    HC_OR_RETURN(strict_translate(strict, &how->filter, groups * filter * sizeof(double),
+                                  "column_scores, the filters", err));
+    HC_OR_RETURN(strict_translate(strict, &how->deviation, groups * targets * sizeof(double),
+                                  "column_scores, the deviations", err));
+    HC_OR_RETURN(strict_translate(strict, &how->whitening, groups * how->stride * sizeof(double),
+                                  "column_scores, the triangles", err));
+    HC_OR_RETURN(strict_translate(strict, &how->scored, groups, "column_scores, the flags", err));
+    return hc_column_scores(strict->cpu_queue, in, how, out, err);
+}
+
+HcStatus hc_strict_column_scores(HcQueue *queue, const HcBlock *in, const HcColumnScoring *how,
+                                 const HcBlock *out, HcError *err) {
+    ColumnScores work = {{.in = *in, .out = *out}, *how};
+    return strict_accept(queue, do_column_scores, &work, sizeof work, err);
+}
+
+static HcStatus do_column_filters(const Strict *strict, void *arguments, HcError *err) {
+    HcColumnFilters *how = arguments;
+    size_t groups = (size_t)how->groups;
+    size_t bands = (size_t)how->bands;
+    size_t targets = (size_t)how->targets;
+    const struct {
+        void *at;
+        size_t bytes;
+    } arrays[] = {{&how->sums, groups * hc_column_values(how->bands) * sizeof(int64_t)},
+                  {&how->unit, (bands + 1) * sizeof(double)},
+                  {&how->spectrum, targets * bands * sizeof(double)},
+                  {&how->filter, groups * (1 + targets) * bands * sizeof(double)},
+                  {&how->deviation, groups * targets * sizeof(double)},
+                  {&how->whitening, groups * how->stride * sizeof(double)},
+                  {&how->pixels, groups * sizeof(int64_t)},
+                  {&how->shrinkage, groups * sizeof(double)},
+                  {&how->directions, groups * sizeof(int32_t)},
+                  {&how->scored, groups}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        HC_OR_RETURN(
+            strict_translate(strict, arrays[i].at, arrays[i].bytes, "column_filters, an array", err));
+    }
+    return hc_column_filters(strict->cpu_queue, how, err);
+}
+
+HcStatus hc_strict_column_filters(HcQueue *queue, const HcColumnFilters *how, HcError *err) {
+    return strict_accept(queue, do_column_filters, how, sizeof *how, err);
+}
+
+typedef struct ColumnGram {
+    bool two; /* blocks */
+    HcBlock before, in;
+    HcColumnRule rule;
+    int64_t *sums, *far;
+    void *work;
+} ColumnGram;
+
+static HcStatus translate_column_gram(const Strict *strict, ColumnGram *work, HcError *err) {
+    static const char what[] = "column_gram";
+    size_t bands = (size_t)work->in.bands;
+    size_t groups = (size_t)hc_column_groups(work->in.samples, work->rule.width);
+    size_t scales = hc_column_strips(work->in.bands) * HC_COLUMN_STRIP;
+    HcComputeInfo info;
+    hc_compute_info(strict->cpu, &info);
+    size_t bytes = hc_column_work_bytes(work->in.bands, work->in.samples, info.threads);
+    if (work->two) {
+        HC_OR_RETURN(strict_translate_block(strict, &work->before, "the block before", err));
+    }
+    HC_OR_RETURN(strict_translate_block(strict, &work->in, "the input block", err));
+    HC_OR_RETURN(strict_translate(strict, &work->rule.largest, bands * sizeof(float), what, err));
+    HC_OR_RETURN(strict_translate(strict, &work->rule.scale, scales * sizeof(double), what, err));
+    HC_OR_RETURN(strict_translate(strict, &work->sums,
+                                  groups * hc_column_values(work->in.bands) * sizeof(int64_t), what, err));
+    HC_OR_RETURN(strict_translate(strict, &work->far, sizeof(int64_t), what, err));
+    return strict_translate(strict, &work->work, bytes, what, err);
+}
+
+static HcStatus do_column_gram(const Strict *strict, void *arguments, HcError *err) {
+    ColumnGram *work = arguments;
+    HC_OR_RETURN(translate_column_gram(strict, work, err));
+    return hc_column_gram(strict->cpu_queue, work->two ? &work->before : NULL, &work->in, &work->rule,
+                          work->sums, work->far, work->work, err);
+}
+
+HcStatus hc_strict_column_gram(HcQueue *queue, const HcBlock *before, const HcBlock *in,
+                               const HcColumnRule *rule, int64_t *sums, int64_t *far, void *work,
+                               HcError *err) {
+    ColumnGram arguments = {before != NULL, before != NULL ? *before : *in, *in, *rule, sums, far, work};
+    return strict_accept(queue, do_column_gram, &arguments, sizeof arguments, err);
+}
+
 /* ---- sums ---- */
 
 struct HcSums {

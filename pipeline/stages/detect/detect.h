@@ -3,6 +3,7 @@
 #ifndef HC_PIPELINE_STAGES_DETECT_H
 #define HC_PIPELINE_STAGES_DETECT_H
 
+#include "core/operation/column_scores.h"
 #include "core/operation/reduce.h"
 #include "pipeline/detections/background.h"
 #include "pipeline/detections/class_backgrounds.h"
@@ -10,7 +11,6 @@
 #include "pipeline/detections/detections.h"
 #include "pipeline/detections/rates.h"
 #include "pipeline/spectra/scaled_library.h"
-#include "pipeline/statistics/dense.h"
 
 typedef struct HcDetectParams {
     int32_t method;
@@ -75,20 +75,16 @@ typedef struct HcDetectColumns {
     HcColumnSums sums;
     HcSelected selected; /* with a mask */
     int64_t groups;
-    double *filter;      /* [groups][1 + targets][bands]: the offset, then weights of x - offset */
-    double *deviation;   /* [groups][targets] of the scores of mf and cem on the background */
-    int32_t *directions; /* [groups] in which the background varies */
-    double *whitening;   /* [groups][whitening_values] for ace, as hc_detect_pack() makes it; else NULL */
-    size_t whitening_values;
-    double *panel;         /* [threads][HC_DETECT_PANEL][bands] pixels to be whitened */
-    uint8_t *scored;       /* [groups] 0 = too few pixels, or no variation */
-    int64_t *pixels;       /* [groups] of the background */
-    double *shrinkage;     /* [groups] */
-    int64_t far;           /* pixels that are left out of the background */
-    int64_t bare;          /* valid pixels of groups without a filter */
-    HcTeam *team;          /* for the scores */
-    HcBuffer values, mask; /* [host] copied lines, where blocks lie elsewhere */
-    HcBuffer score;        /* [host] lines of scores */
+    double *deviation;       /* [groups][targets] of the scores of mf and cem on the background */
+    int32_t *directions;     /* [groups] in which the background varies */
+    uint8_t *scored;         /* [groups] 0 = too few pixels, or no variation */
+    int64_t *pixels;         /* [groups] of the background */
+    double *shrinkage;       /* [groups] */
+    int64_t far;             /* pixels that are left out of the background */
+    int64_t bare;            /* valid pixels of groups without a filter */
+    HcBuffer mask;           /* [host] lines of a mask, where some group has no filter */
+    HcBuffer memory;         /* [device] the filters, and what is told of them */
+    HcColumnScoring scoring; /* what the scores are made of; triangles lie where the sums were */
 } HcDetectColumns;
 
 /* A scoring in the memory of the device. */
@@ -149,18 +145,6 @@ HcStatus hc_detect_columns_process(HcStage *stage, HcQueue *queue, const HcBlock
 HcStatus hc_detect_columns_gather(HcStage *stage, HcError *err) HC_MUST_CHECK;
 void hc_detect_columns_report(const HcStage *stage, HcJson *to);
 void hc_detect_columns_close(HcStage *stage);
-
-/* whitened.c: the sum of (x - offset) weight over n bands. */
-double hc_detect_score(const float *x, const double *offset, const double *weight, size_t n);
-
-/* The length of whitened pixels of a group, HC_DETECT_PANEL of them at once. */
-enum { HC_DETECT_PANEL = 12 };
-/* Numbers of a packed matrix, at most (bands + 1) (bands + 13) / 2. */
-size_t hc_detect_packed_values(size_t bands);
-/* packed = inv(U') S for a factor U'U = S A S. work: [bands][bands]. */
-void hc_detect_pack(const HcDenseFactor *factor, double *work, double *packed);
-/* square[p] = (x' inv(A) x) of the pixels x = panel[bands][p]. */
-void hc_detect_squares(const double *packed, size_t bands, const double *panel, double *square);
 
 /* targets.c: in plan, reads the library and names the targets. */
 HcStatus hc_detect_plan_targets(HcStage *stage, HcError *err) HC_MUST_CHECK;

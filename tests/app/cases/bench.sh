@@ -29,7 +29,7 @@ result = json.load(open(sys.argv[1]))
 assert (result["lines"], result["samples"], result["bands"], result["components"]) == (20, 30, 8, 8)
 rows = {(row["operation"], row["by"]): row for row in result["rows"]}
 expected = """decode-bil decode-bsq decode-bip decode-swapped gather filter-mean3x3 filter-median3x3
-    difference-mean3x3 gram-none gram-mean3x3 gram-float gram-float-mean3x3 project reduce-squares reduce-angle knn knn-angle vote eigh eigh-graded svd-16 svd-32 svd-64
+    difference-mean3x3 gram-none gram-mean3x3 gram-float gram-float-mean3x3 project reduce-squares reduce-angle column_filters column_scores column_scores-ace knn knn-angle vote eigh eigh-graded svd-16 svd-32 svd-64
     svd-16-complex svd-32-complex svd-64-complex svd-16-complex-128 patches groups gemv-1024x65536 gemv_t-4194304x16 fista-1024x65536 alm-1024x65536 fit-mnf chain-covariances
     chain-mnf""".split()
 for name in expected:

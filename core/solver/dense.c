@@ -1,4 +1,4 @@
-#include "pipeline/statistics/dense.h"
+#include "core/solver/dense.h"
 
 #include <float.h>
 #include <math.h>
@@ -129,6 +129,25 @@ void hc_dense_put_turned(const double *tile, double *to, size_t stride) {
     }
 }
 
+HC_CLONES static void scale_row(double *row, const double *from, const double *scale, double own,
+                                size_t first, size_t end) {
+    for (size_t c = first; c < end; c++) {
+        row[c] = from[c] * (own * scale[c]);
+    }
+}
+
+HC_CLONES static void divide_row(double *to, const double *row, double pivot, size_t first, size_t end) {
+    for (size_t c = first; c < end; c++) {
+        to[c] = row[c] / pivot;
+    }
+}
+
+HC_CLONES static void subtract_row(double *row, const double *from, double part, size_t first, size_t end) {
+    for (size_t c = first; c < end; c++) {
+        row[c] -= part * from[c];
+    }
+}
+
 /* Rows of U that are taken together: processors fetch whole lines ahead, not tiles below each other. */
 enum { RUN = 32 };
 
@@ -139,9 +158,7 @@ static void rest_of_rows(const HcDenseFactor *factor, const double *matrix, size
     for (size_t r = 0; r < HC_TILE && top + r < n; r++) {
         size_t b = top + r;
         double *row = factor->rest + r * factor->stride;
-        for (size_t c = top; c < n; c++) {
-            row[c] = matrix[b * n + c] * (factor->scale[b] * factor->scale[c]);
-        }
+        scale_row(row, matrix + b * n, factor->scale, factor->scale[b], top, n);
         row[b] = 1;
     }
     for (size_t k = 0; k < factor->kept; k += RUN) {
@@ -173,15 +190,9 @@ void hc_dense_factorise(HcDenseFactor *factor, const double *matrix, uint8_t *us
         }
         double pivot = sqrt(row[b]);
         double *to = factor->upper + factor->kept * factor->stride;
-        for (size_t c = b; c < n; c++) {
-            to[c] = row[c] / pivot;
-        }
+        divide_row(to, row, pivot, b, n);
         for (size_t below = b + 1; below < top + HC_TILE && below < n; below++) {
-            double *other = factor->rest + (below - top) * factor->stride;
-            double part = to[below];
-            for (size_t c = below; c < n; c++) {
-                other[c] -= part * to[c];
-            }
+            subtract_row(factor->rest + (below - top) * factor->stride, to, to[below], below, n);
         }
         factor->reciprocal[factor->kept] = 1 / to[b];
         factor->band[factor->kept++] = (int32_t)b;

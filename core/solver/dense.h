@@ -1,6 +1,6 @@
 /* Dense: products, triangular solves and Cholesky factors of small matrices, 8 x 8 entries at a time. */
-#ifndef HC_PIPELINE_STATISTICS_DENSE_H
-#define HC_PIPELINE_STATISTICS_DENSE_H
+#ifndef HC_CORE_SOLVER_DENSE_H
+#define HC_CORE_SOLVER_DENSE_H
 
 #include <stddef.h>
 #include <stdint.h>

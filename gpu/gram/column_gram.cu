@@ -1,0 +1,348 @@
+/* column_gram: pixels that take part are marked, and listed for each group; then a block of threads forms 96
+ * x 96 sums of a group, panel after panel.
+ *
+ * Matrix units add products in an order of their own, so that the products are those of the plain units,
+ * whose chains have the bits of the CPU. A warp has 48 x 24 sums, a thread 6 x 6: it loads 12 numbers for 36
+ * multiplications, and the float64 units stay busy. Where a group has many panels, several blocks share them:
+ * rounded panels are integers, which atomic additions add in any order. */
+#include "core/operation/column_gram.h"
+#include "gpu/internal.cuh"
+
+HcColumnGramFn hc_gpu_column_gram;
+
+namespace {
+
+enum {
+    PANEL = HC_COLUMN_PANEL,
+    STRIP = HC_COLUMN_STRIP,
+    WARP = 32,
+    THREADS = 256,
+    OWN = 6,    /* rows and columns of sums of a thread */
+    TALL = 48,  /* rows of a warp, its columns are a strip */
+    SIDE = 96,  /* rows and columns of a block of threads: 2 x 4 warps */
+    CHUNK = 16, /* pixels in shared memory */
+    APART = 8,  /* columns between the pairs of columns of a thread */
+    WARPS = THREADS / WARP,
+    SLICES = 2048 /* blocks of threads that are worth having */
+};
+
+struct Job {
+    HcView before, in;             /* interior rows; no rows = none */
+    int32_t width, groups, padded; /* padded: bands and 1, whole strips */
+    int32_t tiles;                 /* of SIDE x SIDE sums, of a group */
+    size_t values;                 /* of the sums of a group */
+    int32_t rows;                  /* of sums: bands, 1 and zeros */
+    const float *largest;
+    const double *scale;
+    unsigned long long *sums, *far;
+    uint8_t *near;  /* [rows][samples] */
+    int32_t *list;  /* [groups][rows * width] pixels of the window, those of a group in front */
+    int32_t *count; /* [groups] */
+};
+
+__device__ inline const float *pixel_at(const Job &job, int64_t pixel) {
+    int64_t first = job.before.rows * job.in.samples;
+    return pixel < first ? job.before.data + pixel * job.in.bands
+                         : job.in.data + (pixel - first) * job.in.bands;
+}
+
+/* A warp a pixel. */
+__global__ void __launch_bounds__(THREADS) mark(const Job job) {
+    int64_t pixel = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WARP;
+    int64_t first = job.before.rows * job.in.samples;
+    int lane = (int)threadIdx.x % WARP;
+    if (pixel >= first + job.in.rows * job.in.samples) {
+        return;
+    }
+    bool valid = (pixel < first ? job.before.mask[pixel] : job.in.mask[pixel - first]) != 0;
+    bool far = false;
+    const float *x = pixel_at(job, pixel);
+    for (int b = lane; valid && b < job.in.bands; b += WARP) {
+        far |= !(fabsf(x[b]) <= job.largest[b]);
+    }
+    far = __any_sync(0xFFFFFFFFU, far) != 0;
+    if (lane == 0) {
+        job.near[pixel] = valid && !far;
+        if (far) {
+            atomicAdd(job.far, 1ULL);
+        }
+    }
+}
+
+/* A block of threads a group: its pixels, in their order. */
+__global__ void __launch_bounds__(THREADS) list(const Job job) {
+    __shared__ int32_t of_warp[THREADS / WARP];
+    int64_t group = blockIdx.x;
+    int64_t begin = group * job.width;
+    int64_t columns = min((int64_t)job.width, job.in.samples - begin);
+    int64_t rows = job.before.rows + job.in.rows;
+    int32_t *to = job.list + begin * rows;
+    int warp = (int)threadIdx.x / WARP;
+    int lane = (int)threadIdx.x % WARP;
+    int32_t found = 0;
+    for (int64_t first = 0; first < rows * columns; first += THREADS) {
+        int64_t at = first + threadIdx.x;
+        int64_t pixel = at / columns * job.in.samples + begin + at % columns;
+        bool near = at < rows * columns && job.near[pixel] != 0;
+        unsigned marks = __ballot_sync(0xFFFFFFFFU, near);
+        if (lane == 0) {
+            of_warp[warp] = __popc(marks);
+        }
+        __syncthreads();
+        int32_t place = found + __popc(marks & ((1U << lane) - 1));
+        for (int w = 0; w < THREADS / WARP; w++) {
+            place += w < warp ? of_warp[w] : 0;
+            found += of_warp[w];
+        }
+        if (near) {
+            to[place] = (int32_t)pixel;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        job.count[group] = found;
+    }
+}
+
+/* Bands of up to CHUNK pixels: a warp takes two pixels, its lanes the bands. */
+struct Chunk {
+    float x[CHUNK / WARPS][SIDE / WARP];
+};
+
+/* What a lane has of SIDE bands: which are bands, and which is the 1 behind them. */
+struct Lane {
+    int32_t first;
+    bool band[SIDE / WARP], one[SIDE / WARP];
+};
+
+__device__ inline Lane lane_from(const Job &job, int32_t first) {
+    Lane lane = {first + (int32_t)threadIdx.x % WARP, {}, {}};
+    for (int i = 0; i < SIDE / WARP; i++) {
+        lane.band[i] = lane.first + i * WARP < job.in.bands;
+        lane.one[i] = lane.first + i * WARP == job.in.bands;
+    }
+    return lane;
+}
+
+/* Places without a pixel are 0. */
+__device__ inline void fetch(const float *const *x, int32_t pixels, const Lane &lane, Chunk *to) {
+#pragma unroll
+    for (int p = 0; p < CHUNK / WARPS; p++) {
+        int k = (int)threadIdx.x / WARP + p * WARPS;
+        bool there = k < pixels;
+        const float *from = x[k] + lane.first;
+#pragma unroll
+        for (int i = 0; i < SIDE / WARP; i++) {
+            float value = there && lane.one[i] ? 1 : 0;
+            if (there && lane.band[i]) {
+                value = from[i * WARP];
+            }
+            to->x[p][i] = value;
+        }
+    }
+}
+
+__device__ inline void put(const Chunk &from, double (*to)[SIDE]) {
+#pragma unroll
+    for (int p = 0; p < CHUNK / WARPS; p++) {
+#pragma unroll
+        for (int i = 0; i < SIDE / WARP; i++) {
+            to[threadIdx.x / WARP + p * WARPS][threadIdx.x % WARP + i * WARP] = (double)from.x[p][i];
+        }
+    }
+}
+
+/* A sum in units of its scales, rounded: the integers of both halves are the mantissas of sums with 1.5 2^52.
+ */
+__device__ inline unsigned long long rounded(double sum, double row, double column) {
+    const double magic = 0x1.8p52;
+    double units = sum * row * column;
+    double upper = fma(units, 0x1p-32, magic); /* products by powers of two are exact */
+    double lower = fma(magic - upper, 0x1p32, units) + magic;
+    long long above = __double_as_longlong(upper) - __double_as_longlong(magic);
+    long long below = __double_as_longlong(lower) - __double_as_longlong(magic);
+    return ((unsigned long long)above << 32) + (unsigned long long)below;
+}
+
+/* hc_column_place() */
+__device__ inline size_t place_of(const Job &job, int32_t row, int32_t column) {
+    int32_t strip = column / STRIP;
+    int32_t before = strip * (job.padded / STRIP) - strip * (strip + 1) / 2;
+    return (size_t)(before * STRIP + row) * STRIP + (size_t)(column % STRIP);
+}
+
+/* Two rows at once, so that their sums are on the way together. ATOMIC: other blocks add to the same sums. */
+template <bool ATOMIC>
+__device__ inline void add_sums(const Job &job, const double (&t)[OWN][OWN], int64_t group, int32_t row0,
+                                int32_t column0) {
+    enum { ROWS = 2 };
+    unsigned long long *sums = job.sums + (size_t)group * job.values;
+#pragma unroll
+    for (int r0 = 0; r0 < OWN; r0 += ROWS) {
+        ulonglong2 before[ROWS][OWN / 2];
+#pragma unroll
+        for (int at = 0; at < ROWS * OWN / 2 && !ATOMIC; at++) {
+            int32_t row = row0 + r0 + at / (OWN / 2);
+            int32_t column = column0 + at % (OWN / 2) * APART;
+            if (row < job.rows && column <= row) {
+                before[at / (OWN / 2)][at % (OWN / 2)] =
+                    *(const ulonglong2 *)(sums + place_of(job, row, column));
+            }
+        }
+#pragma unroll
+        for (int at = 0; at < ROWS * OWN / 2; at++) {
+            int r = at / (OWN / 2);
+            int c = at % (OWN / 2);
+            int32_t row = row0 + r0 + r;
+            int32_t column = column0 + c * APART;
+            if (row < job.rows && column <= row) {
+                unsigned long long *to = sums + place_of(job, row, column);
+                double scale = job.scale[row];
+                unsigned long long x = rounded(t[r0 + r][2 * c], scale, job.scale[column]);
+                unsigned long long y = rounded(t[r0 + r][2 * c + 1], scale, job.scale[column + 1]);
+                if (ATOMIC) {
+                    atomicAdd(to, x);
+                    atomicAdd(to + 1, y);
+                } else {
+                    *(ulonglong2 *)to = make_ulonglong2(before[r][c].x + x, before[r][c].y + y);
+                }
+            }
+        }
+    }
+}
+
+/* blockIdx.x: the group, and which 96 x 96 sums of its lower triangle; y: which of its panels. */
+template <bool ATOMIC> __global__ void __launch_bounds__(THREADS, 2) multiply(const Job job) {
+    __shared__ double rows[CHUNK][SIDE];
+    __shared__ double columns[CHUNK][SIDE];
+    __shared__ const float *pixel[PANEL];
+    int32_t tile_row = 0;
+    int32_t tile = (int32_t)blockIdx.x % job.tiles;
+    while (tile > tile_row) {
+        tile -= ++tile_row;
+    }
+    bool diagonal = tile == tile_row;
+    int64_t group = (int32_t)blockIdx.x / job.tiles;
+    int warp = (int)threadIdx.x / WARP;
+    int lane = (int)threadIdx.x % WARP;
+    int warp_row = warp / (SIDE / STRIP) * TALL;
+    int warp_column = warp % (SIDE / STRIP) * STRIP;
+    /* Neighbouring lanes load the same numbers of rows, every other lane those of columns: the hardware then
+     * serves half a warp at once, where it else serves a quarter. */
+    int own_row = warp_row + (lane >> 1 & 1 | lane >> 3 << 1) * OWN;
+    int own_column = warp_column + (lane & 1 | (lane >> 2 & 1) << 1) * 2;
+    int32_t row0 = tile_row * SIDE;
+    int32_t column0 = tile * SIDE;
+    /* Whether a sum of the warp is in the triangle. */
+    bool works = row0 + warp_row < job.rows && column0 + warp_column < row0 + warp_row + TALL;
+    const double(*second)[SIDE] = diagonal ? rows : columns;
+    const Lane of_rows = lane_from(job, row0);
+    const Lane of_columns = lane_from(job, column0);
+    const int32_t *listed = job.list + group * job.width * (job.before.rows + job.in.rows);
+    int32_t count = job.count[group];
+    for (int32_t panel = (int32_t)blockIdx.y * PANEL; panel < count; panel += (int32_t)gridDim.y * PANEL) {
+        double t[OWN][OWN] = {{0}};
+        Chunk x;
+        Chunk y;
+        int32_t pixels = min(PANEL, count - panel);
+        __syncthreads();
+        if (threadIdx.x < PANEL) {
+            pixel[threadIdx.x] = pixel_at(job, (int)threadIdx.x < pixels ? listed[panel + threadIdx.x] : 0);
+        }
+        __syncthreads();
+        fetch(pixel, pixels, of_rows, &x);
+        if (!diagonal) {
+            fetch(pixel, pixels, of_columns, &y);
+        }
+        for (int32_t k0 = 0; k0 < pixels; k0 += CHUNK) {
+            int32_t next = k0 + CHUNK;
+            __syncthreads();
+            put(x, rows);
+            if (!diagonal) {
+                put(y, columns);
+            }
+            __syncthreads();
+            if (next < pixels) { /* on the way while these are multiplied */
+                fetch(pixel + next, pixels - next, of_rows, &x);
+                if (!diagonal) {
+                    fetch(pixel + next, pixels - next, of_columns, &y);
+                }
+            }
+#pragma unroll 4
+            for (int k = 0; works && k < CHUNK; k++) {
+                double a[OWN];
+                double b[OWN];
+#pragma unroll
+                for (int i = 0; i < OWN; i += 2) {
+                    double2 first = *(const double2 *)&rows[k][own_row + i];
+                    double2 other = *(const double2 *)&second[k][own_column + i / 2 * APART];
+                    a[i] = first.x, a[i + 1] = first.y;
+                    b[i] = other.x, b[i + 1] = other.y;
+                }
+#pragma unroll
+                for (int r = 0; r < OWN; r++) {
+#pragma unroll
+                    for (int c = 0; c < OWN; c++) {
+                        t[r][c] = fma(a[r], b[c], t[r][c]);
+                    }
+                }
+            }
+        }
+        if (works) {
+            add_sums<ATOMIC>(job, t, group, row0 + own_row, column0 + own_column);
+        }
+    }
+}
+
+/* The interior rows. */
+HcView interior(const HcBlock *block) {
+    HcBlock part = hc_block_part(block, block->line0, block->line0 + block->lines, 0);
+    return hc_view(&part);
+}
+
+/* Blocks of threads that share the panels of a group. */
+unsigned slices_of(const Job *job, int64_t blocks) {
+    int64_t pixels = (job->before.rows + job->in.rows) * min((int64_t)job->width, (int64_t)job->in.samples);
+    int64_t panels = hc_div_up(pixels, PANEL);
+    return (unsigned)hc_min64(panels, hc_div_up(SLICES, blocks));
+}
+
+} // namespace
+
+HcStatus hc_gpu_column_gram(HcQueue *queue, const HcBlock *before, const HcBlock *in,
+                            const HcColumnRule *rule, int64_t *sums, int64_t *far, void *work, HcError *err) {
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    size_t at = 0;
+    Job job = {};
+    job.in = interior(in);
+    if (before != NULL) {
+        job.before = interior(before);
+    }
+    int64_t pixels = (job.before.rows + job.in.rows) * in->samples;
+    job.width = rule->width;
+    job.groups = (int32_t)hc_column_groups(in->samples, rule->width);
+    job.padded = (int32_t)hc_column_strips(in->bands) * STRIP;
+    int32_t sides = (int32_t)hc_div_up(job.padded, SIDE);
+    job.tiles = sides * (sides + 1) / 2;
+    job.values = hc_column_values(in->bands);
+    job.rows = in->bands + 1;
+    job.largest = rule->largest;
+    job.scale = rule->scale;
+    job.sums = (unsigned long long *)sums;
+    job.far = (unsigned long long *)far;
+    job.near = (uint8_t *)hc_take((char *)work, &at, (size_t)pixels);
+    job.list = (int32_t *)hc_take((char *)work, &at, (size_t)pixels * sizeof(int32_t));
+    job.count = (int32_t *)hc_take((char *)work, &at, (size_t)job.groups * sizeof(int32_t));
+    mark<<<(unsigned)hc_div_up(pixels * WARP, THREADS), THREADS, 0, queue->stream>>>(job);
+    HC_OR_RETURN(hc_gpu_launched("marking the pixels of columns", err));
+    list<<<(unsigned)job.groups, THREADS, 0, queue->stream>>>(job);
+    HC_OR_RETURN(hc_gpu_launched("listing the pixels of columns", err));
+    int64_t blocks = (int64_t)job.tiles * job.groups;
+    dim3 grid((unsigned)blocks, slices_of(&job, blocks));
+    if (grid.y > 1) {
+        multiply<true><<<grid, THREADS, 0, queue->stream>>>(job);
+    } else {
+        multiply<false><<<grid, THREADS, 0, queue->stream>>>(job);
+    }
+    return hc_gpu_launched("adding products of columns", err);
+}
