@@ -72,7 +72,7 @@ static inline size_t hc_column_filters_squares(int32_t bands, int64_t groups) {
 
 /* What host and device decide alike. */
 
-/* The share, for the sum of the squares of all entries of C. */
+/* The share, for the sum of the squares of all entries of C. Also for one covariance of a scene. */
 HC_WHITENING_FORMULA double hc_column_share(HcColumnShrink shrink, double share, double pixels, double bands,
                                             double trace, double squares) {
     double apart = squares - trace * trace / bands;

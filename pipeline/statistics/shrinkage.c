@@ -1,4 +1,5 @@
 #include "pipeline/statistics/shrinkage.h"
+#include "core/operation/column_filters.h"
 #include "core/text.h"
 
 static const char *const shrink_words[] = {"none", "ledoit-wolf", "rao-blackwell", "oas", NULL};
@@ -46,14 +47,12 @@ double hc_shrinkage_share(const HcStatistics *background, const char *how, doubl
             squares += background->covariance[b * bands + c] * background->covariance[b * bands + c];
         }
     }
-    double apart = squares - trace * trace / p;
-    if (hc_shrinkage_needs_powers(how)) {
-        share = ledoit_wolf(n, squares, apart, powers);
-    } else if (hc_text_equal(how, "oas")) {
-        share = ((1 - 2 / p) * squares + trace * trace) / ((n + 1 - 2 / p) * apart);
-    } else {
-        share = ((n - 2) / n * squares + trace * trace) / ((n + 2) * apart);
+    if (!hc_shrinkage_needs_powers(how)) {
+        bool oas = hc_text_equal(how, "oas");
+        return hc_column_share(oas ? HC_COLUMN_SHRINK_OAS : HC_COLUMN_SHRINK_RAO_BLACKWELL, 0, n, p, trace,
+                               squares);
     }
+    share = ledoit_wolf(n, squares, squares - trace * trace / p, powers);
     return share < 0 ? 0 : share < 1 ? share : 1;
 }
 
