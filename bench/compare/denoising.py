@@ -145,7 +145,7 @@ def levels(hcube, data, seeds):
                 noise = np.random.default_rng(seed).normal(0, sigma, clean.shape)
                 write_envi(hcube.folder / "noisy.img", clean + level[..., None] * noise)
                 hcube.run("noise noisy.img columns.json --columns 1 --overwrite --record none".split())
-                for before in ("", "denoise ! "):
+                for before in ("", "denoise ! ", "denoise --components hfc ! "):
                     for name, words in maps.items():
                         found = []
                         for value in LAMBDAS:
@@ -156,7 +156,7 @@ def levels(hcube, data, seeds):
                         cells.setdefault((before, name, snr, kind), []).append((found[0], max(found[1:])))
     columns = [(snr, kind) for snr in (20, 30) for kind in kinds]
     print("| steps | " + " | ".join("%d dB, %s: auto, best" % column for column in columns) + " |\n|---" + "|---" * len(columns) + "|")
-    for before in ("", "denoise ! "):
+    for before in ("", "denoise ! ", "denoise --components hfc ! "):
         for name in maps:
             means = [np.mean(cells[before, name, *column], axis=0) for column in columns]
             print("| `%sunmix`, %s | " % (before, name) + " | ".join("%.2f, %.2f" % tuple(mean) for mean in means) + " |", flush=True)
