@@ -1,8 +1,9 @@
-/* Eigenvalues and eigenvectors of a symmetric matrix: tridiagonal form (LAPACK's dsytrd), divide and conquer
- * (eigh_merge.c), and back to the matrix (as dormtr does). The second and third step are cut into pieces by n
- * alone, each computed by one thread, so that the bits are the same for every number of threads. Small
- * eigenvalues of positive definite matrices are then found again (eigh_small.c). */
+/* Eigenvalues and eigenvectors of a symmetric matrix: tridiagonal form (reduce.c), divide and conquer
+ * (merge.c), and back to the matrix (as dormtr does). All steps are cut into pieces by n alone, each computed
+ * by one thread, so that the bits are the same for every number of threads. Small eigenvalues of positive
+ * definite matrices are then found again (small.c). */
 #include "cpu/eigh/eigh.h"
+#include "core/allocate.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -82,7 +83,7 @@ void hc_cpu_team(const HcCpu *cpu, int threads, void (*steps)(void *what), void 
 
 typedef struct Work {
     size_t n;
-    int32_t threads;
+    int32_t reducing; /* threads of the reduction */
     double *memory;
     double *images;  /* [n][REFLECTORS] */
     double *vectors; /* [n][n] in the end, one after the other */
@@ -103,15 +104,13 @@ static HcStatus open_work(int32_t rows, Work *work, HcError *err) {
     HcReduction *r = &work->reduction;
     size_t n = (size_t)rows;
     size_t stride = hc_cpu_reduction_stride(rows);
-    size_t size = (n * (stride + 3 * n + 3 + REFLECTORS) + 7) / 8 * 8;
+    size_t size = n * (stride + 3 * n + 3 + REFLECTORS);
     *work = (Work){.n = n, .tridiagonal.n = rows, .reduction = {.n = rows, .stride = stride}};
-    if (n * stride <= INT32_MAX) { /* as LAPACK counts */
-        work->memory = aligned_alloc(64, size * sizeof *work->memory);
-        t->order = malloc(n * sizeof *t->order);
-    }
-    if (work->memory == NULL || t->order == NULL) {
+    if (n * stride > INT32_MAX) { /* LAPACK counts so far */
         return hc_fail_memory(err, (double)size * sizeof(double), "eigenvectors");
     }
+    HC_OR_RETURN(hc_new_aligned(work->memory, size, "eigenvectors", err));
+    HC_OR_RETURN(hc_new(t->order, n, "eigenvectors", err));
     r->matrix = work->memory;
     t->vectors = r->matrix + n * stride;
     t->scratch = t->vectors + n * n;
@@ -123,7 +122,7 @@ static HcStatus open_work(int32_t rows, Work *work, HcError *err) {
     return hc_cpu_reduction_open(r, err);
 }
 
-/* The lower half of the matrix, where it is reduced. */
+/* Puts the lower half of the matrix where it is reduced. */
 static void fill(Work *work, const double *matrix, int exponent) {
     const HcReduction *r = &work->reduction;
     double half = ldexp(1, -exponent / 2); /* twice, since the whole may not be a number */
@@ -209,9 +208,17 @@ static void vectors_back(void *works, int32_t piece) {
     }
 }
 
+/* A step of the reduction takes microseconds: of smaller matrices threads would wait for one another. */
+enum { SHARED_REDUCTION = 400, ROWS_OF_A_THREAD = 128 };
+
+static int32_t reducing_threads(int32_t n, int32_t threads) {
+    int32_t worth = n < SHARED_REDUCTION ? 1 : n / ROWS_OF_A_THREAD;
+    return worth < threads ? worth : threads;
+}
+
 static void reduce(void *works) {
     Work *work = works;
-    hc_cpu_reduction_solve(&work->reduction, work->threads);
+    hc_cpu_reduction_solve(&work->reduction, work->reducing);
 }
 
 /* From the tridiagonal matrix to the vectors. */
@@ -233,12 +240,13 @@ HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, do
     HC_TRY(find_scale(n, matrix, &exponent, err));
     HC_TRY(open_work(n, &work, err));
     work.vectors = vectors;
-    work.threads = hc_cpu_eigh_threads(n, cpu->threads);
+    int threads = hc_cpu_eigh_threads(n, cpu->threads);
+    work.reducing = reducing_threads(n, threads);
     fill(&work, matrix, exponent);
-    hc_cpu_team(cpu, work.threads, reduce, &work);
+    hc_cpu_team(cpu, work.reducing, reduce, &work);
     exponent += scale_tridiagonal(t);
     HC_TRY(hc_cpu_tridiagonal_open(t, err));
-    hc_cpu_team(cpu, work.threads, solve, &work);
+    hc_cpu_team(cpu, threads, solve, &work);
     if (t->failed != 0) {
         HC_TRY(
             hc_fail(err, HC_E_NUMERIC, "no eigenvalues of a matrix of %d rows (LAPACK: %d)", n, t->failed));

@@ -1,12 +1,12 @@
 /* A symmetric matrix A becomes tridiagonal by reflectors I - t v v', PANEL columns at a time (Dongarra,
- * Sorensen and Hammarling 1989), as LAPACK's dsytrd does it, but in steps that threads can share. Within a
- * panel A is left as it was at its beginning: what the reflectors before did to it is the product V W' + W V'
- * of their vectors v and images w. Each column of a panel is two steps,
- *   1. the product A v, the lower half of A read once, in sums of GROUPS sets of strips; and W'v, V'v,
- *   2. the image w = t (A v - V W'v - W V'v) + a v with a = -t^2 (v'A v - 2 v'V W'v) / 2, and the next
- * column, and a panel ends with a third, A - V W' - W V'. The products read A at the rate of the second
- * cache, so a thread takes the same strips in each step as long as it can. No piece depends on the number of
- * threads. */
+ * Sorensen and Hammarling 1989), as LAPACK's dsytrd does it, but in steps that threads share. Within a panel
+ * A stays as it was: what the reflectors before did to it is V W' + W V' with their vectors v and images w.
+ * A column is two steps,
+ *   1. the product A v, which reads the lower half of A once, as sums of GROUPS sets of strips; W'v and V'v;
+ *   2. the image w = t (A v - V W'v - W V'v) + a v,   a = -t^2 (v'A v - 2 v'V W'v) / 2, and the next column.
+ * A panel ends with a third, A - V W' - W V'. The products take most of the time, as fast as A comes from the
+ * second cache: so a thread has the same strips in each step, unless it is late. No piece depends on the
+ * number of threads. */
 #include "core/allocate.h"
 #include "cpu/eigh/eigh.h"
 
@@ -46,9 +46,9 @@ struct HcReducing {
     Part *parts;  /* [HC_EIGH_PARTS] */
     Step *steps;
     int32_t joined;
-    /* Of the column that is reduced: x with v = scale x, x'x and so on. */
+    /* Of the column that is reduced: x lies in V until its image is there, and v is `scale` times x. */
     size_t column, in_panel;
-    double scale, factor, along;                        /* s, t, a */
+    double scale, factor, along;                        /* t and a are the last two */
     double of_images[PANEL], of_vectors[PANEL];         /* t W'v, t V'v */
     double next_images[PANEL + 1], next_vectors[PANEL]; /* W and V in the row of the next column */
 };
@@ -66,15 +66,11 @@ HcStatus hc_cpu_reduction_open(HcReduction *r, HcError *err) {
     HC_OR_RETURN(hc_new(r->work, 1, "eigenvectors", err));
     struct HcReducing *w = r->work;
     size_t n = (size_t)r->n;
-    size_t vectors = (3 * (size_t)PANEL + GROUPS) * r->stride * sizeof(double);
-    size_t parts = HC_EIGH_PARTS * sizeof(Part);
-    size_t steps = (2 * n + n / PANEL + 1) * sizeof(Step);
-    size_t bytes = (vectors + parts + steps + 63) / 64 * 64;
-    w->memory = aligned_alloc(64, bytes);
-    if (w->memory == NULL) {
-        return hc_fail_memory(err, (double)bytes, "eigenvectors");
-    }
-    memset(w->memory, 0, bytes);
+    size_t vectors = (3 * (size_t)PANEL + GROUPS) * r->stride;
+    size_t parts = HC_EIGH_PARTS * sizeof(Part) / sizeof(double);
+    size_t steps = (2 * n + n / PANEL + 1) * sizeof(Step) / sizeof(double);
+    HC_OR_RETURN(hc_new_aligned(w->memory, vectors + parts + steps, "eigenvectors", err));
+    memset(w->memory, 0, (vectors + parts + steps) * sizeof *w->memory);
     w->vectors = w->memory;
     w->images = w->vectors + PANEL * r->stride;
     w->vectors_again = w->images + PANEL * r->stride;

@@ -94,7 +94,7 @@ static void check_closed_form(int32_t n, double scale) {
 CASE(test_eigh) {
     (void)state;
     uint64_t seed = 9;
-    static const int32_t sizes[] = {1, 2, 3, 17, 25, 26, 31, 32, 33, 64, 65, 130, 224, 225};
+    static const int32_t sizes[] = {1, 2, 3, 17, 25, 26, 31, 32, 33, 64, 65, 130, 224, 225, 257};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t n = (size_t)sizes[i];
         double *matrix = malloc(n * n * sizeof *matrix);
@@ -117,6 +117,49 @@ CASE(test_eigh) {
         check_closed_form(sizes[i], 1e-200);
         free(matrix);
     }
+}
+
+/* Every STEP-th vector of a matrix of several blocks and panels, and the same bits for other numbers of
+ * threads. */
+CASE(test_eigh_blocks) {
+    (void)state;
+    enum { N = 1100, STEP = 97 };
+    uint64_t seed = 21;
+    size_t count = (size_t)N * N;
+    double *matrix = malloc(3 * count * sizeof *matrix);
+    assert_non_null(matrix);
+    double *vectors = matrix + count;
+    double *again = vectors + count;
+    for (size_t a = 0; a < N; a++) {
+        for (size_t b = 0; b <= a; b++) {
+            matrix[a * N + b] = matrix[b * N + a] = random_normal(&seed);
+        }
+    }
+    double *values = decompose(matrix, N, 2, vectors);
+    check_order_and_sign(values, vectors, N);
+    double size = fmax(fabs(values[0]), fabs(values[N - 1]));
+    for (size_t k = 0; k < N; k += STEP) {
+        const double *v = vectors + k * N;
+        for (size_t i = 0; i < N; i++) {
+            long double image = 0;
+            long double inner = 0;
+            for (size_t j = 0; j < N; j++) {
+                image += (long double)matrix[i * N + j] * (long double)v[j];
+                inner += (long double)vectors[i * N + j] * (long double)v[j];
+            }
+            check_near((double)(image - (long double)values[k] * (long double)v[i]), 0, 64 * 0x1p-53 * size);
+            check_near((double)inner, i == k, 128 * 0x1p-53);
+        }
+    }
+    static const int32_t threads[] = {1, 5};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        double *more = decompose(matrix, N, threads[i], again);
+        assert_memory_equal(more, values, N * sizeof(double));
+        assert_memory_equal(again, vectors, count * sizeof(double));
+        free(more);
+    }
+    free(values);
+    free(matrix);
 }
 
 static void set(double *matrix, size_t n, size_t a, size_t b, double value) {
