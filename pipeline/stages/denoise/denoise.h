@@ -1,0 +1,83 @@
+/* What the files of the stage denoise share; nobody else includes this. */
+#ifndef HC_PIPELINE_STAGES_DENOISE_H
+#define HC_PIPELINE_STAGES_DENOISE_H
+
+#include "core/operation/patches.h"
+#include "pipeline/stages/denoise/sigma_map.h"
+#include "pipeline/stages/linear.h"
+#include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/sums.h"
+
+typedef struct HcDenoiseParams {
+    HcLinearParams linear; /* first; `denoise` and `min_eigenvalue` are set by plan */
+    int32_t method;
+    const char *noise; /* a word of hc_denoise_noise_words, or a file */
+    int64_t window, step;
+    bool sigma_map;
+} HcDenoiseParams;
+
+typedef struct HcDenoise {
+    HcLinear linear; /* first */
+    HcSceneSums sums, differences;
+    HcStatistics noise;   /* that of a file, once there */
+    HcNoiseChoice choice; /* with --noise auto, once fitted */
+    double gain;          /* expected of the subspace alone [dB], once the transform is there */
+    bool handed_on;       /* no gain is expected */
+    bool measures;        /* the error that stays, for the stage behind (residual.h) */
+    HcPatches *patches;
+    /* [device] a strip with halo, with the halo of groups, and without: values, then their mask. */
+    HcBuffer components, pilot, clean;
+    HcBuffer work; /* [device] of groups */
+    HcSigmaMap map;
+} HcDenoise;
+
+enum { HC_DENOISE_BY_GROUPS, HC_DENOISE_BY_PATCHES, HC_DENOISE_BY_SUBSPACE };
+enum { HC_DENOISE_AUTO, HC_DENOISE_WHITE, HC_DENOISE_REGRESSION, HC_DENOISE_NEIGHBOURS, HC_DENOISE_FILE };
+
+static inline const HcDenoiseParams *hc_denoise_params(const HcStage *stage) {
+    return (const HcDenoiseParams *)stage->params;
+}
+
+/* Whether the map of errors is asked for. */
+static inline bool hc_denoise_maps(const HcStage *stage) {
+    return hc_denoise_params(stage)->sigma_map;
+}
+
+static inline bool hc_denoise_by_groups(const HcStage *stage) {
+    return hc_denoise_params(stage)->method == HC_DENOISE_BY_GROUPS;
+}
+
+/* Alone, or as the pilot of groups. */
+static inline bool hc_denoise_by_patches(const HcStage *stage) {
+    return hc_denoise_params(stage)->method != HC_DENOISE_BY_SUBSPACE;
+}
+
+/* ---- noise.c: the covariance of the noise ---- */
+
+extern const char *const hc_denoise_noise_words[];
+
+int32_t hc_denoise_noise_kind(const HcStage *stage);
+/* The difference whose sums are wanted. */
+HcDifference hc_denoise_difference(const HcStage *stage);
+HcStatus hc_denoise_plan_noise(HcStage *stage, HcError *err) HC_MUST_CHECK;
+/* Makes the noise of the state, unless it is that of a file. */
+HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, const HcMoments *differences,
+                              HcError *err) HC_MUST_CHECK;
+
+/* ---- strips.c: components, patches and groups of a block, in strips ---- */
+
+/* Lines of a patch that nobody has asked for, and fewest that are taken. */
+enum { HC_DENOISE_WINDOW = 8 };
+
+/* Lines of context that a strip of components needs. */
+int32_t hc_denoise_strip_halo(const HcStage *stage);
+/* In plan, once `used` is known: the needs of strips, and those of the map of errors with its scene. */
+void hc_denoise_plan_strips(HcStage *stage);
+HcStatus hc_denoise_plan_map(HcStage *stage, HcError *err) HC_MUST_CHECK;
+/* With the transform and its matrices: what strips need. */
+HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_denoise_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                            void *scratch, HcError *err) HC_MUST_CHECK;
+void hc_denoise_close_strips(HcStage *stage);
+
+#endif

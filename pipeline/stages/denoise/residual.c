@@ -1,0 +1,42 @@
+#include "pipeline/stages/denoise/residual.h"
+#include "core/allocate.h"
+#include "pipeline/stages/denoise/denoise.h"
+#include "pipeline/stages/denoise/gain.h"
+
+#include <math.h>
+
+/* The denoise whose bands come into a stage, or NULL. */
+static HcStage *denoise_before(const HcStage *stage) {
+    HcStage *before = hc_stage_before(stage, "denoise");
+    bool is_it = before != NULL && before == hc_stage_previous(stage) && !hc_denoise_maps(before);
+    return is_it && !hc_denoise_params(before)->linear.fit_only ? before : NULL;
+}
+
+void hc_denoise_residual_want(HcStage *observer) {
+    HcStage *before = denoise_before(observer);
+    if (before != NULL && hc_denoise_by_patches(before)) {
+        HcDenoise *state = before->state;
+        state->measures = true;
+        before->needs.host_bytes += hc_sigma_map_bytes(before->in.samples, before->in.bands,
+                                                       state->linear.used, hc_denoise_strip_halo(before));
+    }
+}
+
+HcStatus hc_denoise_residual_take(HcStage *observer, HcDenoiseResidual *out, HcError *err) {
+    HcStage *before = denoise_before(observer);
+    *out = (HcDenoiseResidual){0};
+    if (before == NULL || ((const HcDenoise *)before->state)->handed_on) {
+        return HC_OK;
+    }
+    HcDenoise *state = before->state;
+    const HcTransform *transform = &state->linear.transform;
+    int64_t sums[2] = {state->map.measured, state->map.measured_pixels};
+    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(observer), sums, 2, err));
+    HC_OR_RETURN(hc_new(out->variance, (size_t)transform->bands, "the error of bands", err));
+    double risk = sums[1] > 0 ? (double)sums[0] / (double)sums[1] / HC_SIGMA_UNIT : NAN;
+    hc_gain_residual(transform, state->linear.used, risk, out->variance);
+    out->share = (double)state->linear.used / transform->bands;
+    out->known = true;
+    state->measures = false;
+    return HC_OK;
+}

@@ -1,0 +1,292 @@
+/* Strips: a block is worked on in strips, so that the memory for components does not depend on its size.
+ *
+ * A strip is transformed, its patches are freed of noise, groups of alike patches do so once more, and what
+ * is left is transformed back. The map of errors filters the same strip twice (sigma_map.h). */
+#include "core/operation/groups.h"
+#include "core/operation/project.h"
+#include "core/patch.h"
+#include "pipeline/memory.h"
+#include "pipeline/stages/denoise/denoise.h"
+#include "pipeline/stages/denoise/gain.h"
+
+/* Small patches have few materials; with many components they have too few pixels to tell signal from noise
+ * (docs/stages/denoise.md has the figures). */
+enum { LARGE_WINDOW = 16, FEW_COMPONENTS = 32 };
+
+/* Lines of a strip, halo excluded; groups have more halo, and work on it again in each strip. */
+enum { STRIP = 64, GROUP_STRIP = 128 };
+
+/* Groups: larger ones, or others farther away, gain next to nothing (docs/stages/denoise.md). */
+enum { GROUP_SIZE = 4, GROUP_REACH = 8, GROUP_COUNT = 32 };
+
+/* Lines that are measured at once; of a large scene so many lines are measured. */
+enum { MEASURED = 16, MEASURED_LINES = 256 };
+
+/* ---- sizes ---- */
+
+static int64_t window_of(const HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    int64_t asked = hc_denoise_params(stage)->window;
+    return asked > 0 ? asked : state->linear.used > FEW_COMPONENTS ? LARGE_WINDOW : HC_DENOISE_WINDOW;
+}
+
+static HcGroupRule group_rule(const HcStage *stage) {
+    return (HcGroupRule){
+        .lines = stage->in.lines, .size = GROUP_SIZE, .reach = GROUP_REACH, .count = GROUP_COUNT};
+}
+
+/* Of the pilot. */
+static int32_t group_halo(const HcStage *stage) {
+    HcGroupRule rule = group_rule(stage);
+    return hc_denoise_by_groups(stage) ? hc_group_halo(&rule) : 0;
+}
+
+/* Lines around a strip of which the map of errors takes a mean. */
+static int32_t margin_of(const HcStage *stage) {
+    return hc_denoise_maps(stage) ? HC_SIGMA_MARGIN : 0;
+}
+
+/* Of the components. */
+int32_t hc_denoise_strip_halo(const HcStage *stage) {
+    return hc_denoise_by_patches(stage) ? (int32_t)window_of(stage) - 1 + group_halo(stage) : 0;
+}
+
+static int32_t strip_lines(const HcStage *stage) {
+    return hc_denoise_by_groups(stage) && !stage->tight && !hc_denoise_maps(stage) ? GROUP_STRIP : STRIP;
+}
+
+static HcPatchRule rule_of(const HcStage *stage) {
+    const HcDenoiseParams *params = hc_denoise_params(stage);
+    const HcDenoise *state = stage->state;
+    int64_t window = window_of(stage);
+    int64_t part = hc_denoise_by_groups(stage) ? 2 : 4;
+    return (HcPatchRule){.lines = stage->in.lines,
+                         .samples = (int32_t)stage->in.samples,
+                         .bands = state->linear.used,
+                         .size = (int32_t)window,
+                         .step = (int32_t)(params->step > 0 ? params->step : hc_max64(1, window / part)),
+                         .keep = HC_PATCH_SHRINK,
+                         .noise = 1,
+                         .tight = stage->tight};
+}
+
+static size_t strip_bytes(const HcStage *stage, int32_t halo) {
+    const HcDenoise *state = stage->state;
+    size_t pixels = (size_t)(strip_lines(stage) + 2 * (halo + margin_of(stage))) * (size_t)stage->in.samples;
+    return pixels * ((size_t)state->linear.used * sizeof(float) + 1);
+}
+
+static size_t work_bytes(const HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    HcGroupRule rule = group_rule(stage);
+    size_t pixels = (size_t)(strip_lines(stage) + 2 * margin_of(stage)) * (size_t)stage->in.samples;
+    return hc_groups_bytes(&rule, pixels, state->linear.used);
+}
+
+/* All strips, with what groups work in. */
+static size_t strips_bytes(HcStage *stage, bool tight) {
+    bool was = stage->tight;
+    stage->tight = tight;
+    size_t bytes = strip_bytes(stage, hc_denoise_strip_halo(stage)) + strip_bytes(stage, 0);
+    bytes += hc_denoise_by_groups(stage) ? strip_bytes(stage, group_halo(stage)) + work_bytes(stage) : 0;
+    stage->tight = was;
+    return bytes;
+}
+
+/* Strips of components, and the patches that are worked on. */
+void hc_denoise_plan_strips(HcStage *stage) {
+    HcPatchRule rule = rule_of(stage);
+    size_t before = stage->needs.bytes_fixed;
+    stage->needs.halo = hc_denoise_strip_halo(stage) + margin_of(stage);
+    stage->needs.bytes_per_pixel = 0;
+    rule.tight = false;
+    stage->needs.bytes_fixed =
+        before + strips_bytes(stage, false) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    rule.tight = true;
+    stage->needs.bytes_tight =
+        before + strips_bytes(stage, true) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+}
+
+/* One band in place of those of the scene. */
+HcStatus hc_denoise_plan_map(HcStage *stage, HcError *err) {
+    const HcDenoise *state = stage->state;
+    int32_t context = hc_denoise_strip_halo(stage);
+    HC_OR_RETURN(hc_scene_reband(&stage->out, 1, HC_OTHER, err));
+    HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "expected error"));
+    stage->out.has_nodata = false; /* that of the scene may be an error, too */
+    if (!hc_denoise_by_patches(stage)) {
+        size_t strips = 2 * strip_bytes(stage, 0);
+        stage->needs.halo = margin_of(stage);
+        stage->needs.bytes_per_pixel = 0;
+        stage->needs.bytes_fixed += strips;
+    }
+    stage->needs.host_bytes +=
+        hc_sigma_map_bytes(stage->in.samples, stage->in.bands, state->linear.used, context);
+    return HC_OK;
+}
+
+/* ---- the run ---- */
+
+/* With the transform and its matrices: what patches need. */
+HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) {
+    HcDenoise *state = stage->state;
+    if (hc_denoise_params(stage)->linear.fit_only ||
+        (!hc_denoise_maps(stage) && (state->handed_on || !hc_denoise_by_patches(stage)))) {
+        return HC_OK;
+    }
+    if (hc_denoise_maps(stage) || state->measures) {
+        const HcTransform *transform = &state->linear.transform;
+        HC_OR_RETURN(hc_sigma_map_open(&state->map, stage->compute, transform, stage->in.samples,
+                                       state->handed_on ? 0 : state->linear.used,
+                                       hc_gain_level(transform, state->linear.used),
+                                       hc_denoise_strip_halo(stage), err));
+    }
+    HcPatchRule rule = rule_of(stage);
+    HC_OR_RETURN(hc_memory_zeros(stage->compute, strip_bytes(stage, hc_denoise_strip_halo(stage)),
+                                 &state->components, err));
+    HC_OR_RETURN(hc_memory_zeros(stage->compute, strip_bytes(stage, 0), &state->clean, err));
+    if (hc_denoise_by_groups(stage)) {
+        HC_OR_RETURN(
+            hc_memory_zeros(stage->compute, strip_bytes(stage, group_halo(stage)), &state->pilot, err));
+        HC_OR_RETURN(hc_memory_zeros(stage->compute, work_bytes(stage), &state->work, err));
+    }
+    return hc_denoise_by_patches(stage) ? hc_patches_open(stage->compute, &rule, &state->patches, err)
+                                        : HC_OK;
+}
+
+/* A view of lines first .. end - 1, with the context that `in` has of `halo` lines, in a buffer. */
+static HcBlock strip_of(const HcDenoise *state, const HcBuffer *buffer, const HcBlock *in, int64_t first,
+                        int64_t end, int32_t halo) {
+    int64_t top = hc_block_first_line(in);
+    HcBlock strip = {.data = buffer->data,
+                     .line0 = first,
+                     .lines = (int32_t)(end - first),
+                     .above = (int32_t)hc_min64(halo, first - top),
+                     .below = (int32_t)hc_min64(halo, top + hc_block_rows(in) - end),
+                     .samples = in->samples,
+                     .bands = state->linear.used};
+    strip.mask = (uint8_t *)buffer->data + hc_block_values(&strip) * sizeof(float);
+    return strip;
+}
+
+/* Patches make the pilot; groups then look at components and pilot. */
+static HcStatus filter_groups(HcStage *stage, HcQueue *queue, const HcBlock *components, const HcBlock *clean,
+                              HcError *err) {
+    const HcDenoise *state = stage->state;
+    HcGroupRule rule = group_rule(stage);
+    int64_t first = clean->line0;
+    int64_t end = first + clean->lines;
+    HcBlock noisy = hc_block_part(components, first, end, group_halo(stage));
+    HcBlock pilot = strip_of(state, &state->pilot, &noisy, first, end, group_halo(stage));
+    HcBlock rows = pilot;
+    rows.line0 = hc_block_first_line(&pilot);
+    rows.lines = (int32_t)hc_block_rows(&pilot);
+    rows.above = rows.below = 0;
+    HC_OR_RETURN(hc_patches(queue, components, state->patches, &rows, err));
+    return hc_groups(queue, &noisy, &pilot, &rule, state->work.data, clean, err);
+}
+
+static HcStatus filter_strip(HcStage *stage, HcQueue *queue, const HcBlock *components, const HcBlock *clean,
+                             HcError *err) {
+    const HcDenoise *state = stage->state;
+    return hc_denoise_by_groups(stage) ? filter_groups(stage, queue, components, clean, err)
+                                       : hc_patches(queue, components, state->patches, clean, err);
+}
+
+/* For the map of errors: components are filtered as they are, and with a probe. */
+static HcStatus filter_twice(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *components,
+                             const HcBlock *clean, HcError *err) {
+    HcSigmaMap *map = &((HcDenoise *)stage->state)->map;
+    const HcLinearMatrices *device = &((HcDenoise *)stage->state)->linear.device;
+    HC_OR_RETURN(hc_project(queue, in, device->forward.data, device->mean.data, NULL, components, err));
+    HcBlock noisy = hc_block_part(components, clean->line0, clean->line0 + clean->lines, 0);
+    HC_OR_RETURN(hc_sigma_map_fetch(queue, &noisy, &map->noisy, err));
+    if (!hc_denoise_by_patches(stage)) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(filter_strip(stage, queue, components, clean, err));
+    HC_OR_RETURN(hc_sigma_map_fetch(queue, clean, &map->clean, err));
+    HC_OR_RETURN(hc_sigma_map_disturb(map, queue, components, err));
+    HC_OR_RETURN(filter_strip(stage, queue, components, clean, err));
+    return hc_sigma_map_fetch(queue, clean, &map->probe, err);
+}
+
+/* The map of errors. A scene that is handed on keeps its noise. */
+static HcStatus map_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                          int64_t first, int64_t end, HcError *err) {
+    HcDenoise *state = stage->state;
+    HcSigmaMap *map = &state->map;
+    int64_t top = hc_max64(0, first - HC_SIGMA_MARGIN);
+    int64_t bottom = hc_min64(stage->in.lines, end + HC_SIGMA_MARGIN);
+    HcBlock components = strip_of(state, &state->components, in, top, bottom, hc_denoise_strip_halo(stage));
+    HcBlock clean = strip_of(state, &state->clean, in, top, bottom, 0);
+    HcBlock part = hc_block_part(out, first, end, 0);
+    bool filters = hc_denoise_by_patches(stage);
+    if (state->handed_on) {
+        return hc_sigma_map_write(map, queue, in, &clean, false, &part, err);
+    }
+    HC_OR_RETURN(filter_twice(stage, queue, in, &components, &clean, err));
+    return hc_sigma_map_write(map, queue, in, &clean, filters, &part, err);
+}
+
+static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                              int64_t first, int64_t end, HcError *err) {
+    const HcDenoise *state = stage->state;
+    const HcLinear *linear = &state->linear;
+    HcBlock components = strip_of(state, &state->components, in, first, end, hc_denoise_strip_halo(stage));
+    HcBlock clean = strip_of(state, &state->clean, in, first, end, 0);
+    HcBlock part = hc_block_part(out, first, end, 0);
+    HC_OR_RETURN(
+        hc_project(queue, in, linear->device.forward.data, linear->device.mean.data, NULL, &components, err));
+    HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
+    return hc_project(queue, &clean, linear->device.inverse.data, NULL, linear->device.mean.data, &part, err);
+}
+
+/* Measures the error of some lines of the block: the same ones for every size of blocks. */
+static HcStatus measure(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, HcError *err) {
+    HcDenoise *state = stage->state;
+    int64_t every = hc_max64(1, stage->in.lines / MEASURED_LINES);
+    int64_t end = out->line0 + out->lines;
+    int64_t part = (out->line0 / MEASURED + every - 1) / every * every;
+    for (; part * MEASURED < end; part += every) {
+        int64_t first = hc_max64(out->line0, part * MEASURED);
+        int64_t next = hc_min64(end, (part + 1) * MEASURED);
+        HcBlock components =
+            strip_of(state, &state->components, in, first, next, hc_denoise_strip_halo(stage));
+        HcBlock clean = strip_of(state, &state->clean, in, first, next, 0);
+        HC_OR_RETURN(filter_twice(stage, queue, in, &components, &clean, err));
+        HC_OR_RETURN(hc_sigma_map_measure(&state->map, queue, in, &clean, err));
+    }
+    return HC_OK;
+}
+
+HcStatus hc_denoise_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                            void *scratch, HcError *err) {
+    if (!hc_denoise_by_patches(stage) && !hc_denoise_maps(stage)) {
+        return hc_linear_process(stage, queue, in, out, scratch, err);
+    }
+    if (((const HcDenoise *)stage->state)->measures) {
+        HC_OR_RETURN(measure(stage, queue, in, out, err));
+    }
+    int64_t first = hc_block_first_line(out);
+    int64_t end = first + hc_block_rows(out);
+    int64_t lines = strip_lines(stage);
+    for (; first < end; first += lines) {
+        int64_t next = hc_min64(end, first + lines);
+        HC_OR_RETURN(hc_denoise_maps(stage) ? map_strip(stage, queue, in, out, first, next, err)
+                                            : process_strip(stage, queue, in, out, first, next, err));
+    }
+    return HC_OK;
+}
+
+void hc_denoise_close_strips(HcStage *stage) {
+    HcDenoise *state = stage->state;
+    if (stage->compute != NULL) {
+        hc_patches_close(state->patches);
+    }
+    hc_memory_release(stage->compute, &state->components);
+    hc_memory_release(stage->compute, &state->pilot);
+    hc_memory_release(stage->compute, &state->clean);
+    hc_memory_release(stage->compute, &state->work);
+    hc_sigma_map_close(&state->map);
+}
