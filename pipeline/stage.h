@@ -93,6 +93,7 @@ typedef struct HcFit {
     const char *window; /* the rectangle of that difference, borrowed, NULL = the scene */
     const char *save_model; /* the file that the user names for the model, borrowed, or NULL */
     const char *rule;       /* how many components are kept, where the fit of the scene decides it, or NULL */
+    const char *own;        /* an option that looks for something in the fitted scene alone, or NULL */
     bool fit_only;          /* the stage hands the scene on unchanged */
 } HcFit;
 

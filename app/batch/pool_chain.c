@@ -195,6 +195,10 @@ static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
                        "batch: --components %s: --pool applies a loaded model to each scene, give a number",
                        how.rule);
     }
+    if (how.own != NULL) {
+        return hc_fail(err, HC_E_USAGE,
+                       "batch: %s: --pool fits one model to all scenes, and each has its own", how.own);
+    }
     if (how.fit_only) {
         return hc_fail(err, HC_E_USAGE, "batch: --pool: --fit-only leaves no output of a scene");
     }

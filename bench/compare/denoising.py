@@ -1,12 +1,17 @@
 """How close denoised scenes come to their truth: the tables of docs/stages/denoise.md, svd.md and unmix.md.
 
-    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|map|unmix|levels... [--seeds 19 20]
+    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|stripes|gain|map|unmix|levels...
+         [--seeds 19 20]
 
 Adds noise of fixed seeds to real scenes and to DC1 (which count as noiseless), runs hcube, and prints a table in Markdown. Errors
 are those of `hcube compare`; where there are several seeds, their mean. A scene that HCUBE_DATA lacks is left out.
 
 svd, denoise  white noise of 20 and 30 dB, the same standard deviation in all bands: SRE [dB] of what a chain makes of it
 correlated    the same of noise that is a moving average over two bands (weights 1 and 0.8)
+stripes       white noise, and stripes: a normal number for each column and band, half, once or twice as large as the noise, in all
+              columns or in a tenth of them. SRE [dB] of the input, of `denoise` and of `denoise --stripes`
+gain          what `denoise` announces in its record, and by how much the error fell [dB]; "handed on" where nothing is done. With
+              --freed the scenes lose their own noise first (`denoise --noise regression`), so that none counts as truth
 map           root mean square of `denoise --sigma-map` over that of the true error, and the correlation of both over the pixels,
               with the true error averaged over the 9 x 9 pixels of the map
 unmix         DC1 of 20, 30 and 40 dB: SRE and RMSE of its abundances, as it is and denoised
@@ -73,6 +78,62 @@ def add_noise(clean, snr, seed, correlated=False):
     if correlated:
         noise = (noise[..., 1:] + 0.8 * noise[..., :-1]) / np.hypot(1, 0.8)
     return clean + sigma * noise, sigma
+
+
+def add_stripes(noisy, sigma, size, share, seed):
+    """Adds a term for each column and band, of that root mean square in units of the noise."""
+    samples, bands = noisy.shape[1:]
+    random = np.random.default_rng(seed + 1000)
+    term = random.normal(0, 1, (samples, bands)) * (random.permutation(samples)[:, None] < share * samples)
+    term -= term.mean(axis=0)
+    return noisy + sigma * size / np.sqrt(np.mean(term**2)) * term
+
+
+def stripes(hcube, scenes, seeds, levels):
+    print("| scene, SNR of the noise | stripes | input | `denoise` | `denoise --stripes` |\n|---|---|---|---|---|")
+    for name in scenes:
+        clean = read_envi(scenes[name])
+        clean = clean[..., np.ptp(clean, axis=(0, 1)) > 0]
+        write_envi(hcube.folder / "clean.img", clean)
+        for snr in levels:
+            for size, share in ((0, 1), (0.5, 1), (1, 1), (2, 1), (0.5, 0.1), (2, 0.1)):
+                cells = []
+                for seed in seeds:
+                    noisy, sigma = add_noise(clean, snr, seed)
+                    write_envi(hcube.folder / "noisy.img", add_stripes(noisy, sigma, size, share, seed))
+                    found = [hcube.figures("noisy.img", "clean.img")["sre_db"]]
+                    for chain in ("denoise", "denoise --stripes"):
+                        hcube.chain("noisy.img", chain, "out.img")
+                        found.append(hcube.figures("out.img", "clean.img")["sre_db"])
+                    cells.append(found)
+                what = "none" if size == 0 else "%g%s" % (size, "" if share == 1 else ", a tenth of the columns")
+                print("| %s, %d dB | %s | " % (name, snr, what) + " | ".join("%.2f" % v for v in np.mean(cells, axis=0)) + " |",
+                      flush=True)
+
+
+def gain(hcube, scenes, seeds, levels, freed):
+    print("| scene, SNR of the input | groups: announced, true | patches | subspace |\n|---|---|---|---|")
+    for name in scenes:
+        clean = read_envi(scenes[name])
+        clean = clean[..., np.ptp(clean, axis=(0, 1)) > 0]
+        write_envi(hcube.folder / "clean.img", clean)
+        if freed and name != "DC1":
+            hcube.chain("clean.img", "denoise --noise regression", "freed.img")
+            clean = read_envi(hcube.folder / "freed.img")
+            write_envi(hcube.folder / "clean.img", clean)
+        for snr in levels:
+            cells = {}
+            for seed in seeds:
+                write_envi(hcube.folder / "noisy.img", add_noise(clean, snr, seed)[0])
+                before = hcube.figures("noisy.img", "clean.img")["sre_db"]
+                for method in ("groups", "patches", "subspace"):
+                    hcube.run(["denoise", "noisy.img", "out.img", "--method", method, "--overwrite=any"])
+                    record = json.loads((hcube.folder / "out.img.hcube.json").read_text())["steps"][1]["result"]
+                    announced = 0 if record["handed_on"] else record["expected_gain_db"]
+                    cells.setdefault(method, []).append((announced, hcube.figures("out.img", "clean.img")["sre_db"] - before))
+            print("| %s, %d dB | " % (name, snr) + " | ".join(
+                "handed on" if not np.any(found) else "%.1f, %.1f" % tuple(np.mean(found, axis=0)) for found in cells.values()) + " |",
+                  flush=True)
 
 
 def mean9(error):
@@ -189,10 +250,11 @@ def unmix(hcube, data, seeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "unmix", "levels"])
+    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "stripes", "gain", "unmix", "levels"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[19])
     parser.add_argument("--scenes", nargs="+", default=["Jasper", "Samson", "DC1"], choices=list(SCENES))
     parser.add_argument("--snr", nargs="+", type=int, default=[20, 30])
+    parser.add_argument("--freed", action="store_true")
     options = parser.parse_args()
     if "HCUBE_DATA" not in os.environ:
         parser.error("set HCUBE_DATA to the folder of the scenes")
@@ -202,7 +264,11 @@ def main():
         hcube = Hcube(options.program, Path(folder))
         for name in options.tables:
             print("\n%s\n" % name)
-            if name in ("unmix", "levels"):
+            if name == "stripes":
+                stripes(hcube, scenes, options.seeds, options.snr)
+            elif name == "gain":
+                gain(hcube, scenes, options.seeds, options.snr, options.freed)
+            elif name in ("unmix", "levels"):
                 {"unmix": unmix, "levels": levels}[name](hcube, data, options.seeds)
             else:
                 table(hcube, name, scenes, options.seeds, options.snr)

@@ -377,17 +377,24 @@ HcStatus hc_linear_open(HcStage *stage, HcError *err) {
     return stage->needs.observes ? hc_scene_sums_start(stage, err) : ready(stage, err);
 }
 
+HcStatus hc_linear_take(HcStage *stage, HcQueue *queue, HcMoments *values, HcMoments *noise, HcError *err) {
+    HcSceneSums *noise_sums = hc_scene_sums_of(stage, 1);
+    HC_OR_RETURN(hc_scene_sums_take(hc_scene_sums_of(stage, 0), stage, queue, values, err));
+    return noise_sums != NULL ? hc_scene_sums_take(noise_sums, stage, queue, noise, err) : HC_OK;
+}
+
+HcStatus hc_linear_fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
+    HC_OR_RETURN(stage->kind->fit(stage, values, noise, err));
+    return ready(stage, err);
+}
+
 HcStatus hc_linear_settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
-    HcSceneSums *noise_sums = hc_scene_sums_of(stage, 1);
+    bool of_noise = hc_scene_sums_of(stage, 1) != NULL;
     HcMoments values = {0};
     HcMoments noise = {0};
-    HC_TRY(hc_scene_sums_take(hc_scene_sums_of(stage, 0), stage, queue, &values, err));
-    if (noise_sums != NULL) {
-        HC_TRY(hc_scene_sums_take(noise_sums, stage, queue, &noise, err));
-    }
-    HC_TRY(stage->kind->fit(stage, &values, noise_sums != NULL ? &noise : NULL, err));
-    HC_TRY(ready(stage, err));
+    HC_TRY(hc_linear_take(stage, queue, &values, &noise, err));
+    HC_TRY(hc_linear_fit(stage, &values, of_noise ? &noise : NULL, err));
 done:
     hc_moments_clear(&values);
     hc_moments_clear(&noise);

@@ -96,6 +96,12 @@ const HcDimension *hc_linear_dimension(const HcStage *stage);
 
 HcStatus hc_linear_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
+/* What settle is made of, for a stage with more rounds: takes the sums (those of the noise stay empty where
+ * they are not wanted; the caller clears both), and fits with them. noise: NULL = none. */
+HcStatus hc_linear_take(HcStage *stage, HcQueue *queue, HcMoments *values, HcMoments *noise,
+                        HcError *err) HC_MUST_CHECK;
+HcStatus hc_linear_fit(HcStage *stage, const HcMoments *values, const HcMoments *noise,
+                       HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                            void *scratch, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;

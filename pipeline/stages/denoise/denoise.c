@@ -21,6 +21,9 @@ static const double least_gain = 0.1;
 /* From so many pixels a component on, its error is small beside the noise that patches remove. */
 enum { MANY_PIXELS = 10 };
 
+/* Stripes of a band are named beyond this part of its noise. */
+static const double seen = 0.1;
+
 static const HcOption options[] = {
     {HC_CHOICE(HcDenoiseParams, method), .choices = method_words, .standard = "groups",
      .help = "keep the components that hold signal (subspace), or remove the noise from patches of them as "
@@ -46,6 +49,9 @@ static const HcOption options[] = {
     {HC_FLAG(HcDenoiseParams, sigma_map, "sigma-map"),
      .help = "write the error that is expected of each denoised pixel (root mean square over the bands), "
              "instead of the bands"},
+    {HC_FLAG(HcDenoiseParams, stripes), .of_fit = true,
+     .help = "take away stripes first: a value for each column and band, where medians of both halves of "
+             "the scene agree that there are any"},
     {HC_FLAG(HcLinearParams, fit_only, "fit-only"),
      .help = "fit and save the model (--save-model), and pass the scene on unchanged"},
     {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",
@@ -93,6 +99,7 @@ static void choose(const HcStage *stage) {
 static void note_choices(HcStage *stage) {
     const HcDenoise *state = stage->state;
     const char *of_file = hc_denoise_noise_kind(stage) == HC_DENOISE_FILE ? " (of a file)" : "";
+    const char *how = state->stripes.found ? "without its stripes" : "unchanged";
     const HcTransform *transform = &state->linear.transform;
     if (hc_denoise_params(stage)->linear.fit_only) {
         return;
@@ -105,15 +112,19 @@ static void note_choices(HcStage *stage) {
     if (state->handed_on && state->choice.doubtful && !misfits) {
         hc_stage_note(stage,
                       "noise by regression differs between bands, and what bands have of their own may be "
-                      "signal: the scene is handed on unchanged (--noise regression takes it for noise, and "
+                      "signal: the scene is handed on %s (--noise regression takes it for noise, and "
                       "expects a gain of %.1f dB)",
-                      state->gain);
+                      how, state->gain);
     } else if (state->handed_on) {
-        hc_stage_note(stage, "noise by %s%s: no gain is expected, the scene is handed on unchanged",
-                      transform->noise, of_file);
+        hc_stage_note(stage, "noise by %s%s: no gain is expected, the scene is handed on %s",
+                      transform->noise, of_file, how);
     } else if (state->gain < least_gain) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected with %d of %d components (%.1f dB)",
                       transform->noise, of_file, state->linear.used, transform->components, state->gain);
+    } else if (state->gauges) { /* its gain is told once it is measured */
+        hc_stage_note(stage, "noise by %s%s, %d of %d components, %s", transform->noise, of_file,
+                      state->linear.used, transform->components,
+                      method_words[hc_denoise_params(stage)->method]);
     } else {
         bool is_limit = hc_denoise_by_patches(stage) && !state->choice.by_calm &&
                         transform->pixels >= (int64_t)MANY_PIXELS * transform->components;
@@ -122,6 +133,29 @@ static void note_choices(HcStage *stage) {
                       method_words[hc_denoise_params(stage)->method], is_limit ? "at least" : "about",
                       state->gain);
     }
+}
+
+/* Called once they are looked for, and the noise without them is known. */
+static void note_stripes(HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    int32_t count = 0;
+    int32_t most = 0;
+    double largest = -1;
+    if (!state->stripes.found) {
+        hc_stage_note(stage, "--stripes: none are found");
+        return;
+    }
+    for (int32_t b = 0; b < stage->in.bands; b++) {
+        double noise = sqrt(state->noise.covariance[(size_t)b * (size_t)(stage->in.bands + 1)]);
+        double share = noise > 0 ? hc_stripes_of_band(&state->stripes, b) / noise : 0;
+        count += share > seen;
+        most = share > largest ? b : most;
+        largest = fmax(share, largest);
+    }
+    hc_stage_note(stage,
+                  "stripes are taken away: more than a tenth of the noise in %d of %d bands, at most %.2g "
+                  "times the noise (band %d, root mean square over the columns)",
+                  count, stage->in.bands, largest, most + 1);
 }
 
 /* ---- plan ---- */
@@ -139,6 +173,18 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->linear.model != NULL && hc_denoise_noise_kind(stage) != HC_DENOISE_AUTO) {
         return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here", params->noise);
     }
+    if (params->stripes && hc_denoise_noise_kind(stage) == HC_DENOISE_NEIGHBOURS) {
+        return hc_fail(err, HC_E_USAGE,
+                       "denoise: --stripes: differences of neighbours (--noise %s) take stripes for noise",
+                       params->noise);
+    }
+    if (params->stripes && params->linear.model != NULL) {
+        return hc_fail(err, HC_E_USAGE, "denoise: --stripes: nothing is fitted here (--model %s)",
+                       params->linear.model);
+    }
+    if (params->stripes) {
+        HC_OR_RETURN(hc_stripes_check(&stage->in, "denoise", err));
+    }
     if (hc_denoise_maps(stage) && params->linear.fit_only) {
         return hc_fail(err, HC_E_USAGE, "denoise: --sigma-map: --fit-only denoises nothing");
     }
@@ -148,6 +194,26 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
                        HC_SVD_MAX);
     }
     return HC_OK;
+}
+
+/* Two rounds look for them; then lines are worked on by the host. */
+static void plan_stripes(HcStage *stage, bool fits) {
+    const HcDenoise *state = stage->state;
+    size_t line = (size_t)stage->in.samples * ((size_t)stage->in.bands * sizeof(float) + 1);
+    if (fits) {
+        stage->needs.observes = true;
+        stage->needs.rounds = 2;
+        stage->needs.rank_lines = hc_stripes_segment(&stage->in);
+        stage->needs.host_bytes += hc_stripes_bytes(&stage->in);
+        stage->needs.bytes_fixed += hc_stripes_bytes_device(&stage->in);
+        if (stage->round == 0) {
+            hc_scene_sums_plan(stage, (HcDifference)HC_STENCIL_LOWER);
+        }
+    } else if (state->stripes.found) {
+        stage->needs.host_bytes +=
+            HC_DENOISE_ROOM * line +
+            (size_t)stage->in.samples * (size_t)(stage->in.bands + state->linear.used) * sizeof(double);
+    }
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -163,13 +229,16 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (has_transform(stage)) {
         choose(stage);
         stage->needs.passes_through =
-            stage->needs.passes_through || (state->handed_on && !hc_denoise_maps(stage));
+            stage->needs.passes_through || (hc_denoise_hands_on(stage) && !state->stripes.found);
     }
-    if (!stage->needs.passes_through && hc_denoise_by_patches(stage)) {
+    if (!stage->needs.passes_through && !hc_denoise_hands_on(stage) && hc_denoise_by_patches(stage)) {
         hc_denoise_plan_strips(stage);
     }
     if (hc_denoise_maps(stage)) {
         HC_OR_RETURN(hc_denoise_plan_map(stage, err));
+    }
+    if (params->stripes) {
+        plan_stripes(stage, fits);
     }
     return fits ? hc_denoise_plan_noise(stage, err) : HC_OK;
 }
@@ -178,16 +247,63 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 
 /* With the transform and its matrices. */
 static HcStatus prepare(HcStage *stage, HcError *err) {
+    HC_OR_RETURN(hc_denoise_open_strips(stage, err));
     note_choices(stage);
-    return hc_denoise_open_strips(stage, err);
+    return HC_OK;
 }
 
 static HcStatus open_denoise(HcStage *stage, HcError *err) {
+    HcDenoise *state = stage->state;
     HC_OR_RETURN(hc_linear_open(stage, err));
+    if (stage->needs.observes && hc_denoise_params(stage)->stripes) {
+        HC_OR_RETURN(hc_scene_sums_open(&state->lower, stage, (HcDifference)HC_STENCIL_LOWER, NULL, err));
+    }
     return stage->needs.observes ? HC_OK : prepare(stage, err);
 }
 
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    HcDenoise *state = stage->state;
+    if (stage->round > 0) {
+        return hc_stripes_observe(&state->stripes, queue, in, err);
+    }
+    HC_OR_RETURN(hc_scene_sums_observe(stage, queue, in, err));
+    return hc_denoise_params(stage)->stripes ? hc_scene_sums_add(&state->lower, stage, queue, in, err)
+                                             : HC_OK;
+}
+
+/* The first round with --stripes: sums are kept, and the basis is made that shows stripes. */
+static HcStatus settle_sums(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
+    HcDenoise *state = stage->state;
+    HcStatistics scene = {0};
+    HcMoments lower = {0};
+    state->has_noise_sums = hc_scene_sums_of(stage, 1) != NULL;
+    HC_TRY(hc_linear_take(stage, queue, &state->values, &state->noise_sums, err));
+    HC_TRY(hc_scene_sums_take(&state->lower, stage, queue, &lower, err));
+    HC_TRY(hc_statistics_make(&scene, &stage->in, &state->values, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(hc_stripes_open(&state->stripes, stage->compute, &stage->in, scene.mean, &lower, err));
+done:
+    hc_statistics_clear(&scene);
+    hc_moments_clear(&lower);
+    return status;
+}
+
+/* The second round. */
+static HcStatus settle_stripes(HcStage *stage, HcError *err) {
+    HcDenoise *state = stage->state;
+    HC_OR_RETURN(hc_stripes_settle(&state->stripes, hc_stage_ranks(stage), err));
+    HC_OR_RETURN(
+        hc_linear_fit(stage, &state->values, state->has_noise_sums ? &state->noise_sums : NULL, err));
+    hc_moments_clear(&state->values);
+    hc_moments_clear(&state->noise_sums);
+    note_stripes(stage);
+    return prepare(stage, err);
+}
+
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    if (hc_denoise_params(stage)->stripes) {
+        return stage->round == 0 ? settle_sums(stage, queue, err) : settle_stripes(stage, err);
+    }
     HC_OR_RETURN(hc_linear_settle(stage, queue, err));
     return prepare(stage, err);
 }
@@ -201,6 +317,7 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *di
         HC_TRY(hc_noise_regression_of(&state->noise, &stage->in, values, HC_NOISE_DIAGONAL, err));
     }
     HC_TRY(hc_linear_begin_fit(stage, values, &statistics, err));
+    HC_TRY(hc_stripes_correct(&state->stripes, &statistics, err));
     HC_TRY(hc_denoise_fit_noise(stage, &statistics, differences, err));
     transform->noise_pixels = state->noise.pixels;
     memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
@@ -214,9 +331,26 @@ done:
     return status;
 }
 
+/* What patches and groups gain, from the lines that were measured. */
+static HcStatus gather(HcStage *stage, HcError *err) {
+    HcDenoise *state = stage->state;
+    double risk = NAN;
+    if (!has_transform(stage) || !hc_denoise_has_gain(stage)) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_denoise_risk(stage, &risk, err));
+    if (state->gauges && !isnan(risk)) {
+        state->method_gain = hc_gain_by_risk(&state->linear.transform, state->linear.used, risk);
+        state->gauged = true;
+        hc_stage_note(stage, "a gain of %.1f dB is expected", state->method_gain);
+    }
+    return HC_OK;
+}
+
 static bool fits_model(const HcStage *stage, HcFit *how) {
     bool does = hc_linear_fits(stage, how);
     how->noise = hc_denoise_difference(stage);
+    how->own = hc_denoise_params(stage)->stripes ? "--stripes" : NULL;
     return does;
 }
 
@@ -226,19 +360,41 @@ static bool scree(const HcStage *stage, HcScree *out) {
     return known;
 }
 
+static void report_stripes(const HcStage *stage, HcJson *to) {
+    const HcDenoise *state = stage->state;
+    hc_json_open_object(to, "stripes");
+    hc_json_put_bool(to, "found", state->stripes.found);
+    if (state->stripes.found) {
+        hc_json_open_array(to, "root_mean_square");
+        for (int32_t b = 0; b < stage->in.bands; b++) {
+            hc_json_put_double(to, NULL, hc_stripes_of_band(&state->stripes, b));
+        }
+        hc_json_close(to);
+    }
+    hc_json_close(to);
+}
+
 static void report(const HcStage *stage, HcJson *to) {
     const HcDenoise *state = stage->state;
     hc_linear_report(stage, to);
     hc_noise_choice_put(&state->choice, to);
     if (has_transform(stage)) {
-        hc_json_put_number(to, "expected_gain_db", state->gain);
+        hc_json_put_number(to, "expected_gain_db", state->gauged ? state->method_gain : state->gain);
+        hc_json_put_number(to, "subspace_gain_db", state->gain);
         hc_json_put_bool(to, "handed_on", state->handed_on);
+    }
+    if (hc_denoise_params(stage)->stripes && has_transform(stage)) {
+        report_stripes(stage, to);
     }
 }
 
 static void close_denoise(HcStage *stage) {
     HcDenoise *state = stage->state;
     hc_denoise_close_strips(stage);
+    hc_scene_sums_close(&state->lower);
+    hc_moments_clear(&state->values);
+    hc_moments_clear(&state->noise_sums);
+    hc_stripes_close(&state->stripes);
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (HcDenoise){0};
@@ -255,13 +411,17 @@ const HcStageClass hc_stage_denoise = {
     .params_size = sizeof(HcDenoiseParams),
     .state_size = sizeof(HcDenoise),
     .plan = plan,
-    HC_TWO_SCENE_SUMS(HcDenoise, sums, differences),
+    .sums = hc_scene_sums_parts,
+    .sums_at = {offsetof(HcDenoise, sums), offsetof(HcDenoise, differences)},
+    .sums_count = 2,
+    .observe = observe,
     .open = open_denoise,
     .settle = settle,
     .process = hc_denoise_process,
     .fits = fits_model,
     .fit = fit,
     .scree = scree,
+    .gather = gather,
     .finish = hc_linear_finish,
     .output = hc_linear_output,
     .report = report,

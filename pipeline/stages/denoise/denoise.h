@@ -4,6 +4,7 @@
 
 #include "core/operation/patches.h"
 #include "pipeline/stages/denoise/sigma_map.h"
+#include "pipeline/stages/denoise/stripes.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/statistics/noise_choice.h"
 #include "pipeline/statistics/sums.h"
@@ -14,6 +15,7 @@ typedef struct HcDenoiseParams {
     const char *noise; /* a word of hc_denoise_noise_words, or a file */
     int64_t window, step;
     bool sigma_map;
+    bool stripes;
 } HcDenoiseParams;
 
 typedef struct HcDenoise {
@@ -22,6 +24,8 @@ typedef struct HcDenoise {
     HcStatistics noise;   /* that of a file, once there */
     HcNoiseChoice choice; /* with --noise auto, once fitted */
     double gain;          /* expected of the subspace alone [dB], once the transform is there */
+    double method_gain;   /* expected of patches or groups [dB], once gauged */
+    bool gauges, gauged;  /* this run measures it, in some of its lines, and has done so */
     bool handed_on;       /* no gain is expected */
     bool measures;        /* the error that stays, for the stage behind (residual.h) */
     HcPatches *patches;
@@ -29,6 +33,14 @@ typedef struct HcDenoise {
     HcBuffer components, pilot, clean;
     HcBuffer work; /* [device] of groups */
     HcSigmaMap map;
+    /* With --stripes. The first round has the sums, the second one the stripes; then all is fitted. */
+    HcSceneSums lower;
+    HcMoments values, noise_sums; /* of the first round */
+    bool has_noise_sums;
+    HcStripes stripes;
+    double *offset; /* [samples][used] what stripes are in the components that are kept; NULL = none */
+    HcBuffer room;  /* [host] lines that stripes are taken from */
+    size_t room_bytes;
 } HcDenoise;
 
 enum { HC_DENOISE_BY_GROUPS, HC_DENOISE_BY_PATCHES, HC_DENOISE_BY_SUBSPACE };
@@ -52,6 +64,17 @@ static inline bool hc_denoise_by_patches(const HcStage *stage) {
     return hc_denoise_params(stage)->method != HC_DENOISE_BY_SUBSPACE;
 }
 
+/* Whether the stage hands on the scene as it is, but for stripes. */
+static inline bool hc_denoise_hands_on(const HcStage *stage) {
+    return ((const HcDenoise *)stage->state)->handed_on && !hc_denoise_maps(stage);
+}
+
+/* Whether patches or groups have a gain of their own, which some lines can tell. */
+static inline bool hc_denoise_has_gain(const HcStage *stage) {
+    return hc_denoise_by_patches(stage) && !hc_denoise_maps(stage) &&
+           !((const HcDenoise *)stage->state)->handed_on && !hc_denoise_params(stage)->linear.fit_only;
+}
+
 /* ---- noise.c: the covariance of the noise ---- */
 
 extern const char *const hc_denoise_noise_words[];
@@ -69,13 +92,17 @@ HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, const H
 /* Lines of a patch that nobody has asked for, and fewest that are taken. */
 enum { HC_DENOISE_WINDOW = 8 };
 
+enum { HC_DENOISE_ROOM = 16 }; /* lines that stripes are taken from at once */
+
 /* Lines of context that a strip of components needs. */
 int32_t hc_denoise_strip_halo(const HcStage *stage);
 /* In plan, once `used` is known: the needs of strips, and those of the map of errors with its scene. */
 void hc_denoise_plan_strips(HcStage *stage);
 HcStatus hc_denoise_plan_map(HcStage *stage, HcError *err) HC_MUST_CHECK;
-/* With the transform and its matrices: what strips need. */
+/* With the transform and its matrices: what strips need, unless the scene passes through. */
 HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) HC_MUST_CHECK;
+/* All ranks: the error in kept components over all noise, as far as lines were measured; NaN = none were. */
+HcStatus hc_denoise_risk(const HcStage *stage, double *risk, HcError *err) HC_MUST_CHECK;
 HcStatus hc_denoise_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                             void *scratch, HcError *err) HC_MUST_CHECK;
 void hc_denoise_close_strips(HcStage *stage);

@@ -43,36 +43,67 @@ double hc_gain_level(const HcTransform *transform, int32_t count) {
     return level < 1 ? level : 1;
 }
 
-/* Error of the scene over the error with `count` components [dB]: the noise that stays, and the signal that
- * goes.
- */
-double hc_gain_of(const HcTransform *transform, int32_t count) {
+/* Noise turns the eigenvectors of a sample away from those of the signal. A component whose signal has the
+ * variance l in units of the noise, estimated from n pixels of p bands, has the eigenvalue (1 + l)(1 + g / l)
+ * with g = p / n, and loses the part g (1 + l) / (l (l + g)) of its signal to the components that are dropped
+ * (Paul 2007). They show nothing of that: what they gain, they have lost to the eigenvalues of the first. */
+double hc_gain_turned(const HcTransform *transform, int32_t count) {
+    double ratio = (double)transform->components / (double)hc_max64(transform->pixels, 1);
     double level = hc_gain_level(transform, count);
-    double noise = 0;
-    double kept = 0;
-    double lost = 0;
-    for (int32_t k = 0; k < transform->components; k++) {
-        double power = power_of(transform, k);
-        noise += power * level;
-        kept += k < count ? power * level : 0;
-        lost += k < count ? 0 : power * (transform->eigenvalues[k] - level);
+    double g = fmin(ratio + ratio_of_noise(transform), 1);
+    double turned = 0;
+    double power = 0;
+    for (int32_t k = 0; k < count; k++) {
+        double beyond = transform->eigenvalues[k] / level - 1 - g;
+        double root = beyond * beyond - 4 * g;
+        double l = beyond > 0 && root > 0 ? 0.5 * (beyond + sqrt(root)) : sqrt(g);
+        turned += level * g * (1 + l) / (l + g);
     }
-    return noise > 0 ? 10 * log10(noise / (kept + fmax(lost, 0))) : 0;
+    for (int32_t k = count; k < transform->components; k++) {
+        power += power_of(transform, k);
+    }
+    return count < transform->components ? turned * power / (transform->components - count) : 0;
 }
 
 /* Of the noise in kept components patches and groups leave at least that part: an estimate of risk may be 0.
  */
 static const double least_left = 1e-3;
 
+/* Mean squares over all bands, of `count` components. */
+typedef struct Powers {
+    double noise; /* of the scene */
+    double kept;  /* of the noise in kept components */
+    double lost;  /* of the signal in those that are dropped */
+} Powers;
+
+static Powers powers_of(const HcTransform *transform, int32_t count) {
+    double level = hc_gain_level(transform, count);
+    Powers powers = {0};
+    for (int32_t k = 0; k < transform->components; k++) {
+        double power = power_of(transform, k);
+        powers.noise += power * level;
+        powers.kept += k < count ? power * level : 0;
+        powers.lost += k < count ? 0 : power * (transform->eigenvalues[k] - level);
+    }
+    powers.lost = fmax(powers.lost, 0) + hc_gain_turned(transform, count);
+    return powers;
+}
+
+double hc_gain_of(const HcTransform *transform, int32_t count) {
+    Powers powers = powers_of(transform, count);
+    return powers.noise > 0 ? 10 * log10(powers.noise / (powers.kept + powers.lost)) : 0;
+}
+
+double hc_gain_by_risk(const HcTransform *transform, int32_t count, double risk) {
+    Powers powers = powers_of(transform, count);
+    double left = fmax(risk * powers.noise, least_left * powers.kept);
+    return powers.noise > 0 ? 10 * log10(powers.noise / (left + powers.lost)) : 0;
+}
+
 void hc_gain_residual(const HcTransform *transform, int32_t count, double risk, double *variance) {
     double level = hc_gain_level(transform, count);
-    double noise = 0;
-    double kept = 0;
-    for (int32_t k = 0; k < transform->components; k++) {
-        noise += power_of(transform, k) * level;
-        kept += k < count ? power_of(transform, k) * level : 0;
-    }
-    double left = isnan(risk) ? 1 : fmin(fmax(risk * noise / kept, least_left), 1);
+    Powers powers = powers_of(transform, count);
+    double left = isnan(risk) ? 1 : fmin(fmax(risk * powers.noise / powers.kept, least_left), 1);
     for (int32_t b = 0; b < transform->bands; b++) {
         double lost = 0;
         variance[b] = 0;

@@ -11,8 +11,15 @@ double hc_gain_edge(const HcTransform *transform);
  */
 double hc_gain_level(const HcTransform *transform, int32_t count);
 
+/* Signal that is lost since noise turns the first `count` components: its mean square, summed over the bands.
+ */
+double hc_gain_turned(const HcTransform *transform, int32_t count);
+
 /* Error of the scene over the error with `count` components [dB]. */
 double hc_gain_of(const HcTransform *transform, int32_t count);
+
+/* The same where the error in the kept components is `risk` times all noise, and not their noise. */
+double hc_gain_by_risk(const HcTransform *transform, int32_t count, double risk);
 
 /* Mean square error of each band, variance[bands], with `count` components: the noise that stays, and the
  * signal that goes. risk: the error in the kept components over all noise, NaN = they keep theirs. */

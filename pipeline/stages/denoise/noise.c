@@ -29,6 +29,9 @@ HcDifference hc_denoise_difference(const HcStage *stage) {
 HcStatus hc_denoise_plan_noise(HcStage *stage, HcError *err) {
     HcDenoise *state = stage->state;
     const char *noise = hc_denoise_params(stage)->noise;
+    if (stage->round > 0) {
+        return HC_OK; /* the sums are there */
+    }
     hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     if (hc_denoise_difference(stage) != HC_DIFFERENCE_NONE) {
         hc_scene_sums_want(&state->differences, stage, hc_denoise_difference(stage), NULL);

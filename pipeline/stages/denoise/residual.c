@@ -30,10 +30,9 @@ HcStatus hc_denoise_residual_take(HcStage *observer, HcDenoiseResidual *out, HcE
     }
     HcDenoise *state = before->state;
     const HcTransform *transform = &state->linear.transform;
-    int64_t sums[2] = {state->map.measured, state->map.measured_pixels};
-    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(observer), sums, 2, err));
+    double risk = NAN;
+    HC_OR_RETURN(hc_denoise_risk(before, &risk, err));
     HC_OR_RETURN(hc_new(out->variance, (size_t)transform->bands, "the error of bands", err));
-    double risk = sums[1] > 0 ? (double)sums[0] / (double)sums[1] / HC_SIGMA_UNIT : NAN;
     hc_gain_residual(transform, state->linear.used, risk, out->variance);
     out->share = (double)state->linear.used / transform->bands;
     out->known = true;

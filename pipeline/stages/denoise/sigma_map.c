@@ -153,11 +153,12 @@ static double risk_of(const HcSigmaMap *map, size_t at, int64_t line, int64_t sa
 }
 
 /* Mean square over the bands of what no kept component explains, less that of noise. */
-static double rest_of(const HcSigmaMap *map, const float *x, const float *noisy) {
+static double rest_of(const HcSigmaMap *map, const float *x, size_t sample, const float *noisy) {
     size_t bands = (size_t)map->transform->bands;
+    const double *stripes = map->stripes != NULL ? map->stripes + sample * bands : NULL;
     double sum = 0;
     for (size_t b = 0; b < bands; b++) {
-        double rest = (double)x[b] - map->transform->mean[b];
+        double rest = (double)x[b] - map->transform->mean[b] - (stripes != NULL ? stripes[b] : 0);
         for (size_t k = 0; k < (size_t)map->used; k++) {
             rest -= (double)noisy[k] * map->transform->inverse[k * bands + b];
         }
@@ -183,7 +184,7 @@ static void find_risk(void *user, int64_t item, int32_t thread) {
         }
         map->risk[fetched] = risk_of(map, fetched, lines->first + item, s, lines->by_probe);
         map->rest[fetched] =
-            rest_of(map, lines->value + at * bands, (const float *)map->noisy.data + fetched * n);
+            rest_of(map, lines->value + at * bands, (size_t)s, (const float *)map->noisy.data + fetched * n);
     }
 }
 

@@ -31,6 +31,7 @@ typedef struct HcSigmaMap {
     int64_t samples;
     int32_t used;                 /* components that are kept, 0 = the scene is handed on */
     double level;                 /* variance of the noise in units of the transform */
+    const double *stripes;        /* [samples][bands] to take from spectra, borrowed; NULL = none */
     double *metric;               /* [used][used] */
     double noise;                 /* mean variance over the bands */
     double dropped;               /* the part of it in components that are dropped */
@@ -45,6 +46,7 @@ typedef struct HcSigmaMap {
     int64_t measured; /* sum of risks in units of noise / HC_SIGMA_UNIT: integers, so that their order does
                          not matter */
     int64_t measured_pixels;
+    int64_t measured_end; /* behind the last line that was measured; for the caller */
 } HcSigmaMap;
 
 /* context: lines of context of a strip of components, its margin not counted. */

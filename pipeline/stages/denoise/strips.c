@@ -2,12 +2,16 @@
  *
  * A strip is transformed, its patches are freed of noise, groups of alike patches do so once more, and what
  * is left is transformed back. The map of errors filters the same strip twice (sigma_map.h). */
+#include "core/allocate.h"
 #include "core/operation/groups.h"
 #include "core/operation/project.h"
 #include "core/patch.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/denoise/denoise.h"
 #include "pipeline/stages/denoise/gain.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 /* Small patches have few materials; with many components they have too few pixels to tell signal from noise
  * (docs/stages/denoise.md has the figures). */
@@ -19,8 +23,9 @@ enum { STRIP = 64, GROUP_STRIP = 128 };
 /* Groups: larger ones, or others farther away, gain next to nothing (docs/stages/denoise.md). */
 enum { GROUP_SIZE = 4, GROUP_REACH = 8, GROUP_COUNT = 32 };
 
-/* Lines that are measured at once; of a large scene so many lines are measured. */
-enum { MEASURED = 16, MEASURED_LINES = 256 };
+/* Lines that are measured at once, and of a large scene so many lines are measured: for the stage behind, and
+ * for the gain. The gain of more components takes too much memory. */
+enum { MEASURED = 16, MEASURED_LINES = 256, GAUGED = 32, GAUGED_LINES = 64, GAUGED_COMPONENTS = 64 };
 
 /* ---- sizes ---- */
 
@@ -93,6 +98,18 @@ static size_t strips_bytes(HcStage *stage, bool tight) {
     return bytes;
 }
 
+/* What the gain is measured with: where memory is left, and then in all passes. */
+static void plan_gauge(HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    int32_t used = state->linear.used < GAUGED_COMPONENTS ? state->linear.used : GAUGED_COMPONENTS;
+    size_t bytes = hc_sigma_map_bytes(stage->in.samples, stage->in.bands, used, hc_denoise_strip_halo(stage));
+    if (state->gauges) {
+        stage->needs.host_bytes += bytes;
+    } else if (!hc_denoise_maps(stage) && !state->measures && state->patches == NULL) {
+        stage->needs.host_bytes_more = bytes;
+    }
+}
+
 /* Strips of components, and the patches that are worked on. */
 void hc_denoise_plan_strips(HcStage *stage) {
     HcPatchRule rule = rule_of(stage);
@@ -105,6 +122,7 @@ void hc_denoise_plan_strips(HcStage *stage) {
     rule.tight = true;
     stage->needs.bytes_tight =
         before + strips_bytes(stage, true) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    plan_gauge(stage);
 }
 
 /* One band in place of those of the scene. */
@@ -127,19 +145,48 @@ HcStatus hc_denoise_plan_map(HcStage *stage, HcError *err) {
 
 /* ---- the run ---- */
 
+/* What stripes are in the components that are kept, and room for lines of the host. */
+static HcStatus open_stripes(HcStage *stage, HcError *err) {
+    HcDenoise *state = stage->state;
+    const HcTransform *transform = &state->linear.transform;
+    size_t used = (size_t)state->linear.used;
+    size_t bands = (size_t)transform->bands;
+    size_t columns = (size_t)stage->in.samples;
+    state->room_bytes = HC_DENOISE_ROOM * columns * (bands * sizeof(float) + 1);
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, state->room_bytes, &state->room, err));
+    HC_OR_RETURN(hc_new(state->offset, columns * used, "stripes", err));
+    for (size_t s = 0; s < columns; s++) {
+        for (size_t b = 0; b < bands; b++) {
+            for (size_t k = 0; k < used; k++) {
+                state->offset[s * used + k] += state->stripes.term[s * bands + b] *
+                                               transform->forward[b * (size_t)transform->components + k];
+            }
+        }
+    }
+    return HC_OK;
+}
+
 /* With the transform and its matrices: what patches need. */
 HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) {
     HcDenoise *state = stage->state;
-    if (hc_denoise_params(stage)->linear.fit_only ||
-        (!hc_denoise_maps(stage) && (state->handed_on || !hc_denoise_by_patches(stage)))) {
+    if (hc_denoise_params(stage)->linear.fit_only) {
         return HC_OK;
     }
-    if (hc_denoise_maps(stage) || state->measures) {
+    if (state->stripes.found) {
+        HC_OR_RETURN(open_stripes(stage, err));
+    }
+    if (hc_denoise_hands_on(stage) || (!hc_denoise_maps(stage) && !hc_denoise_by_patches(stage))) {
+        return HC_OK;
+    }
+    state->gauges = hc_denoise_has_gain(stage) && stage->has_more && state->linear.used <= GAUGED_COMPONENTS;
+    if (hc_denoise_maps(stage) || state->measures || state->gauges) {
         const HcTransform *transform = &state->linear.transform;
         HC_OR_RETURN(hc_sigma_map_open(&state->map, stage->compute, transform, stage->in.samples,
                                        state->handed_on ? 0 : state->linear.used,
                                        hc_gain_level(transform, state->linear.used),
                                        hc_denoise_strip_halo(stage), err));
+        state->map.stripes = state->stripes.term;
+        state->map.lost += hc_gain_turned(transform, state->linear.used) / transform->bands;
     }
     HcPatchRule rule = rule_of(stage);
     HC_OR_RETURN(hc_memory_zeros(stage->compute, strip_bytes(stage, hc_denoise_strip_halo(stage)),
@@ -167,6 +214,23 @@ static HcBlock strip_of(const HcDenoise *state, const HcBuffer *buffer, const Hc
                      .bands = state->linear.used};
     strip.mask = (uint8_t *)buffer->data + hc_block_values(&strip) * sizeof(float);
     return strip;
+}
+
+/* Components of the scene without its stripes. */
+static HcStatus transform(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *components,
+                          HcError *err) {
+    const HcDenoise *state = stage->state;
+    const HcLinearMatrices *device = &state->linear.device;
+    HC_OR_RETURN(hc_project(queue, in, device->forward.data, device->mean.data, NULL, components, err));
+    return state->offset == NULL ? HC_OK
+                                 : hc_stripes_subtract(state->offset, queue, components, components,
+                                                       &state->room, state->room_bytes, err);
+}
+
+static HcStatus transform_back(HcStage *stage, HcQueue *queue, const HcBlock *components, const HcBlock *out,
+                               HcError *err) {
+    const HcLinearMatrices *device = &((const HcDenoise *)stage->state)->linear.device;
+    return hc_project(queue, components, device->inverse.data, NULL, device->mean.data, out, err);
 }
 
 /* Patches make the pilot; groups then look at components and pilot. */
@@ -197,8 +261,7 @@ static HcStatus filter_strip(HcStage *stage, HcQueue *queue, const HcBlock *comp
 static HcStatus filter_twice(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *components,
                              const HcBlock *clean, HcError *err) {
     HcSigmaMap *map = &((HcDenoise *)stage->state)->map;
-    const HcLinearMatrices *device = &((HcDenoise *)stage->state)->linear.device;
-    HC_OR_RETURN(hc_project(queue, in, device->forward.data, device->mean.data, NULL, components, err));
+    HC_OR_RETURN(transform(stage, queue, in, components, err));
     HcBlock noisy = hc_block_part(components, clean->line0, clean->line0 + clean->lines, 0);
     HC_OR_RETURN(hc_sigma_map_fetch(queue, &noisy, &map->noisy, err));
     if (!hc_denoise_by_patches(stage)) {
@@ -232,40 +295,67 @@ static HcStatus map_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, con
 static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                               int64_t first, int64_t end, HcError *err) {
     const HcDenoise *state = stage->state;
-    const HcLinear *linear = &state->linear;
     HcBlock components = strip_of(state, &state->components, in, first, end, hc_denoise_strip_halo(stage));
     HcBlock clean = strip_of(state, &state->clean, in, first, end, 0);
     HcBlock part = hc_block_part(out, first, end, 0);
-    HC_OR_RETURN(
-        hc_project(queue, in, linear->device.forward.data, linear->device.mean.data, NULL, &components, err));
+    HC_OR_RETURN(transform(stage, queue, in, &components, err));
     HC_OR_RETURN(filter_strip(stage, queue, &components, &clean, err));
-    return hc_project(queue, &clean, linear->device.inverse.data, NULL, linear->device.mean.data, &part, err);
+    return transform_back(stage, queue, &clean, &part, err);
 }
 
-/* Measures the error of some lines of the block: the same ones for every size of blocks. */
+/* Of so many parts of lines one is measured. */
+static int64_t measured_every(const HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    return state->measures ? hc_max64(1, stage->in.lines / MEASURED_LINES)
+                           : (stage->in.lines + GAUGED_LINES - 1) / GAUGED_LINES;
+}
+
+/* Measures the error of some lines of the block: the same ones for every size of blocks, and once. */
 static HcStatus measure(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, HcError *err) {
     HcDenoise *state = stage->state;
-    int64_t every = hc_max64(1, stage->in.lines / MEASURED_LINES);
+    int64_t every = measured_every(stage);
+    int64_t lines = state->measures ? MEASURED : GAUGED;
     int64_t end = out->line0 + out->lines;
-    int64_t part = (out->line0 / MEASURED + every - 1) / every * every;
-    for (; part * MEASURED < end; part += every) {
-        int64_t first = hc_max64(out->line0, part * MEASURED);
-        int64_t next = hc_min64(end, (part + 1) * MEASURED);
+    int64_t part = out->line0 / lines / every * every;
+    for (; part * lines < end; part += every) {
+        int64_t first = hc_max64(hc_max64(out->line0, part * lines), state->map.measured_end);
+        int64_t next = hc_min64(end, (part + 1) * lines);
+        if (first >= next) {
+            continue;
+        }
         HcBlock components =
             strip_of(state, &state->components, in, first, next, hc_denoise_strip_halo(stage));
         HcBlock clean = strip_of(state, &state->clean, in, first, next, 0);
         HC_OR_RETURN(filter_twice(stage, queue, in, &components, &clean, err));
         HC_OR_RETURN(hc_sigma_map_measure(&state->map, queue, in, &clean, err));
+        state->map.measured_end = next;
     }
+    return HC_OK;
+}
+
+HcStatus hc_denoise_risk(const HcStage *stage, double *risk, HcError *err) {
+    const HcDenoise *state = stage->state;
+    int64_t sums[2] = {state->map.measured, state->map.measured_pixels};
+    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), sums, 2, err));
+    *risk = sums[1] > 0 ? (double)sums[0] / (double)sums[1] / HC_SIGMA_UNIT : NAN;
     return HC_OK;
 }
 
 HcStatus hc_denoise_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                             void *scratch, HcError *err) {
-    if (!hc_denoise_by_patches(stage) && !hc_denoise_maps(stage)) {
-        return hc_linear_process(stage, queue, in, out, scratch, err);
+    const HcDenoise *state = stage->state;
+    if (hc_denoise_hands_on(stage)) { /* but for its stripes */
+        return hc_stripes_subtract(state->stripes.term, queue, in, out, &state->room, state->room_bytes, err);
     }
-    if (((const HcDenoise *)stage->state)->measures) {
+    if (!hc_denoise_by_patches(stage) && !hc_denoise_maps(stage)) {
+        HcBlock components = *out;
+        components.bands = state->linear.used;
+        components.data = scratch;
+        components.mask = (uint8_t *)scratch + hc_block_values(&components) * sizeof(float);
+        HC_OR_RETURN(transform(stage, queue, in, &components, err));
+        return transform_back(stage, queue, &components, out, err);
+    }
+    if (state->measures || state->gauges) {
         HC_OR_RETURN(measure(stage, queue, in, out, err));
     }
     int64_t first = hc_block_first_line(out);
@@ -288,5 +378,7 @@ void hc_denoise_close_strips(HcStage *stage) {
     hc_memory_release(stage->compute, &state->pilot);
     hc_memory_release(stage->compute, &state->clean);
     hc_memory_release(stage->compute, &state->work);
+    hc_memory_release(stage->compute, &state->room);
+    free(state->offset);
     hc_sigma_map_close(&state->map);
 }

@@ -32,6 +32,9 @@ for fit in "pca --components 5" "pca --components 5 --correlation" "mnf --min-ei
 done
 rm -r pooled.json*
 
+run 2 batch denoise --stripes "${scenes[@]}" --pool pooled.json
+[[ $err == *"batch: --stripes: --pool fits one model to all scenes, and each has its own"* ]] || fail "$err"
+
 # Steps before the fit are part of it, those that write only once; options of the use are none of the fit.
 cat >chain.hcube <<'CHAIN'
 bands --keep 3-40 ! write seen/{stem}.img ! mnf --components 9 --noise shift ! preview seen/{stem}.png ! write

@@ -1,0 +1,88 @@
+/* Stripes: a term for each detector column and band, by least absolute deviations, that is taken from a
+ * scene.
+ *
+ * The lower neighbour of a pixel has the same column term. So the differences of lines, free of stripes, give
+ * components (the basis): the first have the texture of the scene, the last are noise alone. In each of them
+ *
+ *     value(line, column) = scene(line, column) + term(column) + noise,
+ *
+ * and the sum over the lines of |value(line, s + 1) - value(line, s) - step(s)| is least for the median of
+ * the differences: an edge in less than half of the lines does not move it. Medians are those of segments of
+ * lines, and then of the segments (a remedian: Rousseeuw and Bassett 1990), so that a scene may be of any
+ * length.
+ *
+ * The segments of both halves of the scene give steps of their own. Terms that are independent from column to
+ * column have steps whose neighbours have the covariance -t, with the variance t of the terms. That between
+ * one half and the other holds no noise, and edges that go through the scene add nothing to it. So it tells
+ * whether there are stripes. The scene is a random walk along the columns to the steps, and terms are the
+ * best linear estimate. Where a component has no texture, its medians over a column say more than steps do.
+ */
+#ifndef HC_PIPELINE_STAGES_DENOISE_STRIPES_H
+#define HC_PIPELINE_STAGES_DENOISE_STRIPES_H
+
+#include "core/team.h"
+#include "pipeline/stages/linear.h"
+#include "ranks/ranks.h"
+
+enum { HC_STRIPES_LINES = 24, HC_STRIPES_SAMPLES = 24 }; /* fewest of a scene */
+
+/* Zero-initialise; hc_stripes_close() is always safe. */
+typedef struct HcStripes {
+    HcCompute *compute; /* borrowed */
+    HcTransform basis;  /* with a method once it is there */
+    int64_t lines, samples;
+    int32_t segment;  /* lines of a segment */
+    int64_t every;    /* of so many segments one is looked at */
+    int32_t segments; /* that are looked at */
+    HcLinearMatrices device;
+    HcBuffer strip;   /* [device] components of some lines, and their mask */
+    HcBuffer fetched; /* [host] the same */
+    HcTeam *team;
+    float *lines_of;   /* [segment][samples][components] that came last; NaN = masked */
+    int32_t filled;    /* lines of them */
+    float *level;      /* [segments][samples][components] medians; NaN = no valid pixel */
+    float *step;       /* the same of differences to the next column */
+    int64_t *sum;      /* [samples][components] of all lines, in units of 2^-20 */
+    int64_t *count;    /* [samples] valid pixels of all lines */
+    double *component; /* [samples][components] terms */
+    bool found;
+    double *term; /* [samples][bands] in units of the scene; the mean over the pixels of a band is 0 */
+} HcStripes;
+
+/* Whether the scene has enough lines and samples; `who` begins the message. */
+HcStatus hc_stripes_check(const HcScene *scene, const char *who, HcError *err) HC_MUST_CHECK;
+
+/* Lines that one rank has to have together. */
+int32_t hc_stripes_segment(const HcScene *scene);
+
+/* Memory while stripes are looked for, and of the terms [bytes]. */
+size_t hc_stripes_bytes_device(const HcScene *scene);
+size_t hc_stripes_bytes(const HcScene *scene);
+
+/* Makes the basis of sums of the differences of lower neighbours (HC_STENCIL_LOWER), about the mean of the
+ * scene, and gets ready for blocks.
+ *
+ * HC_E_NUMERIC: too few pixels for the bands, or bands that are combinations of others. */
+HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *scene, const double *mean,
+                         const HcMoments *lower, HcError *err) HC_MUST_CHECK;
+void hc_stripes_close(HcStripes *stripes);
+
+/* Adds a block; blocks come in order. Waits for the queue. */
+HcStatus hc_stripes_observe(HcStripes *stripes, HcQueue *queue, const HcBlock *in,
+                            HcError *err) HC_MUST_CHECK;
+
+/* All ranks, after the last block: finds the terms, and frees what only that needs. */
+HcStatus hc_stripes_settle(HcStripes *stripes, HcRanks *ranks, HcError *err) HC_MUST_CHECK;
+
+/* Makes the covariance of a scene that of the scene without its stripes; once, right after settling. */
+HcStatus hc_stripes_correct(HcStripes *stripes, HcStatistics *scene, HcError *err) HC_MUST_CHECK;
+
+/* Root mean square of the terms of a band. */
+double hc_stripes_of_band(const HcStripes *stripes, int32_t band);
+
+/* Takes offset[samples][bands] from the valid pixels of a block on the device, by way of the host. `to` may
+ * be the block itself. `room`: [host] of at least one line and its mask. Waits. */
+HcStatus hc_stripes_subtract(const double *offset, HcQueue *queue, const HcBlock *from, const HcBlock *to,
+                             const HcBuffer *room, size_t room_bytes, HcError *err) HC_MUST_CHECK;
+
+#endif
