@@ -61,9 +61,8 @@ HC_WHITENING_FORMULA size_t hc_whitening_values(int64_t bands) {
  *
  * Formed in float64, without fused multiply-add, and rounded once. s has eight parts: band b is added to
  * part b % 8 in ascending order; the parts are added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). A row of y
- * is one sum in ascending order of bands. The squares of four rows are added as (0 + 1) + (2 + 3), the sums
- * of four quads in the same way, and the sums of sixteen rows in ascending order. The bits are then the same
- * on every backend. A valid pixel that holds NaN becomes NaN, one with infinity NaN or infinity. */
+ * is one sum in ascending order of bands; squares are added in the order of the rows. The bits are then the
+ * same on every backend. A valid pixel that holds NaN becomes NaN, one with infinity NaN or infinity. */
 typedef HcStatus HcColumnScoresFn(HcQueue *queue, const HcBlock *in, const HcColumnScoring *how,
                                   const HcBlock *out, HcError *err);
 HcColumnScoresFn hc_column_scores HC_MUST_CHECK;

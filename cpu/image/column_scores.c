@@ -66,8 +66,8 @@ HC_CLONES static void add_shares(const float *const x[SIDE], const double *mean,
 
 /* ---- whitening ---- */
 
-/* The sums of the squares of ROWS rows, for three vectors of pixels. */
-#define SQUARES(Part, first)                                                                                 \
+/* The squares of ROWS rows for three vectors of pixels, added in the order of the rows. */
+#define ADD_SQUARES(Part, first)                                                                             \
     do {                                                                                                     \
         Part t[ROWS][3] = {{{0}}};                                                                           \
         const double *row = rows;                                                                            \
@@ -81,47 +81,31 @@ HC_CLONES static void add_shares(const float *const x[SIDE], const double *mean,
             x += PANEL / (sizeof(Part) / sizeof(double));                                                    \
         }                                                                                                    \
         Part *to = (Part *)(square + (first));                                                               \
-        for (int p = 0; p < 3; p++) {                                                                        \
-            to[p] = (t[0][p] * t[0][p] + t[1][p] * t[1][p]) + (t[2][p] * t[2][p] + t[3][p] * t[3][p]);       \
+        for (int r = 0; r < ROWS; r++) {                                                                     \
+            to[0] += t[r][0] * t[r][0], to[1] += t[r][1] * t[r][1], to[2] += t[r][2] * t[r][2];              \
         }                                                                                                    \
     } while (0)
 
-NARROW_CLONES static void quad_squares_narrow(const double *rows, const double *pixels, int64_t count,
-                                              double *square) {
-    SQUARES(Four, 0);
-    SQUARES(Four, PANEL / 2);
+NARROW_CLONES static void add_squares_narrow(const double *rows, const double *pixels, int64_t count,
+                                             double *square) {
+    ADD_SQUARES(Four, 0);
+    ADD_SQUARES(Four, PANEL / 2);
 }
 
 #ifdef WIDE
-WIDE static void quad_squares_wide(const double *rows, const double *pixels, int64_t count, double *square) {
-    SQUARES(Eight, 0);
+WIDE static void add_squares_wide(const double *rows, const double *pixels, int64_t count, double *square) {
+    ADD_SQUARES(Eight, 0);
 }
 #endif
 
-static void quad_squares(const double *rows, const double *pixels, int64_t count, double *square) {
+static void add_squares(const double *rows, const double *pixels, int64_t count, double *square) {
 #ifdef WIDE
     if (__builtin_cpu_supports("avx512f")) {
-        quad_squares_wide(rows, pixels, count, square);
+        add_squares_wide(rows, pixels, count, square);
         return;
     }
 #endif
-    quad_squares_narrow(rows, pixels, count, square);
-}
-
-/* All rows. */
-static void add_squares(const double *whitening, int64_t bands, const double *pixels, double *square) {
-    enum { QUADS = 4 };
-    int64_t quads = hc_whitening_quads(bands);
-    for (int64_t first = 0; first < quads; first += QUADS) {
-        double part[QUADS][PANEL] = {{0}};
-        for (int64_t quad = first; quad < quads && quad < first + QUADS; quad++) {
-            quad_squares(whitening + hc_whitening_offset(quad), pixels, hc_whitening_width(quad, bands),
-                         part[quad - first]);
-        }
-        for (int p = 0; p < PANEL; p++) {
-            square[p] += (part[0][p] + part[1][p]) + (part[2][p] + part[3][p]);
-        }
-    }
+    add_squares_narrow(rows, pixels, count, square);
 }
 
 /* ---- pixels ---- */
@@ -162,8 +146,9 @@ static void finish_panel(const Job *job, int64_t group, Panel *panel) {
     for (int64_t b = 0; b < bands && whitens && panel->count < PANEL; b++) { /* places without a pixel */
         memset(panel->x + b * PANEL + panel->count, 0, (size_t)(PANEL - panel->count) * sizeof *panel->x);
     }
-    if (whitens) {
-        add_squares(job->how->whitening + (size_t)group * job->how->stride, bands, panel->x, square);
+    for (int64_t quad = 0; quad < hc_whitening_quads(bands) && whitens; quad++) {
+        const double *whitening = job->how->whitening + (size_t)group * job->how->stride;
+        add_squares(whitening + hc_whitening_offset(quad), panel->x, hc_whitening_width(quad, bands), square);
     }
     for (int64_t p = 0; p < panel->count; p += SIDE) {
         score_some(job, group, panel, p, square);

@@ -109,46 +109,37 @@ struct Chunk {
     float x[CHUNK / WARPS][SIDE / WARP];
 };
 
-/* What a lane has of SIDE bands: which are bands, and which is the 1 behind them. */
-struct Lane {
-    int32_t first;
-    bool band[SIDE / WARP], one[SIDE / WARP];
-};
-
-__device__ inline Lane lane_from(const Job &job, int32_t first) {
-    Lane lane = {first + (int32_t)threadIdx.x % WARP, {}, {}};
-    for (int i = 0; i < SIDE / WARP; i++) {
-        lane.band[i] = lane.first + i * WARP < job.in.bands;
-        lane.one[i] = lane.first + i * WARP == job.in.bands;
-    }
-    return lane;
-}
-
-/* Places without a pixel are 0. */
-__device__ inline void fetch(const float *const *x, int32_t pixels, const Lane &lane, Chunk *to) {
+/* x: the pixels at the first band of this lane. there: whether the pixels have the band of this lane. */
+__device__ inline void fetch(const float *const *x, int32_t pixels, int32_t first,
+                             const bool (&there)[SIDE / WARP], Chunk *to) {
 #pragma unroll
     for (int p = 0; p < CHUNK / WARPS; p++) {
         int k = (int)threadIdx.x / WARP + p * WARPS;
-        bool there = k < pixels;
-        const float *from = x[k] + lane.first;
+        const float *from = x[k] + first;
 #pragma unroll
         for (int i = 0; i < SIDE / WARP; i++) {
-            float value = there && lane.one[i] ? 1 : 0;
-            if (there && lane.band[i]) {
-                value = from[i * WARP];
-            }
-            to->x[p][i] = value;
+            to->x[p][i] = k < pixels && there[i] ? from[i * WARP] : 0;
         }
     }
 }
 
-__device__ inline void put(const Chunk &from, double (*to)[SIDE]) {
+/* Behind the bands, `to` keeps what it has. */
+__device__ inline void put(const Chunk &from, const bool (&there)[SIDE / WARP], double (*to)[SIDE]) {
 #pragma unroll
     for (int p = 0; p < CHUNK / WARPS; p++) {
 #pragma unroll
         for (int i = 0; i < SIDE / WARP; i++) {
-            to[threadIdx.x / WARP + p * WARPS][threadIdx.x % WARP + i * WARP] = (double)from.x[p][i];
+            if (there[i]) {
+                to[threadIdx.x / WARP + p * WARPS][threadIdx.x % WARP + i * WARP] = (double)from.x[p][i];
+            }
         }
+    }
+}
+
+/* The 1 behind the bands, and zeros. */
+__device__ inline void put_constants(const Job &job, int32_t first, double (*to)[SIDE]) {
+    for (int at = (int)threadIdx.x; at < CHUNK * SIDE; at += THREADS) {
+        to[at / SIDE][at % SIDE] = first + at % SIDE == job.in.bands ? 1 : 0;
     }
 }
 
@@ -236,8 +227,13 @@ template <bool ATOMIC> __global__ void __launch_bounds__(THREADS, 2) multiply(co
     /* Whether a sum of the warp is in the triangle. */
     bool works = row0 + warp_row < job.rows && column0 + warp_column < row0 + warp_row + TALL;
     const double(*second)[SIDE] = diagonal ? rows : columns;
-    const Lane of_rows = lane_from(job, row0);
-    const Lane of_columns = lane_from(job, column0);
+    bool there[2][SIDE / WARP];
+    for (int i = 0; i < SIDE / WARP; i++) {
+        there[0][i] = row0 + lane + i * WARP < job.in.bands;
+        there[1][i] = column0 + lane + i * WARP < job.in.bands;
+    }
+    put_constants(job, row0, rows);
+    put_constants(job, column0, columns);
     const int32_t *listed = job.list + group * job.width * (job.before.rows + job.in.rows);
     int32_t count = job.count[group];
     for (int32_t panel = (int32_t)blockIdx.y * PANEL; panel < count; panel += (int32_t)gridDim.y * PANEL) {
@@ -250,26 +246,27 @@ template <bool ATOMIC> __global__ void __launch_bounds__(THREADS, 2) multiply(co
             pixel[threadIdx.x] = pixel_at(job, (int)threadIdx.x < pixels ? listed[panel + threadIdx.x] : 0);
         }
         __syncthreads();
-        fetch(pixel, pixels, of_rows, &x);
+        fetch(pixel, pixels, row0 + lane, there[0], &x);
         if (!diagonal) {
-            fetch(pixel, pixels, of_columns, &y);
+            fetch(pixel, pixels, column0 + lane, there[1], &y);
         }
         for (int32_t k0 = 0; k0 < pixels; k0 += CHUNK) {
+            int32_t some = min((int32_t)CHUNK, pixels - k0);
             int32_t next = k0 + CHUNK;
             __syncthreads();
-            put(x, rows);
+            put(x, there[0], rows);
             if (!diagonal) {
-                put(y, columns);
+                put(y, there[1], columns);
             }
             __syncthreads();
             if (next < pixels) { /* on the way while these are multiplied */
-                fetch(pixel + next, pixels - next, of_rows, &x);
+                fetch(pixel + next, pixels - next, row0 + lane, there[0], &x);
                 if (!diagonal) {
-                    fetch(pixel + next, pixels - next, of_columns, &y);
+                    fetch(pixel + next, pixels - next, column0 + lane, there[1], &y);
                 }
             }
-#pragma unroll 4
-            for (int k = 0; works && k < CHUNK; k++) {
+#pragma unroll 2
+            for (int k = 0; works && k < some; k++) {
                 double a[OWN];
                 double b[OWN];
 #pragma unroll

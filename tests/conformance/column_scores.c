@@ -105,7 +105,7 @@ static Score score_of(const Filters *made, HcColumnScore kind, const float *x, i
     if (kind == HC_COLUMN_POWER) {
         return (Score){value, exact, size + fabsl(exact)};
     }
-    double square = 0, four[4] = {0}, quad[4] = {0};
+    double square = 0;
     long double exact_square = 0, square_size = 0;
     for (size_t r = 0; r < n; r++) {
         double y = 0;
@@ -115,15 +115,7 @@ static Score score_of(const Filters *made, HcColumnScore kind, const float *x, i
             exact_y += triangle[r * n + b] * ((long double)x[b] - mean[b]);
             y_size += fabsl(triangle[r * n + b] * ((long double)x[b] - mean[b]));
         }
-        four[r % 4] = y * y;
-        if (r % 4 == 3 || r + 1 == n) {
-            quad[r / 4 % 4] = (four[0] + four[1]) + (four[2] + four[3]);
-            memset(four, 0, sizeof four);
-        }
-        if (r % 16 == 15 || r + 1 == n) {
-            square += (quad[0] + quad[1]) + (quad[2] + quad[3]);
-            memset(quad, 0, sizeof quad);
-        }
+        square += y * y;
         exact_square += exact_y * exact_y;
         square_size += 2 * fabsl(exact_y) * y_size + y_size * y_size * 0x1p-40L;
     }
@@ -170,9 +162,9 @@ static Cube score_lines(Rig *rig, const Cube *cube, const Filters *made, HcColum
 CASE(test_column_scores) {
     (void)state;
     /* lines, samples, bands, width, targets */
-    static const int32_t shapes[][5] = {{1, 1, 1, 1, 1},    {70, 3, 5, 1, 2},    {6, 17, 7, 5, 1},
-                                        {3, 61, 33, 61, 3}, {5, 40, 30, 70, 1},  {53, 2, 285, 1, 1},
-                                        {3, 3, 425, 2, 1},  {4, 37, 130, 18, 2}, {33, 2, 64, 1, 9}};
+    static const int32_t shapes[][5] = {{1, 1, 1, 1, 1},     {70, 3, 5, 1, 2},   {6, 17, 7, 5, 1},
+                                        {3, 61, 33, 61, 3},  {5, 40, 30, 70, 1}, {53, 2, 285, 1, 1},
+                                        {4, 37, 130, 18, 2}, {33, 2, 64, 1, 9}};
     uint64_t seed = 3;
     for (size_t round = 0; round < sizeof shapes / sizeof shapes[0] * KINDS; round++) {
         const int32_t *shape = shapes[round / KINDS];
