@@ -158,6 +158,9 @@ rm holes.*
 sed '/scale factor/d' "$scene" >half.hdr
 same "2" read "$folder/half.hdr" ! unmix --library "$SAMPLE/library.sli" --top 3 ! write out.img
 rm half.*
+run 0 noise "$scene" columns.json --columns 1
+same "3" read "$scene" ! unmix --library "$SAMPLE/library.sli" --top 3 --lambda auto --noise-map "$folder/columns.json" ! write out.img
+rm columns.json*
 
 # A scene of floats: its sums are cut at the same lines for every number of ranks, here five times.
 header raw 400 1501 6
