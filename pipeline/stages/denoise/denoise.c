@@ -69,18 +69,26 @@ static bool has_transform(const HcStage *stage) {
 
 /* ---- how many components, and what they gain ---- */
 
-/* Components above what noise alone has; may be 0. A component that is kept as it is must hold more signal
- * than noise; patches make good use of less. */
-static int32_t count_signal(const HcStage *stage) {
-    const HcDenoise *state = stage->state;
-    const HcTransform *transform = &state->linear.transform;
-    double limit = hc_gain_edge(transform);
+static int32_t count_above(const HcTransform *transform, double limit) {
     int32_t count = 0;
-    limit = hc_denoise_by_patches(stage) ? limit : fmax(limit, 2);
     while (count < transform->components && transform->eigenvalues[count] > limit) {
         count++;
     }
     return count;
+}
+
+/* Components above what noise alone has; may be 0. A component that is kept as it is must hold more signal
+ * than noise; patches make good use of less. White noise by the calmest bands is somewhat too large. How much
+ * of it there is, the components of noise show, once it is known which these are, about. With a variance for
+ * each band they do not: it is too large by more in some bands than in others. */
+static int32_t count_signal(const HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    const HcTransform *transform = &state->linear.transform;
+    double limit = hc_gain_edge(transform);
+    limit = hc_denoise_by_patches(stage) ? limit : fmax(limit, 2);
+    int32_t count = count_above(transform, limit);
+    bool white = strstr(transform->noise, ", white") != NULL;
+    return count > 0 && white ? count_above(transform, limit * hc_gain_level(transform, count)) : count;
 }
 
 /* With the transform: the components that are kept, and whether any gain is expected. */
