@@ -285,6 +285,7 @@ done:
 }
 
 HcStatus hc_rig_columns(HcRig *rig, HcError *err) {
+    HC_OR_RETURN(hc_rig_decode(rig, rig->part, err)); /* other rows had the block */
     HC_OR_RETURN(measure_filters(rig, err));
     HC_OR_RETURN(measure_scores(rig, "column_scores", HC_COLUMN_SHARE, err));
     return measure_scores(rig, "column_scores-ace", HC_COLUMN_COHERENCE, err);
