@@ -38,7 +38,7 @@ typedef struct HcBlock {
     float *data;          /* [rows][samples][bands], the first halo row first */
     uint8_t *mask;        /* [rows][samples], 1 = valid, 0 = masked; a masked pixel holds 0 in every band */
     int64_t line0;        /* line of the scene in the first interior row */
-    int32_t lines;        /* interior rows */
+    int32_t lines;        /* interior rows; 0 in a part of a block that is halo alone */
     int32_t above, below; /* halo rows before and after them */
     int32_t samples, bands;
 } HcBlock;

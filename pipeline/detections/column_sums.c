@@ -109,9 +109,7 @@ void hc_column_sums_close(HcColumnSums *sums) {
     free(sums->scale);
     free(sums->unit);
     free(sums->largest);
-    if (!sums->given) {
-        free(sums->sum);
-    }
+    free(sums->sum);
     *sums = (HcColumnSums){0};
 }
 
@@ -293,12 +291,6 @@ HcStatus hc_column_sums_take_on_device(HcColumnSums *sums, HcStage *stage, HcQue
     close_adding(sums);
     *at = sums->shared ? sums->sum : sums->sums.data;
     return HC_OK;
-}
-
-double *hc_column_sums_give(HcColumnSums *sums, size_t *values) {
-    *values = hc_column_values(sums->bands);
-    sums->given = true;
-    return (double *)(void *)sums->sum;
 }
 
 /* The nearest double, but for a unit in its last place: the function that compilers call for it is slow. The

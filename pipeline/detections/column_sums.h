@@ -29,7 +29,6 @@ typedef struct HcColumnSums {
     double *scale, *unit; /* [24 strips] 2^-exponent, 2^exponent */
     float *largest;       /* [bands] that takes part */
     int64_t *sum;         /* [groups][hc_column_values()] at hc_column_place(), once taken */
-    bool given;           /* somebody else frees `sum` */
     int64_t far[1];       /* pixels that took no part, of all ranks; once taken */
     HcTeam *team;
     /* What adding needs, [device] */
@@ -63,11 +62,6 @@ HcStatus hc_column_sums_take_on_device(HcColumnSums *sums, HcStage *stage, HcQue
 /* After hc_column_sums_take(): the pixels of a group, their mean[bands] and covariance[bands][bands]. Fewer
  * than two pixels have no covariance. Several threads may call it. */
 int64_t hc_column_sums_statistics(const HcColumnSums *sums, int64_t group, double *mean, double *covariance);
-
-/* Then: hands the memory of all sums over, [groups][*values] numbers of 8 bytes, at least (bands + 1) (bands
- * + 13) / 2 for each group. The caller frees it, and may write to that of a group once its statistics were
- * taken. */
-double *hc_column_sums_give(HcColumnSums *sums, size_t *values);
 
 void hc_column_sums_close(HcColumnSums *sums);
 

@@ -102,3 +102,29 @@ CASE(test_project) {
         free(t.out_offset);
     }
 }
+
+/* A part of a block may be rows of the halo alone: they are projected as others are. */
+CASE(test_project_halo) {
+    (void)state;
+    Rig rig;
+    uint64_t seed = 5;
+    Cube cube = cube_new(6, 41, 7);
+    cube_fill_normal(&cube, 100, 3, &seed);
+    cube_mask(&cube, MASK_SOME, &seed);
+    double *matrix = random_doubles(7 * 3, &seed);
+    Transform t = {7, 3, matrix, NULL, NULL};
+    rig_open(&rig, 2);
+    HcBlock in = rig_put_block(&rig, &cube, 0, 6, 0);
+    HcBlock out = rig_alloc_block(&rig, &cube, 1, 2, 0, 3);
+    out.line0 = 3;
+    out.above = 2;
+    out.lines = 0;
+    const double *at = rig_put(&rig, matrix, 7 * 3 * sizeof *matrix);
+    check_ok(hc_project(rig.queue, &in, at, NULL, NULL, &out, &rig.err), rig.err);
+    Cube got = rig_get_block(&rig, &out);
+    compare(&cube, &t, &out, &got);
+    cube_free(&got);
+    cube_free(&cube);
+    free(matrix);
+    rig_close(&rig);
+}

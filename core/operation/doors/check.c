@@ -14,7 +14,8 @@ HcStatus hc_check_block(const HcBlock *block, const char *what, const char *whic
     if (block == NULL || block->data == NULL || block->mask == NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: the %s block or its memory is missing", what, which);
     }
-    if (block->lines < 1 || block->samples < 1 || block->bands < 1) {
+    bool is_empty = block->lines < 0 || hc_block_rows(block) < 1; /* a halo alone is some rows */
+    if (is_empty || block->samples < 1 || block->bands < 1) {
         return hc_fail(err, HC_E_USAGE, "%s: an %s block of %d lines, %d samples, %d bands", what, which,
                        block->lines, block->samples, block->bands);
     }
