@@ -19,7 +19,10 @@ static HcStatus open_cpu(HcCompute **out, const HcComputeConfig *config, HcError
     threads = threads > 0 ? threads : (int32_t)(processors > 0 ? processors : 1);
     HcCpu *cpu = NULL;
     HC_OR_RETURN(hc_new(cpu, 1, "the CPU backend", err));
-    hc_cpu_blas_alone();
+    if (!hc_cpu_blas_begin()) { /* with other kernels, results would differ in the last digits */
+        free(cpu);
+        return hc_fail_memory(err, 0, "the kernels of OpenBLAS");
+    }
     cpu->team = hc_team_open(threads);
     if (cpu->team == NULL && threads > 1) {
         free(cpu);

@@ -16,6 +16,7 @@
  * function that OpenBLAS has brought along. NULL = there is none. */
 static void (*set_openmp_threads)(int);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_chosen = true; /* false: memory was too short to choose kernels */
 
 /* On a processor that it does not know, OpenBLAS uses its oldest kernels ("Prescott", SSE3): 0.3.21 does so
  * on Emerald Rapids and Zen 5, where LAPACK then takes several times as long. Its environment variable
@@ -33,7 +34,8 @@ static void choose_kernels(void) {
     }
     bool has_avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
                       __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
-    if (setenv(CORE_SWITCH, has_avx512 ? "SkylakeX" : "Haswell", 1) == 0) {
+    is_chosen = setenv(CORE_SWITCH, has_avx512 ? "SkylakeX" : "Haswell", 1) == 0;
+    if (is_chosen) {
         leave();
         enter();
         unsetenv(CORE_SWITCH);
@@ -53,6 +55,11 @@ void hc_cpu_blas_alone(void) {
     if (set_openmp_threads != NULL) {
         set_openmp_threads(1);
     }
+}
+
+bool hc_cpu_blas_begin(void) {
+    hc_cpu_blas_alone();
+    return is_chosen;
 }
 
 void hc_cpu_blas_threads(int threads) {
