@@ -170,6 +170,17 @@ static void large_scenes_go_in_parts(void **state) {
     }
     cube_free(&scores);
     cube_free(&got);
+    /* Here a part of the later blocks, of 5 lines and 19 of context, is context alone. */
+    static const struct {
+        const char *name;
+        int32_t lines;
+    } runs[] = {{"whole", HIGH}, {"parts", 5}};
+    for (int32_t r = 0; r < 2; r++) {
+        check_runs(&(RunHow){.settings = {.block_lines = runs[r].lines}},
+                   "read wide.img ! rx --rates rank ! rx --window 39 --shrink 0.1 ! write %s.img",
+                   runs[r].name);
+    }
+    check_same_files("whole.img", "parts.img");
 }
 
 static void blocks_and_backends_agree(void **state) {
