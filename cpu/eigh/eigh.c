@@ -7,7 +7,6 @@
 
 #include <cblas.h>
 #include <lapacke.h>
-#include <sched.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,44 +40,6 @@ static HcStatus find_scale(int32_t n, const double *matrix, int *exponent, HcErr
     }
     return hc_fail(err, HC_E_NUMERIC, "the matrix holds %g in row %zu, column %zu: no eigenvalues", matrix[k],
                    k / rows, k % rows);
-}
-
-/* How often a thread that waits looks before it lets others have its processor. */
-enum { LOOKS = 2000 };
-
-void hc_cpu_wait(const int32_t *done, int32_t count) {
-    for (int looks = 0; __atomic_load_n(done, __ATOMIC_ACQUIRE) < count; looks++) {
-        if (looks >= LOOKS) {
-            sched_yield();
-        }
-    }
-}
-
-void hc_cpu_share(HcShare *share, int32_t pieces, void (*compute)(void *what, int32_t piece), void *what) {
-    int32_t piece;
-    while ((piece = __atomic_fetch_add(&share->next, 1, __ATOMIC_RELAXED)) < pieces) {
-        compute(what, piece);
-        __atomic_fetch_add(&share->done, 1, __ATOMIC_ACQ_REL);
-    }
-    hc_cpu_wait(&share->done, pieces);
-}
-
-typedef struct Team {
-    void (*steps)(void *what);
-    void *what;
-} Team;
-
-static void join(void *user, int64_t member, int64_t end, int32_t thread) {
-    const Team *team = user;
-    (void)thread;
-    for (; member < end; member++) {
-        team->steps(team->what);
-    }
-}
-
-void hc_cpu_team(const HcCpu *cpu, int threads, void (*steps)(void *what), void *what) {
-    Team team = {steps, what};
-    hc_cpu_work(cpu, threads, 1, join, &team);
 }
 
 typedef struct Work {
