@@ -29,7 +29,8 @@ typedef int64_t FourLong
 
 /* Adds four sums in units of their scales: the integers of both halves are the mantissas of sums with 1.5
  * 2^52. */
-static inline void add_four(int64_t *sum, Four tile, double row, const double *column) {
+static inline __attribute__((always_inline)) void add_four(int64_t *sum, Four tile, double row,
+                                                           const double *column) {
     const Four magic = {0x1.8p52, 0x1.8p52, 0x1.8p52, 0x1.8p52};
     Four units = tile * row * *(const Four *)column;
     Four upper = units * 0x1p-32 + magic;
