@@ -84,6 +84,18 @@ static inline HcBlock hc_block_rows_of(const HcBlock *block, const HcBlock *like
     return hc_block_part(block, first, first + hc_block_rows(like), 0);
 }
 
+/* Lines [first, end) of a block, halo or not: those that are interior there are interior here, maybe none. */
+static inline HcBlock hc_block_cut(const HcBlock *block, int64_t first, int64_t end) {
+    HcBlock rows = hc_block_part(block, first, end, 0);
+    int64_t top = hc_min64(end, hc_max64(first, block->line0));
+    int64_t bottom = hc_max64(top, hc_min64(end, block->line0 + block->lines));
+    rows.line0 = top;
+    rows.lines = (int32_t)(bottom - top);
+    rows.above = (int32_t)(top - first);
+    rows.below = (int32_t)(end - bottom);
+    return rows;
+}
+
 /* A view of bytes as they lie in a file: any type, byte order and interleave. Value (line, sample, band)
  * starts at data + line*stride_line + sample*stride_sample + band*stride_band [bytes], line and band counted
  * in the view. */

@@ -3,17 +3,9 @@
 #define HC_CPU_INTERNAL_H
 
 #include "core/compute.h"
+#include "core/solver/clones.h"
 #include "core/team.h"
 #include "cpu/cpu.h"
-
-/* Compiles a leaf function for the vector units of newer processors too, chosen when the program starts. The
- * results do not change: no operation is contracted or reordered. (Sanitizers run before the choice could.)
- */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define HC_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define HC_CLONES
-#endif
 
 typedef struct HcCpu {
     HcCompute base; /* first: an HcCompute is one of these */

@@ -40,8 +40,8 @@ typedef struct HcColumnRule {
     int32_t width;        /* columns of a group, 1 or more; the last group may have fewer */
     const float *largest; /* [device] [bands] a pixel with a value beyond +-this takes no part, nor one with
                            * NaN; finite */
-    const double *scale; /* [device] [24 hc_column_strips()] powers of two; [bands] is that of the constant 1,
-                          * zeros behind it */
+    const double *scale; /* [device] [24 hc_column_strips()] powers of two; [bands] is that of the constant 1;
+                          * then zeros */
 } HcColumnRule;
 
 static inline int64_t hc_column_groups(int32_t samples, int32_t width) {
@@ -67,7 +67,7 @@ static inline size_t hc_column_work_bytes(int32_t bands, int32_t samples, int32_
  * after line, and within a line from left to right. Products of two float32 values are exact in float64.
  * Those of a panel are added in float64, from 0, in the order of its pixels. The sum s of bands i and j
  * becomes u = (s scale[i]) scale[j], in float64, and with m = 1.5 2^52 the integer 2^32 a + b: a is u 2^-32 +
- * m rounded, minus m, b is (u - 2^32 a) + m rounded, minus m. That is the nearest integer, but for ties. It
+ * m rounded, minus m, b is (u - 2^32 a) + m rounded, minus m. Except in ties that is the nearest integer. It
  * is added to the 64-bit sum. So the bits are the same on every backend, and the order of windows does not
  * matter. The caller chooses scales that no sum can overflow with.
  *

@@ -22,7 +22,7 @@ typedef struct HcColumnScoring {
     int32_t width;           /* of a group; the last one may have fewer columns */
     const double *filter;    /* [device] [groups][1 + targets][bands]: the mean, then weights */
     const double *deviation; /* [device] [groups][targets]; NULL with SHARE */
-    const double *whitening; /* [device] [groups][stride]; NULL but for COHERENCE */
+    const double *whitening; /* [device] [groups][stride]; only with COHERENCE */
     size_t stride;           /* at least hc_whitening_values(bands); a multiple of 4 */
     const uint8_t *scored;   /* [device] [groups] 0 = its pixels are masked */
 } HcColumnScoring;

@@ -1,16 +1,11 @@
 #include "core/solver/dense.h"
+#include "core/solver/clones.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 /* No width of vectors changes a bit: lanes are columns, sums run over rows, and nothing is contracted. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define NARROW_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
-#define WIDE          __attribute__((target("avx512f")))
-#else
-#define NARROW_CLONES
-#endif
 
 /* A row of a tile; rows of matrices need no alignment. */
 typedef double Row __attribute__((vector_size(HC_TILE * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -55,22 +50,22 @@ typedef double Half
         *(Part *)(at + 7 * HC_TILE) = t7;                                                                    \
     } while (0)
 
-NARROW_CLONES static void subtract_halves(double *tile, const double *a, size_t row_step, size_t step,
-                                          const double *b, size_t b_stride, size_t count) {
+HC_NARROW_CLONES static void subtract_halves(double *tile, const double *a, size_t row_step, size_t step,
+                                             const double *b, size_t b_stride, size_t count) {
     SUBTRACT(Half, 0);
     SUBTRACT(Half, HC_TILE / 2);
 }
 
-#ifdef WIDE
-WIDE static void subtract_rows(double *tile, const double *a, size_t row_step, size_t step, const double *b,
-                               size_t b_stride, size_t count) {
+#ifdef HC_WIDE
+HC_WIDE static void subtract_rows(double *tile, const double *a, size_t row_step, size_t step,
+                                  const double *b, size_t b_stride, size_t count) {
     SUBTRACT(Row, 0);
 }
 #endif
 
 void hc_dense_subtract(double *tile, const double *a, size_t row_step, size_t step, const double *b,
                        size_t b_stride, size_t count) {
-#ifdef WIDE
+#ifdef HC_WIDE
     if (__builtin_cpu_supports("avx512f")) {
         subtract_rows(tile, a, row_step, step, b, b_stride, count);
         return;

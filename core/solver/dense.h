@@ -5,14 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Compiles a kernel for the vector units of newer processors too, chosen when the program starts. (Sanitizers
- * run before the choice could.) */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define HC_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define HC_CLONES
-#endif
-
 /* Every entry is formed in one fixed order, one multiplication and one subtraction at a time. So its bits do
  * not depend on the processor and the width of its vectors. */
 

@@ -2,8 +2,8 @@
  * all of it lies in the second cache. */
 #include "core/operation/column_filters.h"
 #include "core/allocate.h"
+#include "core/solver/column_statistics.h"
 #include "core/solver/dense.h"
-#include "core/sums/long.h"
 #include "cpu/work.h"
 
 #include <math.h>
@@ -56,40 +56,6 @@ static double join(double *part) {
 }
 
 /* ---- statistics ---- */
-
-/* The nearest double, but for a unit in its last place: the function that compilers call for it is slow. The
- * lower half has a sign of its own, so that nothing cancels. */
-static inline double of_wide(HcWide value) {
-    int64_t lower = (int64_t)value;
-    int64_t upper = (int64_t)(value >> 64) + (lower < 0);
-    return (double)upper * 0x1p64 + (double)lower;
-}
-
-/* The mean, and the matrix from its diagonal on; returns the pixels. */
-static int64_t take_statistics(const HcColumnFilters *how, const int64_t *sums, double *mean, Work *work) {
-    size_t n = (size_t)how->bands;
-    double one = how->unit[n];
-    int64_t all = sums[hc_column_place(how->bands, n, n)]; /* the count, in units of one^2 */
-    int64_t count = (int64_t)((double)all * (one * one));
-    double divisor = (double)all * (double)(count - 1);
-    for (size_t b = 0; b < n; b++) {
-        double sum = (double)sums[hc_column_place(how->bands, n, b)];
-        mean[b] = count > 0 ? sum * (how->unit[b] * one) / (double)count : 0;
-    }
-    for (size_t first = 0; first < n && count > 1; first += HC_COLUMN_STRIP) {
-        size_t end = first + HC_COLUMN_STRIP < n ? first + HC_COLUMN_STRIP : n;
-        const int64_t *other = sums + hc_column_place(how->bands, n, first);
-        for (size_t i = first; i < n; i++) {
-            const int64_t *product = sums + hc_column_place(how->bands, i, first);
-            HcWide own = sums[hc_column_place(how->bands, n, i)];
-            for (size_t j = first; j < end && j <= i; j++) {
-                HcWide value = (HcWide)all * product[j - first] - own * other[j - first];
-                work->matrix[j * n + i] = of_wide(value) / divisor * (how->unit[i] * how->unit[j]);
-            }
-        }
-    }
-    return count;
-}
 
 /* The sum of the squares of all entries. */
 static double squares_of(const double *matrix, size_t n) {
@@ -293,7 +259,8 @@ static void make_group(const Job *job, size_t group, Work *work) {
     size_t targets = (size_t)how->targets;
     double *filter = how->filter + group * (1 + targets) * n;
     double *deviation = how->deviation + group * targets;
-    int64_t count = take_statistics(how, how->sums + group * hc_column_values(how->bands), filter, work);
+    int64_t count = hc_column_statistics(how->bands, how->sums + group * hc_column_values(how->bands),
+                                         how->unit, filter, work->matrix);
     bool fine = false;
     how->pixels[group] = count;
     how->directions[group] = 0;

@@ -17,13 +17,6 @@ HcColumnScoresFn hc_cpu_column_scores;
 /* A thread takes LINES lines of GROUPS groups at once, and SIDE pixels of a group side by side. */
 enum { ROWS = HC_WHITENING_ROWS, PANEL = 24, LINES = 48, GROUPS = 16, PARTS = 8, SIDE = 4 };
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(HC_SANITIZED)
-#define NARROW_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
-#define WIDE          __attribute__((target("avx512f")))
-#else
-#define NARROW_CLONES
-#endif
-
 typedef double Four __attribute__((vector_size(4 * sizeof(double)), aligned(sizeof(double)), may_alias));
 typedef float EightFloats __attribute__((vector_size(8 * sizeof(float)), aligned(sizeof(float)), may_alias));
 typedef double Eight __attribute__((vector_size(8 * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -86,20 +79,21 @@ HC_CLONES static void add_shares(const float *const x[SIDE], const double *mean,
         }                                                                                                    \
     } while (0)
 
-NARROW_CLONES static void add_squares_narrow(const double *rows, const double *pixels, int64_t count,
-                                             double *square) {
+HC_NARROW_CLONES static void add_squares_narrow(const double *rows, const double *pixels, int64_t count,
+                                                double *square) {
     ADD_SQUARES(Four, 0);
     ADD_SQUARES(Four, PANEL / 2);
 }
 
-#ifdef WIDE
-WIDE static void add_squares_wide(const double *rows, const double *pixels, int64_t count, double *square) {
+#ifdef HC_WIDE
+HC_WIDE static void add_squares_wide(const double *rows, const double *pixels, int64_t count,
+                                     double *square) {
     ADD_SQUARES(Eight, 0);
 }
 #endif
 
 static void add_squares(const double *rows, const double *pixels, int64_t count, double *square) {
-#ifdef WIDE
+#ifdef HC_WIDE
     if (__builtin_cpu_supports("avx512f")) {
         add_squares_wide(rows, pixels, count, square);
         return;

@@ -1,7 +1,7 @@
 #include "pipeline/detections/column_sums.h"
 #include "core/allocate.h"
 #include "core/operation/gather.h"
-#include "core/sums/long.h"
+#include "core/solver/column_statistics.h"
 #include "pipeline/memory.h"
 #include "pipeline/statistics/statistics.h"
 
@@ -293,37 +293,13 @@ HcStatus hc_column_sums_take_on_device(HcColumnSums *sums, HcStage *stage, HcQue
     return HC_OK;
 }
 
-/* The nearest double, but for a unit in its last place: the function that compilers call for it is slow. The
- * lower half has a sign of its own, so that nothing cancels. */
-static inline double of_wide(HcWide value) {
-    int64_t lower = (int64_t)value;
-    int64_t upper = (int64_t)(value >> 64) + (lower < 0);
-    return (double)upper * 0x1p64 + (double)lower;
-}
-
 int64_t hc_column_sums_statistics(const HcColumnSums *sums, int64_t group, double *mean, double *covariance) {
     size_t n = (size_t)sums->bands;
     const int64_t *sum = sums->sum + (size_t)group * hc_column_values(sums->bands);
-    int32_t one = sums->exponent[n];
-    int64_t all = sum[hc_column_place(sums->bands, n, n)]; /* the count, in units of 2^(2 one) */
-    int64_t count = (int64_t)ldexp((double)all, 2 * one);
-    for (size_t b = 0; b < n && count > 0; b++) {
-        mean[b] =
-            ldexp((double)sum[hc_column_place(sums->bands, n, b)], sums->exponent[b] + one) / (double)count;
-    }
-    double divisor = (double)all * (double)(count - 1);
-    const int64_t *product = NULL; /* of the bands from j / HC_COLUMN_STRIP * HC_COLUMN_STRIP on */
-    const int64_t *other = NULL;
+    int64_t count = hc_column_statistics(sums->bands, sum, sums->unit, mean, covariance);
     for (size_t i = 0; i < n && count > 1; i++) {
-        HcWide own = sum[hc_column_place(sums->bands, n, i)];
-        for (size_t j = 0; j <= i; j++) {
-            if (j % HC_COLUMN_STRIP == 0) {
-                product = sum + hc_column_place(sums->bands, i, j);
-                other = sum + hc_column_place(sums->bands, n, j);
-            }
-            HcWide value = (HcWide)all * product[j % HC_COLUMN_STRIP] - own * other[j % HC_COLUMN_STRIP];
-            double entry = of_wide(value) / divisor * (sums->unit[i] * sums->unit[j]);
-            covariance[i * n + j] = covariance[j * n + i] = entry;
+        for (size_t j = 0; j < i; j++) {
+            covariance[i * n + j] = covariance[j * n + i];
         }
     }
     return count;

@@ -160,18 +160,6 @@ void hc_rates_close(HcScoreRates *rates, HcStage *stage) {
 
 /* ---- scores ---- */
 
-/* Rows [first, end) of a block; those that are interior there are interior here. */
-static HcBlock rows_of(const HcBlock *block, int64_t first, int64_t end) {
-    HcBlock rows = hc_block_part(block, first, end, 0);
-    int64_t top = hc_min64(end, hc_max64(first, block->line0));
-    int64_t bottom = hc_max64(top, hc_min64(end, block->line0 + block->lines));
-    rows.line0 = top;
-    rows.lines = (int32_t)(bottom - top);
-    rows.above = (int32_t)(top - first);
-    rows.below = (int32_t)(end - bottom);
-    return rows;
-}
-
 /* The scores of `rows` (whose memory is not touched), on the host when the queue has been waited for. */
 static HcStatus score_part(HcScoreRates *rates, HcStage *stage, HcScorer *scorer, HcQueue *queue,
                            const HcBlock *in, const HcBlock *rows, HcBlock *score, HcError *err) {
@@ -373,7 +361,7 @@ HcStatus hc_rates_process(HcScoreRates *rates, HcStage *stage, HcScorer *scorer,
     int64_t step = lines_of(rates, stage);
     for (int64_t line = hc_block_first_line(out); line < end; line += step) {
         Rating rating = {.rates = rates, .stage = stage};
-        HcBlock rows = rows_of(out, line, hc_min64(line + step, end));
+        HcBlock rows = hc_block_cut(out, line, hc_min64(line + step, end));
         HC_OR_RETURN(score_part(rates, stage, scorer, queue, in, &rows, &rating.score, err));
         rating.out = rows;
         if (rates->result.data != NULL) {

@@ -29,8 +29,7 @@ static bool is_whitened(const HcStage *stage) {
 }
 
 static int64_t groups_of(const HcStage *stage) {
-    int64_t width = hc_detect_params(stage)->columns;
-    return (stage->in.samples + width - 1) / width;
+    return hc_column_groups((int32_t)stage->in.samples, (int32_t)hc_detect_params(stage)->columns);
 }
 
 /* What filters are made of and become, without sums and triangles. */

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-/* Pixels without a score: those of the scene, and those in lines of context, which other blocks count. */
-enum { OF_SCENE, OF_CONTEXT, COUNTS };
-
-static const size_t counts_bytes = COUNTS * sizeof(int64_t);
-
 /* ---- memory ---- */
 
 /* Lines of a strip: as many as a window has, or few where memory is scarce. The lines around a strip are
@@ -49,8 +44,8 @@ void hc_windows_plan(const HcWindowAsk *ask, HcNeeds *needs) {
     HcLocalRule tight = rule_of(&scarce);
     needs->halo = hc_local_halo(&rule);
     needs->bytes_per_pixel = 0;
-    needs->bytes_tight = needs->bytes_fixed + strip_bytes(&scarce) + counts_bytes;
-    needs->bytes_fixed += strip_bytes(ask) + counts_bytes;
+    needs->bytes_tight = needs->bytes_fixed + strip_bytes(&scarce) + sizeof(int64_t);
+    needs->bytes_fixed += strip_bytes(ask) + sizeof(int64_t);
     needs->device_bytes = hc_local_device_bytes(&rule);
     needs->device_tight = hc_local_device_bytes(&tight);
     needs->shared_bytes = hc_local_host_bytes(&rule);
@@ -61,7 +56,7 @@ HcStatus hc_windows_open(HcWindows *windows, HcCompute *compute, const HcWindowA
     HcLocalRule rule = rule_of(ask);
     *windows = (HcWindows){.ask = *ask, .compute = compute};
     HC_OR_RETURN(hc_local_open(compute, &rule, &windows->local, err));
-    HC_OR_RETURN(hc_memory_zeros(compute, counts_bytes, &windows->bare, err));
+    HC_OR_RETURN(hc_memory_zeros(compute, sizeof(int64_t), &windows->bare, err));
     return hc_alloc(compute, HC_MEMORY_DEVICE, strip_bytes(ask), &windows->white, err);
 }
 
@@ -96,33 +91,17 @@ int64_t hc_windows_pixels(const HcWindowAsk *ask) {
 
 /* ---- blocks ---- */
 
-/* Lines [first, end) of a block; those that are interior there are interior here. Without any, all are. */
-static HcBlock rows_of(const HcBlock *block, int64_t first, int64_t end, int *counter) {
-    int64_t top = hc_max64(first, block->line0);
-    int64_t bottom = hc_min64(end, block->line0 + block->lines);
-    HcBlock rows = hc_block_part(block, first, end, 0);
-    *counter = top < bottom ? OF_SCENE : OF_CONTEXT;
-    if (top < bottom) {
-        rows.line0 = top;
-        rows.lines = (int32_t)(bottom - top);
-        rows.above = (int32_t)(top - first);
-        rows.below = (int32_t)(end - bottom);
-    }
-    return rows;
-}
-
 static HcStatus score_strip(HcWindows *windows, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                             int64_t first, int64_t end, HcError *err) {
     const HcWindowAsk *ask = &windows->ask;
-    int counter;
-    HcBlock rows = rows_of(out, first, end, &counter);
+    HcBlock rows = hc_block_cut(out, first, end);
     HcBlock from = hc_block_part(in, first, end, ask->window / 2);
     HcBlock white = from;
     white.bands = ask->directions;
     white.data = windows->white.data;
     white.mask = (uint8_t *)(white.data + hc_block_values(&white));
     HC_OR_RETURN(hc_project(queue, &from, ask->whitening, ask->mean, NULL, &white, err));
-    return hc_local(queue, &white, windows->local, (int64_t *)windows->bare.data + counter, &rows, err);
+    return hc_local(queue, &white, windows->local, windows->bare.data, &rows, err);
 }
 
 HcStatus hc_windows_process(HcWindows *windows, HcQueue *queue, const HcBlock *in, const HcBlock *out,
@@ -137,12 +116,10 @@ HcStatus hc_windows_process(HcWindows *windows, HcQueue *queue, const HcBlock *i
 }
 
 HcStatus hc_windows_bare(const HcWindows *windows, int64_t *bare, HcError *err) {
-    int64_t counts[COUNTS] = {0};
-    if (windows->local != NULL) {
-        HC_OR_RETURN(hc_memory_download(windows->compute, &windows->bare, counts, sizeof counts, err));
-    }
-    *bare = counts[OF_SCENE];
-    return HC_OK;
+    *bare = 0;
+    return windows->local != NULL
+               ? hc_memory_download(windows->compute, &windows->bare, bare, sizeof *bare, err)
+               : HC_OK;
 }
 
 HcStatus hc_windows_recount(HcWindows *windows, HcQueue *queue, HcError *err) {

@@ -2,6 +2,7 @@
  * lambda, given or taken from the noise of the scene, keeps its meaning, and a map may have any unit. */
 #include "pipeline/stages/unmix/noise_map.h"
 #include "core/allocate.h"
+#include "core/operation/column_gram.h"
 #include "core/text.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
@@ -19,18 +20,15 @@ static int64_t pixels_of(const HcStage *stage) {
 
 /* ---- a file of noise --columns ---- */
 
-static int64_t groups_of(int64_t samples, int64_t width) {
-    return (samples + width - 1) / width;
-}
-
 /* The groups are those of the scene, or of its file where the scene is a window of it. */
 static HcStatus place_columns(HcNoiseMap *map, const HcScene *scene, int64_t groups, const char *path,
                               HcError *err) {
-    if (groups == groups_of(scene->samples, map->width)) {
+    if (groups == hc_column_groups((int32_t)scene->samples, (int32_t)map->width)) {
         map->first = 0;
         return HC_OK;
     }
-    if (scene->cut.lines > 0 && groups == groups_of(scene->cut.samples, map->width)) {
+    if (scene->cut.lines > 0 &&
+        groups == hc_column_groups((int32_t)scene->cut.samples, (int32_t)map->width)) {
         map->first = scene->cut.sample0;
         return HC_OK;
     }

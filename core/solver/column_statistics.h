@@ -1,0 +1,14 @@
+/* Mean and covariance of a group of columns, from its sums. */
+#ifndef HC_CORE_SOLVER_COLUMN_STATISTICS_H
+#define HC_CORE_SOLVER_COLUMN_STATISTICS_H
+
+#include "core/operation/column_gram.h"
+
+/* sums[hc_column_values(bands)] of column_gram, in units of unit[bands + 1] (HcColumnFilters.unit). Returns
+ * the pixels. mean[bands]: 0 without any. upper[bands][bands]: the covariance, each row from its diagonal on;
+ * not written for fewer than two pixels. Numerators are exact; each is rounded to within one unit in the last
+ * place. */
+int64_t hc_column_statistics(int32_t bands, const int64_t *sums, const double *unit, double *mean,
+                             double *upper);
+
+#endif
