@@ -32,6 +32,6 @@ HcLocalPiece hc_local_piece(const HcLocalRule *rule) {
     piece.integers = ((size_t)piece.lines + more) * ((size_t)piece.columns + more) * (n + 1);
     piece.sums = pixels * (n + 1);
     piece.products = pixels * hc_local_products(rule);
-    piece.matrices = n > 31 ? (size_t)piece.slots * hc_local_matrix(rule) : 0;
+    piece.matrices = n > HC_LOCAL_ONE_WARP ? (size_t)piece.slots * hc_local_matrix(rule) : 0;
     return piece;
 }

@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* Directions of which a warp of a GPU holds the matrix in its registers. */
+enum { HC_LOCAL_ONE_WARP = 64 };
+
 /* Products of two components. */
 static inline size_t hc_local_products(const HcLocalRule *rule) {
     size_t n = (size_t)rule->directions;

@@ -34,11 +34,9 @@ namespace {
 
 enum {
     THREADS = 256,
+    BLOCKS_A_PROCESSOR = 4, /* that add up windows */
     SCORE_THREADS = 128,
-    ONE_WARP = 31,           /* directions of which a warp holds the matrix in its registers */
-    STATE_BYTES = 72 * 1024, /* of shared memory: some thread blocks fit a processor */
-    FEW_DIRECTIONS = 64,     /* of which 64 threads eliminate */
-    BLOCKS_A_PROCESSOR = 4,
+    STATE_BYTES = 84 * 1024, /* of shared memory that a thread block takes for sums, at most */
 };
 
 const char doing[] = "scoring windows";
@@ -165,8 +163,13 @@ __host__ __device__ inline int32_t columns_of(const Job &job, int32_t half) {
     return job.tile + 2 * half;
 }
 
+/* Runs that the beginning of a window is made of; few are not worth their memory. */
+__host__ __device__ inline int32_t whole_runs(const Job &job, int32_t half) {
+    return 2 * half >= 4 * job.each ? 2 * half / job.each : 0;
+}
+
 __host__ __device__ inline int32_t runs_of(const Job &job, int32_t half) {
-    return (columns_of(job, half) + job.each - 1) / job.each;
+    return whole_runs(job, half) > 0 ? (columns_of(job, half) + job.each - 1) / job.each : 0;
 }
 
 /* Brings the sums of the columns of a square of that half side from the line before to `row`, or forms them
@@ -198,7 +201,9 @@ __device__ inline void move_columns(const Job &job, const Number &number, int64_
             sums.column[c * job.lanes + lane] = sum;
             all += sum;
         }
-        sums.run[run * job.lanes + lane] = all;
+        if (whole_runs(job, half) > 0) {
+            sums.run[run * job.lanes + lane] = all;
+        }
     }
 }
 
@@ -207,7 +212,7 @@ template <class Sum>
 __device__ inline Sum begin_window(const Job &job, const Columns<Sum> &sums, int32_t lane, int32_t part,
                                    int32_t half) {
     int32_t each = job.each;
-    int32_t runs = 2 * half / each;
+    int32_t runs = whole_runs(job, half);
     Sum sum = 0;
     for (int32_t run = part; run < part + runs; run++) {
         sum += sums.run[run * job.lanes + lane];
@@ -248,7 +253,8 @@ __host__ __device__ inline size_t state_of(const Job &job, int32_t half) {
 }
 
 /* Grid: numbers, tiles, chunks of lines. */
-template <class Number> __global__ void __launch_bounds__(THREADS) add_windows(const Job job) {
+template <class Number>
+__global__ void __launch_bounds__(THREADS, BLOCKS_A_PROCESSOR) add_windows(const Job job) {
     using Sum = typename Number::Sum;
     extern __shared__ __align__(16) char shared[];
     int32_t lane = (int32_t)threadIdx.x & (job.lanes - 1);
@@ -302,8 +308,9 @@ struct Pixel {
     }
 };
 
-__device__ inline bool has_inverse(const Job &job, double pivot, double diagonal) {
-    return pivot > 16 * (double)job.n * DBL_EPSILON * diagonal;
+/* What a pivot must be above, from its element of the diagonal. */
+__device__ inline double least_pivot(const Job &job, double diagonal) {
+    return 16 * (double)job.n * DBL_EPSILON * diagonal;
 }
 
 __device__ inline void put_score(const Job &job, int64_t pixel, bool valid, double value) {
@@ -317,53 +324,129 @@ __device__ inline void put_score(const Job &job, int64_t pixel, bool valid, doub
     }
 }
 
-/* Up to N directions, n < 32: lane k has column k of all rows, lane n has z. Factors go through shared
- * memory, in turn through the two halves: who writes one has seen all lanes leave it. */
+/* A warp eliminates in its registers: lane k has column k of the first A rows, and column k + 32 of the first
+ * B, each from the row on that is the pivot's now. What lies below the diagonal is computed and never used. z
+ * lies in the lanes of its columns. Factors go through shared memory, in turn through the two halves: who
+ * writes one has seen all lanes leave it. */
+template <int A, int B> struct Matrix {
+    double low[A];
+    double high[B > 0 ? B : 1];
+    double z_low, z_high;
+    double least_low, least_high; /* pivots */
+    double sum;
+};
+
+const unsigned ALL = 0xFFFFFFFFU;
+
+/* Row i, of which `LOW` and `HIGH` rows are left; false: no inverse. factor: [64], that of row i + 1 first.
+ */
+template <int LOW, int HIGH, int A, int B>
+__device__ __forceinline__ bool step(Matrix<A, B> &m, int32_t i, int32_t lane, double *factor) {
+    constexpr bool IS_HIGH = LOW == 0;
+    int32_t owner = i % 32;
+    double own = IS_HIGH ? m.high[0] : m.low[0];
+    if (__any_sync(ALL, lane == owner && !(own > (IS_HIGH ? m.least_high : m.least_low)))) {
+        return false;
+    }
+    double pivot = __shfl_sync(ALL, own, owner);
+    double z = __shfl_sync(ALL, IS_HIGH ? m.z_high : m.z_low, owner);
+    double low = m.low[0];
+    double high = m.high[0];
+    /* The owner has no row below to take from: it has the part of the score. */
+    double by = (lane == owner ? z * z : own) / pivot;
+    m.sum += __shfl_sync(ALL, by, owner);
+    int32_t at = lane - i - 1 + (IS_HIGH ? 32 : 0);
+    if (at >= 0) {
+        factor[at] = by;
+    }
+    if (IS_HIGH) {
+        m.z_high -= by * z;
+    } else {
+        m.z_low -= by * z;
+    }
+    if (!IS_HIGH && HIGH > 0) {
+        double by_high = high / pivot;
+        factor[at + 32] = by_high;
+        m.z_high -= by_high * z;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < LOW - 1; j++) {
+        m.low[j] = m.low[j + 1] - factor[j] * low;
+    }
+#pragma unroll
+    for (int j = 0; j < HIGH - 1; j++) {
+        m.high[j] = m.high[j + 1] - factor[j] * high;
+    }
+    return true;
+}
+
+/* Rows i to end - 1, or to the last one. */
+template <int LOW, int HIGH, int A, int B>
+__device__ __forceinline__ bool steps(Matrix<A, B> &m, int32_t i, int32_t end, int32_t n, int32_t lane,
+                                      double (*factors)[64]) {
+    bool fine = true;
+#pragma unroll 1
+    for (; i < end && i < n && fine; i++) {
+        fine = step<LOW, HIGH>(m, i, lane, factors[i % 2]);
+    }
+    return fine;
+}
+
+/* Up to N <= 32 directions. The rows that are left go down in four stages. */
 template <int N>
-__device__ inline double eliminate(const Job &job, const Pixel &pixel, int32_t lane, double (*shared)[32]) {
-    double row[N];
-    double diagonal = 0;
-    double sum = 0;
-    double own_z = lane < job.n ? pixel.z(lane) : 0;
+__device__ inline double eliminate(const Job &job, const Pixel &pixel, int32_t lane, double (*factors)[64]) {
+    constexpr int S = N / 4;
+    Matrix<N, 0> m;
+    m.sum = m.least_low = 0;
+    m.z_low = lane < job.n ? pixel.z(lane) : 0;
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        double z = __shfl_sync(0xFFFFFFFFU, own_z, i);
-        row[i] = i < job.n && lane >= i && lane < job.n ? pixel.element(job, i, lane) : 0;
-        row[i] = lane == job.n ? z : row[i];
-        diagonal = lane == i ? row[i] : diagonal;
+        m.low[i] = i <= lane && lane < job.n ? pixel.element(job, i, lane) : 0;
+        m.least_low = lane == i ? least_pivot(job, m.low[i]) : m.least_low;
+    }
+    bool fine = steps<N, 0>(m, 0, S, job.n, lane, factors) &&
+                steps<N - S, 0>(m, S, 2 * S, job.n, lane, factors) &&
+                steps<N - 2 * S, 0>(m, 2 * S, 3 * S, job.n, lane, factors) &&
+                steps<S, 0>(m, 3 * S, N, job.n, lane, factors);
+    return fine ? m.sum : NAN;
+}
+
+/* 33 to 64 directions. */
+template <>
+__device__ inline double eliminate<64>(const Job &job, const Pixel &pixel, int32_t lane,
+                                       double (*factors)[64]) {
+    Matrix<32, 64> m;
+    int32_t other = lane + 32;
+    m.sum = m.least_low = m.least_high = 0;
+    m.z_low = pixel.z(lane);
+    m.z_high = other < job.n ? pixel.z(other) : 0;
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        m.low[i] = i <= lane ? pixel.element(job, i, lane) : 0;
+        m.least_low = lane == i ? least_pivot(job, m.low[i]) : m.least_low;
     }
 #pragma unroll
-    for (int i = 0; i < N; i++) {
-        if (i >= job.n) {
-            break;
-        }
-        double pivot = __shfl_sync(0xFFFFFFFFU, row[i], i);
-        double z = __shfl_sync(0xFFFFFFFFU, row[i], job.n);
-        if (!has_inverse(job, pivot, __shfl_sync(0xFFFFFFFFU, diagonal, i))) {
-            return NAN;
-        }
-        double *factor = shared[i % 2];
-        factor[lane] = (lane == i ? z * z : row[i]) / pivot; /* lane i has no row below to be taken from */
-        __syncwarp();
-        sum += factor[i];
-#pragma unroll
-        for (int j = i + 1; j < N; j++) {
-            row[j] -= factor[j] * row[i];
-        }
+    for (int i = 0; i < 64; i++) {
+        m.high[i] = i <= other && other < job.n ? pixel.element(job, i, other) : 0;
+        m.least_high = other == i ? least_pivot(job, m.high[i]) : m.least_high;
     }
-    return sum;
+    bool fine =
+        steps<32, 64>(m, 0, 16, job.n, lane, factors) && steps<16, 48>(m, 16, 32, job.n, lane, factors) &&
+        steps<0, 32>(m, 32, 48, job.n, lane, factors) && steps<0, 16>(m, 48, 64, job.n, lane, factors);
+    return fine ? m.sum : NAN;
 }
 
 /* A warp a pixel. */
 template <int N> __global__ void __launch_bounds__(SCORE_THREADS) score(const Job job, int64_t pixels) {
-    __shared__ double shared[SCORE_THREADS / 32][2][32];
+    __shared__ double factors[SCORE_THREADS / 32][2][64];
     int64_t at = (int64_t)blockIdx.x * (SCORE_THREADS / 32) + threadIdx.x / 32;
     int32_t lane = (int32_t)threadIdx.x % 32;
     if (at >= pixels) {
         return;
     }
     const Pixel pixel(job, at);
-    double value = pixel.scored ? eliminate<N>(job, pixel, lane, shared[threadIdx.x / 32]) : NAN;
+    double value = pixel.scored ? eliminate<N>(job, pixel, lane, factors[threadIdx.x / 32]) : NAN;
     if (lane == 0) {
         put_score(job, at, pixel.own[0] != 0, value);
     }
@@ -399,7 +482,7 @@ __device__ inline double eliminate_together(const Job &job, const Pixel &pixel, 
         const double *own = row_of(job, matrix, i);
         double pivot = own[0];
         double z = own[job.n - i];
-        if (!has_inverse(job, pivot, diagonal[i])) {
+        if (!(pivot > least_pivot(job, diagonal[i]))) {
             return NAN; /* all threads see the same */
         }
         for (int32_t j = i + (int32_t)threadIdx.x; j < job.n; j += (int32_t)blockDim.x) {
@@ -456,7 +539,7 @@ template <class Number> HcStatus add_all(HcQueue *queue, Job job, int64_t number
     }
     int64_t groups = hc_div_up(numbers, job.lanes);
     int64_t tiles = hc_div_up(job.columns, job.tile);
-    int64_t wanted = hc_div_up((int64_t)gpu->processors * BLOCKS_A_PROCESSOR, groups * tiles);
+    int64_t wanted = hc_max64(1, (int64_t)gpu->processors * BLOCKS_A_PROCESSOR / (groups * tiles));
     int64_t least = job.half > 8 ? job.half : 8; /* a window of lines begins anew in each chunk */
     job.chunk = (int32_t)hc_min64(job.lines, hc_max64(least, hc_div_up(job.lines, wanted)));
     dim3 grid((unsigned)groups, (unsigned)tiles, (unsigned)hc_div_up(job.lines, job.chunk));
@@ -473,20 +556,20 @@ template <int N> void launch_score(cudaStream_t stream, const Job &job, int64_t 
 HcStatus score_all(HcQueue *queue, const HcLocalPiece &piece, const Job &job, HcError *err) {
     const HcGpu *gpu = queue->gpu;
     int64_t pixels = (int64_t)job.lines * job.columns;
-    if (job.n <= ONE_WARP) {
+    if (job.n <= HC_LOCAL_ONE_WARP) {
         auto launch = job.n <= 8    ? launch_score<8>
                       : job.n <= 16 ? launch_score<16>
                       : job.n <= 24 ? launch_score<24>
-                                    : launch_score<ONE_WARP>;
+                      : job.n <= 32 ? launch_score<32>
+                                    : launch_score<64>;
         launch(queue->stream, job, pixels);
         return hc_gpu_launched(doing, err);
     }
     size_t bytes = job.matrix * sizeof(double);
     bool is_shared = bytes <= gpu->shared_memory;
-    unsigned threads = job.n <= FEW_DIRECTIONS ? 64 : THREADS;
     int64_t blocks = is_shared ? (int64_t)gpu->processors * 16 : piece.slots;
     HC_OR_RETURN(allow(score_large, is_shared ? bytes : 0, err));
-    score_large<<<(unsigned)hc_min64(blocks, pixels), threads, is_shared ? bytes : 0, queue->stream>>>(
+    score_large<<<(unsigned)hc_min64(blocks, pixels), THREADS, is_shared ? bytes : 0, queue->stream>>>(
         job, pixels, is_shared);
     return hc_gpu_launched(doing, err);
 }
