@@ -41,8 +41,8 @@ struct HcChain {
     HcOverwrite overwrite; /* of all outputs */
     bool steps_keep;       /* a step's own --overwrite does not count */
     char *report;          /* the report that the run writes (pipeline/report/report.h), or NULL */
-    bool asks;          /* whether HC_OVERWRITE_USUAL refuses a scene that may have been meant as the input */
-    int64_t first_line; /* of the lines that this rank takes through the chain */
+    bool asks; /* whether HC_OVERWRITE_USUAL refuses a scene that may have been meant as the input */
+    int64_t first_line, end_line;         /* of the lines that this rank takes through the chain */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };
 

@@ -133,6 +133,9 @@ typedef struct HcStageClass {
     void (*side)(const HcStage *stage, HcSideChain *side);
     /* With side. Takes what the stages of that chain settled; the chain is freed afterwards. */
     HcStatus (*take_side)(HcStage *stage, HcChain *settled, HcError *err);
+    /* OPTIONAL. Before the first pass, on the first rank alone: begins what takes long and needs no block,
+     * such as space for an output. The plan may change until `open`. */
+    HcStatus (*begin)(HcStage *stage, HcError *err);
     /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass
      * that this stage takes part in. */
     HcStatus (*open)(HcStage *stage, HcError *err);

@@ -15,6 +15,9 @@
  * cache must hold one of each band (writer.c). */
 #define HC_MANY_BANDS 4096
 
+/* Bytes of an ENVI file for which it is worth much to have their space early, and all threads store them. */
+#define HC_LARGE_FILE ((int64_t)512 << 20)
+
 /* How the bytes get into the file. */
 typedef enum HcWriteWay {
     HC_WRITE_ENVI,   /* written here, the header too */
@@ -41,6 +44,8 @@ typedef struct HcWritePlan {
         in_parts; /* the bands behind the classes are stored as whole numbers of parts, each with its scale */
     bool shares_nodata;       /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave;  /* ENVI */
+    int64_t large;            /* bytes from which an ENVI file is begun early, and mapped in memory */
+    bool several;             /* threads that store values */
     char **options;           /* creation options for the driver, as a GDAL string list */
     bool encodes;             /* GDAL makes the file without its tiles, which are encoded and placed here */
     int threads, threads_max; /* that compress, of GDAL or (`encodes`) ours: those in `options`, and the most
@@ -81,6 +86,20 @@ HcStatus hc_write_tiles_finish(HcWriteTiles *tiles, const HcWritePlan *plan, HcE
 void hc_write_tiles_close(HcWriteTiles *tiles);
 GDALDataType hc_write_gdal_type(HcType type);
 
+/* dataset.c: a file with all that the scene says, and without its values. */
+HcStatus hc_write_dataset_create(GDALDatasetH *out, const char *file, const HcWritePlan *plan,
+                                 const HcScene *scene, HcError *err) HC_MUST_CHECK;
+/* Writes the first `rows` rows of stored lines as the scene's lines from line0. `flush`: GDAL need not keep
+ * them. */
+HcStatus hc_write_dataset_lines(GDALDatasetH dataset, const HcWritePlan *plan, const HcStored *layout,
+                                void *stored, int64_t line0, int32_t rows, bool flush,
+                                HcError *err) HC_MUST_CHECK;
+/* What is still buffered is written then. *dataset is NULL after it. Messages name `path`. */
+HcStatus hc_write_dataset_close(const char *path, GDALDatasetH *dataset, HcError *err) HC_MUST_CHECK;
+/* Makes `partial` of the closed GeoTIFF `from`, and removes that. */
+HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcWritePlan *plan,
+                               HcError *err) HC_MUST_CHECK;
+
 /* options.c: lists of creation options NAME=VALUE, which CSLDestroy frees. */
 /* Sets one, in place of one of that name in any case. */
 HcStatus hc_write_option(char ***options, const char *name, const char *value, HcError *err) HC_MUST_CHECK;
@@ -114,21 +133,35 @@ HcStatus hc_write_describe_numbers(GDALDatasetH dataset, const HcScene *scene, H
 HcStatus hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan,
                                    HcError *err) HC_MUST_CHECK;
 
-/* write_envi.c: the map fields of the header (fresh memory, also on failure), in GDAL's words;
+/* envi/place.c: the map fields of the header (fresh memory, also on failure), in GDAL's words;
  * HC_E_UNSUPPORTED for a grid that they cannot describe. */
 HcStatus hc_write_envi_place(const char *path, const HcScene *scene, char **text, HcError *err) HC_MUST_CHECK;
-/* The text of the header; fresh memory, NULL when that ran out. */
+/* envi/header.c: the text of the header; fresh memory, NULL when that ran out. */
 char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
 /* Appends a name; what would end it or the list that it stands in becomes something alike. */
 void hc_write_envi_name(HcText *to, const char *name, bool in_list);
-/* Lines that should be stored at once. */
-int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan);
-/* Creates the file at its full size, so that a full disk fails before the work and not after it. */
-HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
-                              HcError *err) HC_MUST_CHECK;
+/* envi/data.c: creates the file at its full size, so that a full disk fails before the work and not after it.
+ * *map: where it is large and lies in memory, else NULL; to be closed also on failure. `end`: of the lines of
+ * this process. */
+typedef struct HcWriteMap HcWriteMap;
+HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int64_t end,
+                              int *file, HcWriteMap **map, HcError *err) HC_MUST_CHECK;
 /* Writes the first `rows` rows of stored lines as the scene's lines from line0. */
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stored, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
+
+/* envi/map.c: maps a file of its full size, and takes space for its lines from line0 to `end`, beside the
+ * work. *out is NULL where it is to be written instead. Returns 0 or an errno: there is no space. */
+int hc_write_map_open(HcWriteMap **out, int file, const HcWritePlan *plan, const HcScene *scene,
+                      int64_t line0, int64_t end);
+/* Takes NULL. */
+void hc_write_map_close(HcWriteMap *map);
+/* Brings the pages of `rows` lines from line0, so that these can be stored; *at is the first one's place, and
+ * strides are those of the whole file. Fails where there is no space. `team` may be NULL. */
+HcStatus hc_write_map_bring(HcWriteMap *map, const HcWritePlan *plan, int64_t line0, int32_t rows,
+                            HcTeam *team, void **at, HcError *err) HC_MUST_CHECK;
+/* Gives pages up, which count as memory of the process; the file keeps them. */
+void hc_write_map_give_up(HcWriteMap *map, int64_t line0, int32_t rows, HcTeam *team);
 
 /* netcdf.c: the file as one array of all bands. */
 typedef struct HcWriteArray HcWriteArray;
@@ -165,6 +198,8 @@ HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const
 
 /* write_threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene);
+/* Lines of an ENVI output that should be stored at once. */
+int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan);
 /* What GDAL's cache takes to hold two blocks of each band, with some hundred bytes beside each. */
 double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels);
 /* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1

@@ -681,6 +681,8 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     if (plan->way != HC_WRITE_ENVI && hc_write_has_classes(scene, plan->type)) {
         HC_TRY(check_sidecar(plan, options->overwrite, err));
     }
+    plan->large = options->large > 0 ? options->large : HC_LARGE_FILE;
+    plan->several = hc_team_count(options->threads, HC_IO_THREADS) > 1;
     if (plan->way == HC_WRITE_ENVI) {
         HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
         HC_TRY(check_header(plan, options->overwrite, err));

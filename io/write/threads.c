@@ -128,6 +128,19 @@ double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels) {
     return 2.0 * scene->bands * (pixels * (double)hc_type_bytes(type) + 512);
 }
 
+/* Segments of a band of 64 KiB keep the system calls few; few stored lines stay in the cache. */
+int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan) {
+    double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
+    double line = segment * scene->bands;
+    double rows = 8 * MIB / line;
+    if (plan->interleave == HC_BSQ && rows * segment < 65536) {
+        rows = 65536 / segment;
+        rows = rows * line > 32 * MIB ? 32 * MIB / line : rows;
+    }
+    rows = rows < 1 ? 1 : rows;
+    return (int32_t)(rows < (double)scene->lines ? rows : (double)scene->lines);
+}
+
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene) {
     double line = (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (plan->way == HC_WRITE_ENVI) {

@@ -29,24 +29,26 @@ struct HcWriter {
     bool overwrite, styled, finished, sends;
     const HcFlag *cancel;
     int32_t threads;
-    char *partial; /* of the data */
-    char *source;  /* the temporary GeoTIFF that is copied, or NULL */
-    int file;      /* ENVI, -1 when closed */
-    HcTeam *team;  /* from the first lines on */
+    char *partial;   /* of the data */
+    char *source;    /* the temporary GeoTIFF that is copied, or NULL */
+    int file;        /* ENVI, -1 when closed */
+    HcWriteMap *map; /* ENVI: a large file in memory, in which `stored` lies then; or NULL */
+    HcTeam *team;    /* from the first lines on */
     GDALDatasetH dataset;
     HcWriteArray *array; /* netCDF */
     HcWriteTiles *tiles; /* `encodes` */
     bool flush_rows;     /* stored lines are whole tiles: GDAL need not keep them */
     bool holds_cache;    /* see hold_blocks() */
-    HcStored layout;
+    HcStored layout;     /* its rows are those of `stored`, or all of the file where that is mapped */
     void *stored;
+    int32_t rows;               /* that are collected before they go into the file */
     int32_t filled;             /* rows in `stored`; of tiles, those since the rows began anew */
     int64_t written;            /* the first line that is not in the file */
     pthread_mutex_t tally_lock; /* lines are counted by all threads */
     HcStoredTally tally;
     bool tallied; /* an integer type, and no class map */
     bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
-    int64_t first;
+    int64_t first, end;
     int64_t bytes; /* of the finished file */
 };
 
@@ -85,7 +87,8 @@ static void hold_blocks(HcWriter *writer) {
     }
 }
 
-static HcStatus make_stored(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
+static void lay_out(HcWriter *writer, HcInterleave interleave, int32_t rows) {
+    writer->rows = rows;
     writer->layout = (HcStored){.type = writer->plan.type,
                                 .interleave = interleave,
                                 .samples = writer->scene.samples,
@@ -97,7 +100,11 @@ static HcStatus make_stored(HcWriter *writer, HcInterleave interleave, int32_t r
                                 .scale = writer->plan.scale,
                                 .offset = writer->plan.offset,
                                 .parts = writer->plan.in_parts ? writer->scene.parts : NULL};
+}
+
+static HcStatus make_stored(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
     char *stored = NULL;
+    lay_out(writer, interleave, rows);
     HC_OR_RETURN(hc_new(stored, hc_stored_bytes(&writer->layout), "lines to write", err));
     writer->stored = stored;
     return HC_OK;
@@ -109,6 +116,17 @@ static char *beside_partial(const HcWriter *writer, const char *name) {
     return hc_text_format("%.*s/%s", (int)(slash - writer->partial), writer->partial, name);
 }
 
+/* Lines of a mapped file need no memory on their way. */
+static HcStatus make_envi_stored(HcWriter *writer, HcError *err) {
+    int32_t rows = hc_write_envi_rows(&writer->scene, &writer->plan);
+    if (writer->map == NULL) {
+        return make_stored(writer, writer->plan.interleave, rows, err);
+    }
+    lay_out(writer, writer->plan.interleave, (int32_t)writer->scene.lines);
+    writer->rows = rows;
+    return HC_OK;
+}
+
 static HcStatus open_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     char *header = hc_write_envi_header(&writer->scene, &writer->plan);
@@ -117,68 +135,15 @@ static HcStatus open_envi(HcWriter *writer, HcError *err) {
         status = hc_fail_memory(err, 0, "the ENVI header");
         goto done;
     }
-    HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file, err));
+    if (writer->file < 0) {
+        HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, writer->end,
+                                    &writer->file, &writer->map, err));
+    }
     HC_TRY(hc_write_text_file(writer->plan.path, header_path, header, err));
-    HC_TRY(
-        make_stored(writer, writer->plan.interleave, hc_write_envi_rows(&writer->scene, &writer->plan), err));
+    HC_TRY(make_envi_stored(writer, err));
 done:
     free(header);
     free(header_path);
-    return status;
-}
-
-/* Closing writes what is still buffered, and only the messages tell whether that went well. */
-static HcStatus close_dataset(HcWriter *writer, GDALDatasetH *dataset, HcError *err) {
-    HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    hc_gdal_catch(&errors);
-    GDALFlushCache(*dataset);
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
-    bool closed = GDALClose(*dataset) == CE_None;
-#else
-    bool closed = true;
-    GDALClose(*dataset);
-#endif
-    *dataset = NULL;
-    if (!closed || errors.failed || CPLGetLastErrorType() >= CE_Failure) {
-        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
-    }
-    hc_gdal_release();
-    return status;
-}
-
-static HcStatus create_dataset(HcWriter *writer, const HcGdalErrors *errors, HcError *err) {
-    HcStatus status = HC_OK;
-    const HcScene *scene = &writer->scene;
-    const HcWritePlan *plan = &writer->plan;
-    bool copied = plan->way == HC_WRITE_COPY;
-    char **options = NULL;
-    HC_TRY(copied ? hc_write_source(&options, plan, scene, err)
-                  : hc_write_options_add(&options, (const char *const *)plan->options, err));
-    if (plan->encodes) {
-        HC_TRY(hc_write_option(&options, "SPARSE_OK", "YES", err));
-        HC_TRY(hc_write_option(&options, "NUM_THREADS", "1", err));
-    }
-    writer->dataset = GDALCreate(copied ? GDALGetDriverByName("GTiff") : plan->driver,
-                                 copied ? writer->source : writer->partial, (int)scene->samples,
-                                 (int)scene->lines, scene->bands, plan->gdal_type, options);
-    if (writer->dataset == NULL) {
-        status = hc_gdal_fail(err, HC_E_IO, plan->path, errors);
-    }
-done:
-    CSLDestroy(options);
-    return status;
-}
-
-/* A file with all that the scene says. */
-static HcStatus make_dataset(HcWriter *writer, HcError *err) {
-    HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    hc_gdal_catch(&errors);
-    HC_TRY(create_dataset(writer, &errors, err));
-    HC_TRY(hc_write_describe(writer->dataset, writer->plan.path, &writer->scene, &writer->plan, err));
-done:
-    hc_gdal_release();
     return status;
 }
 
@@ -186,7 +151,7 @@ done:
 static HcStatus open_tiles(HcWriter *writer, HcError *err) {
     int32_t rows = 0;
     bool pixels = false;
-    HC_OR_RETURN(close_dataset(writer, &writer->dataset, err));
+    HC_OR_RETURN(hc_write_dataset_close(writer->plan.path, &writer->dataset, err));
     HC_OR_RETURN(hc_write_tiles_open(&writer->tiles, writer->partial, &writer->plan, &writer->scene, &rows,
                                      &pixels, err));
     if (writer->tiles == NULL) {
@@ -201,14 +166,15 @@ static HcStatus open_gdal(HcWriter *writer, HcError *err) {
         (writer->source = beside_partial(writer, "hcube-source.tif")) == NULL) {
         return hc_fail_memory(err, (double)strlen(writer->partial), "a file name");
     }
-    HC_OR_RETURN(make_dataset(writer, err));
+    const char *file = writer->source != NULL ? writer->source : writer->partial;
+    HC_OR_RETURN(hc_write_dataset_create(&writer->dataset, file, &writer->plan, &writer->scene, err));
     if (writer->plan.encodes) {
         HC_OR_RETURN(open_tiles(writer, err));
         if (writer->tiles != NULL) {
             return HC_OK;
         }
         writer->plan.encodes = false;
-        HC_OR_RETURN(make_dataset(writer, err));
+        HC_OR_RETURN(hc_write_dataset_create(&writer->dataset, file, &writer->plan, &writer->scene, err));
     }
     const char *interleave = GDALGetMetadataItem(writer->dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
     bool pixels = interleave != NULL && hc_text_equal(interleave, "PIXEL");
@@ -269,6 +235,8 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     pthread_mutex_init(&writer->tally_lock, NULL);
     writer->overwrite = options != NULL && options->overwrite;
     writer->threads = options != NULL ? options->threads : 0;
+    writer->end =
+        options != NULL && options->end_line > 0 ? hc_min64(options->end_line, scene->lines) : scene->lines;
     writer->sends = options != NULL && options->sends;
     writer->cancel = options != NULL ? options->cancel : NULL;
     HC_OR_RETURN(hc_write_plan(&writer->plan, path, scene, options, err));
@@ -281,43 +249,65 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     return HC_OK;
 }
 
-HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
-                        const HcWriterOptions *options, HcError *err) {
+HcStatus hc_writer_begin(HcWriter **out, const char *path, const HcScene *scene,
+                         const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;
     HcWriter *writer = NULL;
     *out = NULL;
     HC_TRY(make_writer(&writer, path, scene, options, err));
-    HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
-    HC_TRY(open_file(writer, err));
-    *out = writer;
-    writer = NULL;
+    double bytes = (double)scene->lines * (double)scene->samples * scene->bands *
+                   (double)hc_type_bytes(writer->plan.type);
+    if (writer->plan.way == HC_WRITE_ENVI && bytes >= (double)writer->plan.large) {
+        HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
+        HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, writer->end,
+                                    &writer->file, &writer->map, err));
+        *out = writer;
+        writer = NULL;
+    }
 done:
     hc_writer_close(writer);
     return status;
 }
 
-/* ---- writing ---- */
+/* A pass may have found another scene than was planned. */
+static void take_begun(HcWriter *writer, HcWriter *begun) {
+    if (begun == NULL || begun->file < 0 || writer->plan.way != HC_WRITE_ENVI ||
+        strcmp(begun->plan.path, writer->plan.path) != 0 || begun->plan.type != writer->plan.type ||
+        begun->plan.interleave != writer->plan.interleave || begun->scene.lines != writer->scene.lines ||
+        begun->scene.samples != writer->scene.samples || begun->scene.bands != writer->scene.bands) {
+        return;
+    }
+    writer->partial = begun->partial;
+    writer->file = begun->file;
+    writer->map = begun->map;
+    begun->partial = NULL;
+    begun->file = -1;
+    begun->map = NULL;
+}
 
-static HcStatus flush_gdal(HcWriter *writer, HcError *err) {
+HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
+                        const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    const HcStored *layout = &writer->layout;
-    GSpacing size = (GSpacing)hc_type_bytes(layout->type);
-    int samples = (int)layout->samples;
-    hc_gdal_catch(&errors);
-    CPLErr result = GDALDatasetRasterIOEx(
-        writer->dataset, GF_Write, 0, (int)writer->written, samples, writer->filled, writer->stored, samples,
-        writer->filled, writer->plan.gdal_type, layout->bands, NULL, hc_stored_stride_sample(layout) * size,
-        hc_stored_stride_row(layout) * size, hc_stored_stride_band(layout) * size, NULL);
-    for (int32_t b = 0; b < layout->bands && result == CE_None && writer->flush_rows; b++) {
-        result = GDALFlushRasterCache(GDALGetRasterBand(writer->dataset, b + 1));
+    HcWriter *writer = NULL;
+    HcWriter *begun = options != NULL ? options->begun : NULL;
+    *out = NULL;
+    HC_TRY(make_writer(&writer, path, scene, options, err));
+    take_begun(writer, begun);
+    hc_writer_close(begun); /* what it keeps is in the way of another file */
+    begun = NULL;
+    if (writer->partial == NULL) {
+        HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
     }
-    if (result != CE_None || errors.failed) {
-        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
-    }
-    hc_gdal_release();
+    HC_TRY(open_file(writer, err));
+    *out = writer;
+    writer = NULL;
+done:
+    hc_writer_close(writer);
+    hc_writer_close(begun);
     return status;
 }
+
+/* ---- writing ---- */
 
 static HcStatus flush(HcWriter *writer, HcError *err) {
     if (writer->filled == 0) {
@@ -325,6 +315,8 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
     }
     if (writer->tiles != NULL) {
         /* Its threads have them. */
+    } else if (writer->map != NULL) {
+        hc_write_map_give_up(writer->map, writer->written, writer->filled, writer->team);
     } else if (writer->plan.way == HC_WRITE_ENVI || writer->joined) {
         int64_t line = writer->plan.way == HC_WRITE_ENVI ? writer->written : writer->written - writer->first;
         HC_OR_RETURN(hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &writer->layout,
@@ -333,7 +325,8 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
         HC_OR_RETURN(hc_write_array_lines(writer->array, &writer->plan, &writer->layout, writer->stored,
                                           writer->written, writer->filled, err));
     } else {
-        HC_OR_RETURN(flush_gdal(writer, err));
+        HC_OR_RETURN(hc_write_dataset_lines(writer->dataset, &writer->plan, &writer->layout, writer->stored,
+                                            writer->written, writer->filled, writer->flush_rows, err));
     }
     writer->written += writer->filled;
     writer->filled = 0;
@@ -342,9 +335,13 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
 
 /* How many of `lines` more have space in `stored`, at least 1. */
 static HcStatus find_space(HcWriter *writer, int64_t lines, int32_t *count, HcError *err) {
-    int32_t space = writer->layout.rows - writer->filled;
+    int32_t space = writer->rows - writer->filled;
     if (writer->tiles != NULL) {
         HC_OR_RETURN(hc_write_tiles_room(writer->tiles, &space, err));
+    } else if (writer->map != NULL && writer->filled == 0) {
+        int64_t rest = writer->scene.lines - writer->written;
+        HC_OR_RETURN(hc_write_map_bring(writer->map, &writer->plan, writer->written,
+                                        (int32_t)hc_min64(space, rest), writer->team, &writer->stored, err));
     }
     *count = (int32_t)(lines < space ? lines : space);
     return HC_OK;
@@ -356,7 +353,7 @@ static HcStatus add_lines(HcWriter *writer, int32_t count, HcError *err) {
     if (writer->tiles != NULL) {
         HC_OR_RETURN(hc_write_tiles_give(writer->tiles, count, err));
     }
-    return writer->filled == writer->layout.rows ? flush(writer, err) : HC_OK;
+    return writer->filled == writer->rows ? flush(writer, err) : HC_OK;
 }
 
 /* Lines of a block on their way to be stored. */
@@ -410,10 +407,19 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
 
 /* ---- several processes ---- */
 
+static void close_map(HcWriter *writer) {
+    if (writer->map != NULL) {
+        writer->stored = NULL;
+        hc_write_map_close(writer->map);
+        writer->map = NULL;
+    }
+}
+
 static HcStatus close_envi(HcWriter *writer, HcError *err) {
     /* No fsync: every run would wait for the disk, and after a power failure no cube is to be trusted. */
     int file = writer->file;
     writer->file = -1;
+    close_map(writer);
     if (close(file) != 0) {
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
@@ -436,15 +442,17 @@ static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError 
     if (!envi) {
         HC_OR_RETURN(hc_file_partial(writer->plan.path, &writer->partial, err));
     }
-    writer->file = envi ? open(site->partial, O_WRONLY | O_CLOEXEC)
+    writer->file = envi ? open(site->partial, O_RDWR | O_CLOEXEC)
                         : open(writer->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (writer->file < 0) {
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
-    return make_stored(writer,
-                       envi             ? writer->plan.interleave
-                       : site->by_pixel ? HC_BIP
-                                        : HC_BIL,
+    if (envi) {
+        (void)hc_write_map_open(&writer->map, writer->file, &writer->plan, &writer->scene, writer->first,
+                                writer->end);
+        return make_envi_stored(writer, err);
+    }
+    return make_stored(writer, site->by_pixel ? HC_BIP : HC_BIL,
                        hc_write_envi_rows(&writer->scene, &writer->plan), err);
 }
 
@@ -521,34 +529,6 @@ HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err
 
 /* ---- finishing ---- */
 
-static HcStatus copy_source(HcWriter *writer, HcError *err) {
-    HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    GDALDatasetH copy = NULL;
-    hc_gdal_catch(&errors);
-    GDALDatasetH source = GDALOpen(writer->source, GA_ReadOnly);
-    if (source != NULL) {
-        copy = GDALCreateCopy(writer->plan.driver, writer->partial, source, FALSE, writer->plan.options, NULL,
-                              NULL);
-    }
-    if (copy == NULL || errors.failed) {
-        status = hc_gdal_fail(err, HC_E_IO, writer->plan.path, &errors);
-    }
-    if (copy != NULL) {
-        HcStatus closed = close_dataset(writer, &copy, err);
-        status = status != HC_OK ? status : closed;
-    }
-    GDALClose(source);
-    hc_gdal_release();
-    unlink(writer->source);
-    char *aux = hc_text_format("%s.aux.xml", writer->source);
-    if (aux != NULL) {
-        unlink(aux);
-    }
-    free(aux);
-    return status;
-}
-
 static HcStatus complete_envi(HcWriter *writer, HcError *err) {
     HcStatus status = HC_OK;
     char *header = beside_partial(writer, CPLGetFilename(writer->plan.header));
@@ -574,7 +554,7 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
         writer->dataset = hc_write_array_dataset(writer->array);
         writer->array = NULL;
     }
-    HC_OR_RETURN(close_dataset(writer, &writer->dataset, err));
+    HC_OR_RETURN(hc_write_dataset_close(writer->plan.path, &writer->dataset, err));
     free(writer->stored);
     writer->stored = NULL;
     if (hc_write_is_cog(&writer->plan)) {
@@ -582,7 +562,7 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     }
     if (writer->plan.way == HC_WRITE_COPY) {
         HC_OR_RETURN(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
-        HC_OR_RETURN(copy_source(writer, err));
+        HC_OR_RETURN(hc_write_dataset_copy(writer->source, writer->partial, &writer->plan, err));
     }
     return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
 }
@@ -637,6 +617,7 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
 static void discard(HcWriter *writer) {
     HcGdalErrors errors;
     hc_write_tiles_close(writer->tiles);
+    close_map(writer);
     if (writer->file >= 0) {
         close(writer->file);
     }

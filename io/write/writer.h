@@ -37,6 +37,10 @@ typedef struct HcWriterOptions {
     bool sends;           /* to standard output: `path` only says where the file is made until then */
     const HcFlag *cancel; /* of `sends`, as in hc_file_send */
     int32_t threads;      /* that convert values, and write ENVI; 0 = one a processor, up to HC_IO_THREADS */
+    HcWriter *begun;      /* by hc_writer_begin(), or NULL: open takes its file, and frees it */
+    int64_t end_line;     /* behind the last line that this process writes; 0 = that of the scene */
+    int64_t large;        /* bytes from which an ENVI file is begun early, and mapped in memory; 0 = 512 MiB.
+                             For tests */
     int32_t compressors;  /* threads that compress a GTiff or COG, at most threads_max of the needs; 0
                              = one. A creation option NUM_THREADS is preferred */
 } HcWriterOptions;
@@ -71,6 +75,12 @@ typedef struct HcWriterNeeds {
 /* hc_writer_check, and what there is to know for the planner. */
 HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterOptions *options,
                          HcWriterNeeds *out, HcError *err) HC_MUST_CHECK;
+
+/* Creates a large ENVI file at its full size long before its lines are there, so that the system finds space
+ * beside the work, and a full disk is noticed early. *out is NULL for other files. It is no writer yet, and
+ * goes into the options of hc_writer_open(), or to hc_writer_close(). */
+HcStatus hc_writer_begin(HcWriter **out, const char *path, const HcScene *scene,
+                         const HcWriterOptions *options, HcError *err) HC_MUST_CHECK;
 
 /* Creates the file under a temporary name beside `path` with everything that `scene` says (place, nodata,
  * band names, wavelengths where bands are spectral). Integer outputs are rounded to nearest and clamped, NaN

@@ -404,6 +404,7 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, HcCompute *compute
         lines = (own + blocks - 1) / blocks;
     }
     chain->first_line = limits.first_line;
+    chain->end_line = limits.end_line;
     chain->source->every = limits.every;
     layout->limits = limits;
     lay_out(layout, chain, info, lines, true, report);

@@ -205,6 +205,16 @@ static HcStatus run_passes(HcFlow *flow, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus begin_stages(HcFlow *flow, HcError *err) {
+    for (int32_t s = 0; s < flow->chain->count && hc_ranks_number(flow->settings->ranks) == 0; s++) {
+        HcStage *stage = &flow->chain->stages[s];
+        if (stage->kind->begin != NULL) {
+            HC_OR_RETURN(hc_stage_named(stage, stage->kind->begin(stage, err), err));
+        }
+    }
+    return HC_OK;
+}
+
 /* Brings the parts of all ranks together. */
 static HcStatus gather_outputs(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->chain->count; s++) {
@@ -298,6 +308,7 @@ static HcStatus run_chain(HcChain *chain, HcCompute *compute, const HcRunSetting
     if (lists_files(chain, settings)) {
         HC_TRY(hc_record_inputs(chain, &inputs, err));
     }
+    HC_TRY(chain->settles_only ? HC_OK : begin_stages(&flow, err));
     HC_TRY(run_passes(&flow, err));
     if (!chain->settles_only) {
         HC_TRY(gather_outputs(&flow, err));

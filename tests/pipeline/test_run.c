@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { LINES = 57, SAMPLES = 300, BANDS = 6 }; /* blocks are multiples of 4 lines then */
@@ -168,20 +170,52 @@ static void existing_outputs_stay(void **state) {
     check_kept(results);
 }
 
-static void budget_is_obeyed(void **state) {
-    (void)state;
-    /* Zeros that take no space on the disk: 320 MB of scene for a budget of 110 MiB. */
-    enum { HIGH = 2000, WIDE = 400, DEEP = 200 };
+/* Zeros that take no space on the disk. */
+static void write_large(int lines, int samples, int bands) {
     FILE *file = fopen("large.hdr", "w");
     assert_non_null(file);
     fprintf(file,
             "ENVI\nsamples = %d\nlines = %d\nbands = %d\ndata type = 12\ninterleave = bil\nbyte order = 0\n",
-            WIDE, HIGH, DEEP);
+            samples, lines, bands);
     assert_int_equal(fclose(file), 0);
     file = fopen("large.img", "w");
     assert_non_null(file);
-    assert_int_equal(ftruncate(fileno(file), (off_t)HIGH * WIDE * DEEP * 2), 0);
+    assert_int_equal(ftruncate(fileno(file), (off_t)lines * samples * bands * 2), 0);
     assert_int_equal(fclose(file), 0);
+}
+
+/* A large output that has no space is an error before the first pass, and not after it. */
+static void large_outputs_are_begun_early(void **state) {
+    (void)state;
+    struct rlimit limit;
+    HcRunReport report = {0};
+    Stopper stopper = {.left = 1}; /* a block would end the run otherwise */
+    RunHow how = {.threads = 2,
+                  .settings = {.cancel = &stopper.cancel, .progress = count_down, .user = &stopper},
+                  .report = &report};
+    write_large(2000, 400, 170); /* 544 MB of output */
+    int before = folder_entries();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const rlim_t kept = limit.rlim_cur;
+    signal(SIGXFSZ, SIG_IGN);
+    limit.rlim_cur = 1 << 20;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    check_run_fails(&how, HC_E_IO, "out.img: File too large (518.8 MiB needed)",
+                    "read large.img ! pca ! write out.img");
+    limit.rlim_cur = kept;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(report.passes_done, 0);
+    assert_int_equal(folder_entries(), before);
+    /* One that has space goes with a run that ends before its writer is opened. */
+    check_run_fails(&how, HC_E_CANCELLED, "interrupted", "read large.img ! pca ! write out.img");
+    assert_int_equal(folder_entries(), before);
+}
+
+static void budget_is_obeyed(void **state) {
+    (void)state;
+    /* 320 MB of scene for a budget of 110 MiB. */
+    enum { HIGH = 2000, WIDE = 400, DEEP = 200 };
+    write_large(HIGH, WIDE, DEEP);
     static const char *const reads[] = {"read large.img", "read large.img --no-direct"};
     for (int r = 0; r < 2; r++) {
         HcRunReport report = {0};
@@ -280,6 +314,7 @@ int main(void) {
         IN_FOLDER(failing_operations_leave_nothing),
         IN_FOLDER(cancelling_leaves_nothing),
         IN_FOLDER(existing_outputs_stay),
+        IN_FOLDER(large_outputs_are_begun_early),
         IN_FOLDER(sinks_in_the_middle_take_copies),
         IN_FOLDER(halos_of_chained_stages_add_up),
         IN_FOLDER(reports_say_what_was_masked),

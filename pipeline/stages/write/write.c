@@ -28,6 +28,7 @@ typedef struct Params {
 typedef struct State {
     const char *path, *format; /* of the file: params->path, or where it is made that is sent */
     char *sent;                /* that path, NULL = the output has a name of its own */
+    HcWriter *begun;
     HcWriter *writer;
     HcWriterNames names; /* of the files */
     HcWriterNeeds needs;
@@ -246,15 +247,24 @@ static HcStatus open_joined(HcStage *stage, const HcWriterOptions *how, HcError 
     return HC_OK;
 }
 
+static HcStatus begin(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HcWriterOptions how = writer_options(stage);
+    return hc_writer_begin(&state->begun, state->path, &state->scene, &how, err);
+}
+
 static HcStatus open_write(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterOptions how = writer_options(stage);
     how.compressors = stage->threads;
+    how.begun = state->begun;
+    how.end_line = hc_ranks_count(ranks) > 1 && state->ortho == NULL ? stage->chain->end_line : 0;
     if (params->style) {
         HC_OR_RETURN(hc_style_open(&state->style, &stage->in, err));
     }
+    state->begun = NULL;
     if (hc_ranks_number(ranks) == 0) {
         HC_OR_RETURN(hc_writer_open(&state->writer, state->path, &state->scene, &how, err));
     }
@@ -369,6 +379,7 @@ static void close_write(HcStage *stage) {
     hc_ortho_store_close(state->store);
     hc_ortho_close(state->ortho);
     hc_writer_close(state->writer);
+    hc_writer_close(state->begun);
     hc_writer_names_clear(&state->names);
     free(state->sent);
     hc_scene_clear(&state->scene);
@@ -384,6 +395,7 @@ const HcStageClass hc_stage_write = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
+    .begin = begin,
     .open = open_write,
     .consume = consume,
     .gather = gather,
