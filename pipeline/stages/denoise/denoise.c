@@ -181,9 +181,11 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->linear.model != NULL && hc_denoise_noise_kind(stage) != HC_DENOISE_AUTO) {
         return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here", params->noise);
     }
-    if (params->stripes && hc_denoise_noise_kind(stage) == HC_DENOISE_NEIGHBOURS) {
+    if (params->stripes && hc_denoise_noise_kind(stage) == HC_DENOISE_NEIGHBOURS &&
+        hc_denoise_difference(stage) != (HcDifference)HC_STENCIL_LOWER) {
         return hc_fail(err, HC_E_USAGE,
-                       "denoise: --stripes: differences of neighbours (--noise %s) take stripes for noise",
+                       "denoise: --stripes: differences of neighbours (--noise %s) take stripes for noise "
+                       "(spatial-spectral-lower and shift-lower do not)",
                        params->noise);
     }
     if (params->stripes && params->linear.model != NULL) {

@@ -4,9 +4,10 @@
 
 /* The first three in the order of the kinds above; all others are models of neighbours. */
 const char *const hc_denoise_noise_words[] = {
-    "auto",       "white", "regression", "spatial-spectral", "trimmed",     "mean3x3",
-    "median3x3",  "shift", "shift-mean", "shift-diagonal",   "shift-lower", "shift-lowerleft",
-    "hv-average", "quad",  NULL};
+    "auto",    "white",      "regression",  "spatial-spectral", "spatial-spectral-lower",
+    "shift",   "shift-mean", "shift-lower", "shift-diagonal",   "shift-lowerleft",
+    "trimmed", "mean3x3",    "median3x3",   "hv-average",       "quad",
+    NULL};
 
 int32_t hc_denoise_noise_kind(const HcStage *stage) {
     const char *noise = hc_denoise_params(stage)->noise;
@@ -49,7 +50,8 @@ static HcStatus fit_neighbours(HcStage *stage, const HcMoments *differences, HcE
     HcDenoise *state = stage->state;
     const char *word = hc_denoise_params(stage)->noise;
     if (hc_noise_is_spatial_spectral(word)) {
-        return hc_noise_spatial_spectral_of(&state->noise, &stage->in, differences, HC_NOISE_USUAL, err);
+        return hc_noise_spatial_spectral_by(word, &state->noise, &stage->in, differences, HC_NOISE_USUAL,
+                                            err);
     }
     HC_OR_RETURN(
         hc_statistics_make(&state->noise, &stage->in, differences, hc_denoise_difference(stage), word, err));

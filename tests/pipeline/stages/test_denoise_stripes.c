@@ -96,6 +96,21 @@ static void stripes_are_removed(void **state) {
     }
 }
 
+/* Differences of lines have no stripes: with --stripes they serve as noise, too. */
+static void noise_of_lower_neighbours_has_no_stripes(void **state) {
+    (void)state;
+    static const char *const words[] = {"spatial-spectral-lower", "shift-lower"};
+    Scene scene = make_scene(1, 2, 1, 5);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    double usual = error_of(&scene, "denoise --stripes", NULL);
+    for (size_t k = 0; k < 2; k++) {
+        char step[64];
+        snprintf(step, sizeof step, "denoise --stripes --noise %s", words[k]);
+        assert_true(error_of(&scene, step, NULL) < 1.2 * usual);
+    }
+    free_scene(&scene);
+}
+
 /* Edges along the columns, and a ramp over them, are no stripes. */
 static void scenes_without_stripes_keep_their_bytes(void **state) {
     (void)state;
@@ -258,6 +273,7 @@ static void wrong_input_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(stripes_are_removed),
+        IN_FOLDER(noise_of_lower_neighbours_has_no_stripes),
         IN_FOLDER(scenes_without_stripes_keep_their_bytes),
         IN_FOLDER(a_scene_that_is_handed_on_loses_its_stripes),
         IN_FOLDER(masked_pixels_take_no_part),
