@@ -1,6 +1,6 @@
 """How close denoised scenes come to their truth: the tables of docs/stages/denoise.md, svd.md and unmix.md.
 
-    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|stripes|gain|map|unmix|levels...
+    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|stripes|columns|masked|gain|map|unmix|levels...
          [--seeds 19 20]
 
 Adds noise of fixed seeds to real scenes and to DC1 (which count as noiseless), runs hcube, and prints a table in Markdown. Errors
@@ -10,11 +10,14 @@ svd, denoise  white noise of 20 and 30 dB, the same standard deviation in all ba
 correlated    the same of noise that is a moving average over two bands (weights 1 and 0.8)
 stripes       white noise, and stripes: a normal number for each column and band, half, once or twice as large as the noise, in all
               columns or in a tenth of them. SRE [dB] of the input, of `denoise` and of `denoise --stripes`
+columns       white noise whose deviation differs between columns: as a number from 0.5 to 2 for each (uniform logarithm), smoothly between
+              these, or four times as large in a tenth of them. SRE [dB] of `denoise` and of `denoise --columns 1`
 gain          what `denoise` announces in its record, and by how much the error fell [dB]; "handed on" where nothing is done. With
               --freed the scenes lose their own noise first (`denoise --noise regression`), so that none counts as truth
 map           root mean square of `denoise --sigma-map` over that of the true error, and the correlation of both over the pixels,
               with the true error averaged over the 9 x 9 pixels of the map
 unmix         DC1 of 20, 30 and 40 dB: SRE and RMSE of its abundances, as it is and denoised
+masked        `denoise` and `denoise --method patches` of scenes whose pixels are masked at random, three in ten: SRE [dB] of the others
 levels        DC1 of 20 and 30 dB, whose noise differs between columns or goes smoothly over the scene: SRE of its abundances with one
               lambda, and with `unmix --noise-map`
 """
@@ -48,6 +51,7 @@ CHAINS = {
     "map": ["denoise", "denoise --method patches", "denoise --method subspace"],
 }
 UNMIXED = ["", "denoise !", "denoise --method patches !", "denoise --method subspace !"]
+LEVELLED = ["", "denoise ! ", "denoise --components hfc ! ", "denoise --columns 1 ! "]
 LAMBDAS = ["auto", "0", "1e-4", "2e-4", "3e-4", "5e-4", "0.001", "0.002", "0.003", "0.005", "0.01", "0.03", "0.1", "0.3"]
 
 
@@ -109,6 +113,60 @@ def stripes(hcube, scenes, seeds, levels):
                 what = "none" if size == 0 else "%g%s" % (size, "" if share == 1 else ", a tenth of the columns")
                 print("| %s, %d dB | %s | " % (name, snr, what) + " | ".join("%.2f" % v for v in np.mean(cells, axis=0)) + " |",
                       flush=True)
+
+
+def level_of(kind, samples, seed):
+    """A level of noise for each column, with the mean square 1."""
+    random = np.random.default_rng(seed + 500)
+    if kind == "uniform":
+        level = 2.0 ** random.uniform(-1, 1, samples)
+    elif kind == "smooth":
+        level = 2.0 ** np.sin(2 * np.pi * np.arange(samples) / samples)
+    else:
+        level = np.where(random.permutation(samples) < 0.1 * samples, 4.0, 1.0)
+    return level / np.sqrt(np.mean(level**2))
+
+
+def columns(hcube, scenes, seeds, snrs):
+    kinds = {"even": "even", "uniform": "0.5 to 2", "smooth": "0.5 to 2, smooth", "tenth": "4 in a tenth"}
+    print("| scene, SNR of the noise | " + " | ".join(kinds.values()) + " |\n|---|---|---|---|---|")
+    for name in scenes:
+        clean = read_envi(scenes[name])
+        clean = clean[..., np.ptp(clean, axis=(0, 1)) > 0]
+        write_envi(hcube.folder / "clean.img", clean)
+        for snr in snrs:
+            cells = {}
+            for kind in kinds:
+                for seed in seeds:
+                    level = 1 if kind == "even" else level_of(kind, clean.shape[1], seed)[None, :, None]
+                    noisy, _ = add_noise(clean, snr, seed)
+                    write_envi(hcube.folder / "noisy.img", clean + level * (noisy - clean))
+                    found = []
+                    for chain in ("denoise", "denoise --columns 1"):
+                        hcube.chain("noisy.img", chain, "out.img")
+                        found.append(hcube.figures("out.img", "clean.img")["sre_db"])
+                    cells.setdefault(kind, []).append(found)
+            print("| %s, %d dB | " % (name, snr) +
+                  " | ".join("%.1f, %.1f" % tuple(np.mean(found, axis=0)) for found in cells.values()) + " |", flush=True)
+
+
+def masked(hcube, scenes, seeds, snrs):
+    print("| scene, SNR of the noise | `denoise` | `denoise --method patches` |\n|---|---|---|")
+    for name in scenes:
+        clean = read_envi(scenes[name])
+        clean = clean[..., np.ptp(clean, axis=(0, 1)) > 0]
+        for snr in snrs:
+            cells = []
+            for seed in seeds:
+                kept = np.random.default_rng(seed + 2000).uniform(size=clean.shape[:2]) >= 0.3
+                write_envi(hcube.folder / "noisy.img", np.where(kept[..., None], add_noise(clean, snr, seed)[0], np.nan))
+                write_envi(hcube.folder / "clean.img", np.where(kept[..., None], clean, np.nan))
+                found = []
+                for chain in ("denoise", "denoise --method patches"):
+                    hcube.chain("noisy.img", chain, "out.img")
+                    found.append(hcube.figures("out.img", "clean.img")["sre_db"])
+                cells.append(found)
+            print("| %s, %d dB | " % (name, snr) + " | ".join("%.2f" % v for v in np.mean(cells, axis=0)) + " |", flush=True)
 
 
 def gain(hcube, scenes, seeds, levels, freed):
@@ -206,7 +264,7 @@ def levels(hcube, data, seeds):
                 noise = np.random.default_rng(seed).normal(0, sigma, clean.shape)
                 write_envi(hcube.folder / "noisy.img", clean + level[..., None] * noise)
                 hcube.run("noise noisy.img columns.json --columns 1 --overwrite --record none".split())
-                for before in ("", "denoise ! ", "denoise --components hfc ! "):
+                for before in LEVELLED:
                     for name, words in maps.items():
                         found = []
                         for value in LAMBDAS:
@@ -217,7 +275,7 @@ def levels(hcube, data, seeds):
                         cells.setdefault((before, name, snr, kind), []).append((found[0], max(found[1:])))
     columns = [(snr, kind) for snr in (20, 30) for kind in kinds]
     print("| steps | " + " | ".join("%d dB, %s: auto, best" % column for column in columns) + " |\n|---" + "|---" * len(columns) + "|")
-    for before in ("", "denoise ! ", "denoise --components hfc ! "):
+    for before in LEVELLED:
         for name in maps:
             means = [np.mean(cells[before, name, *column], axis=0) for column in columns]
             print("| `%sunmix`, %s | " % (before, name) + " | ".join("%.2f, %.2f" % tuple(mean) for mean in means) + " |", flush=True)
@@ -231,26 +289,27 @@ def unmix(hcube, data, seeds):
         for seed in seeds:
             write_envi(hcube.folder / "noisy.img", add_noise(clean, snr, seed)[0])
             for before in UNMIXED:
-                for value in LAMBDAS:
-                    steps = (before + " unmix --library %s --lambda %s" % (library, value)).strip()
+                for value in LAMBDAS + ["sum-to-one"]:
+                    price = "--sum-to-one" if value == "sum-to-one" else "--lambda " + value
+                    steps = (before + " unmix --library %s %s" % (library, price)).strip()
                     hcube.chain("noisy.img", steps, "out.img")
                     found = hcube.figures("out.img", "truth.img")
                     rows.setdefault((before, value, snr), []).append((found["sre_db"], found["rmse"]))
     for before in UNMIXED:
-        for label in ("auto", "0", "best"):
+        for label in ("auto", "0", "best", "sum-to-one"):
             cells = []
             for snr in (20, 30, 40):
                 means = {value: np.mean(rows[before, value, snr], axis=0) for value in LAMBDAS}
                 value = max(LAMBDAS[1:], key=lambda v: means[v][0]) if label == "best" else label
                 cells.append("%.2f, %.4f, %s" % (*means[value], value))
-            print("| `%sunmix --lambda %s` | " % (before + " " if before else "", label.upper() if label == "best" else label) +
-                  " | ".join(cells) + " |", flush=True)
+            price = label if label == "sum-to-one" else "lambda " + (label.upper() if label == "best" else label)
+            print("| `%sunmix --%s` | " % (before + " " if before else "", price) + " | ".join(cells) + " |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "stripes", "gain", "unmix", "levels"])
+    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "stripes", "columns", "masked", "gain", "unmix", "levels"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[19])
     parser.add_argument("--scenes", nargs="+", default=["Jasper", "Samson", "DC1"], choices=list(SCENES))
     parser.add_argument("--snr", nargs="+", type=int, default=[20, 30])
@@ -266,6 +325,10 @@ def main():
             print("\n%s\n" % name)
             if name == "stripes":
                 stripes(hcube, scenes, options.seeds, options.snr)
+            elif name == "masked":
+                masked(hcube, scenes, options.seeds, options.snr)
+            elif name == "columns":
+                columns(hcube, scenes, options.seeds, options.snr)
             elif name == "gain":
                 gain(hcube, scenes, options.seeds, options.snr, options.freed)
             elif name in ("unmix", "levels"):

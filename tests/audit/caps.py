@@ -61,6 +61,7 @@ def all_cases():
         "stage/classify-ml": ("small", 100, ["classify", "SCENE", "out.img", "--training", "classes.hdr", "--method", "ml", "--rules"]),
         "stage/denoise": ("bil", 120, ["denoise", "SCENE", "out.img"]),
         "stage/denoise-stripes": ("small", 120, ["denoise", "SCENE", "out.img", "--stripes"]),
+        "stage/denoise-columns": ("small", 120, ["denoise", "SCENE", "out.img", "--columns", "1"]),
         "stage/denoise-map": ("small", 120, ["denoise", "SCENE", "out.img", "--sigma-map"]),
         "stage/denoise-patches": ("small", 120, ["denoise", "SCENE", "out.img", "--method", "patches"]),
         "stage/detect": ("bil", 120, ["detect", "SCENE", "out.img", "--targets", "library.csv"]),

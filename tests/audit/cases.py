@@ -74,6 +74,7 @@ def stages(common, suffix="", **more):
         "denoise": ["denoise", scene, "out/a.img", "--save-model", "out/m.json"],
         "denoise-map": ["denoise", scene, "out/a.img", "--sigma-map"],
         "denoise-stripes": ["denoise", scene, "out/a.img", "--stripes", "--method", "subspace"],
+        "denoise-columns": ["denoise", scene, "out/a.img", "--columns", "4", "--method", "subspace"],
         "noise-trimmed": ["cov", scene, "out/a.json", "--noise", "trimmed"],
         "denoise-patches": ["denoise", scene, "out/a.img", "--method", "patches", "--window", "8"],
         "svd": ["svd", scene, "out/a.img", "--noise", "estimate", "--window", "8"],

@@ -52,6 +52,11 @@ static const HcOption options[] = {
     {HC_FLAG(HcDenoiseParams, stripes), .of_fit = true,
      .help = "take away stripes first: a value for each column and band, where medians of both halves of "
              "the scene agree that there are any"},
+    {HC_INT(HcDenoiseParams, columns), .of_fit = true, .range = {1, 1000000}, .value = "COUNT",
+     .otherwise = "one level of noise for all columns",
+     .help =
+         "scale each COUNT neighbouring columns to one level of noise, where their noise differs (1: each "
+         "detector of a pushbroom sensor)"},
     {HC_FLAG(HcLinearParams, fit_only, "fit-only"),
      .help = "fit and save the model (--save-model), and pass the scene on unchanged"},
     {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",
@@ -166,6 +171,19 @@ static void note_stripes(HcStage *stage) {
                   count, stage->in.bands, largest, most + 1);
 }
 
+/* Called once they are looked for. */
+static void note_levels(HcStage *stage) {
+    const HcLevels *levels = &((const HcDenoise *)stage->state)->levels;
+    if (levels->uneven) {
+        hc_stage_note(stage, "--columns: the noise of columns is %.2f to %.2f times that of the scene",
+                      levels->least, levels->most);
+    } else {
+        hc_stage_note(
+            stage, "--columns: noise that differs by %.0f %% between columns counts as even (limit: 20 %%)",
+            100 * levels->differ);
+    }
+}
+
 /* ---- plan ---- */
 
 static HcStatus check_params(const HcStage *stage, HcError *err) {
@@ -195,6 +213,14 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->stripes) {
         HC_OR_RETURN(hc_stripes_check(&stage->in, "denoise", err));
     }
+    if (params->columns > 0 && params->linear.model != NULL) {
+        return hc_fail(err, HC_E_USAGE, "denoise: --columns: nothing is fitted here (--model %s)",
+                       params->linear.model);
+    }
+    if (params->columns > 1 && params->stripes) {
+        return hc_fail(err, HC_E_USAGE, "denoise: --columns %lld: with --stripes it is 1",
+                       (long long)params->columns);
+    }
     if (hc_denoise_maps(stage) && params->linear.fit_only) {
         return hc_fail(err, HC_E_USAGE, "denoise: --sigma-map: --fit-only denoises nothing");
     }
@@ -206,10 +232,8 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-/* Two rounds look for them; then lines are worked on by the host. */
+/* Two rounds look for them. */
 static void plan_stripes(HcStage *stage, bool fits) {
-    const HcDenoise *state = stage->state;
-    size_t line = (size_t)stage->in.samples * ((size_t)stage->in.bands * sizeof(float) + 1);
     if (fits) {
         stage->needs.observes = true;
         stage->needs.rounds = 2;
@@ -219,10 +243,34 @@ static void plan_stripes(HcStage *stage, bool fits) {
         if (stage->round == 0) {
             hc_scene_sums_plan(stage, (HcDifference)HC_STENCIL_LOWER);
         }
-    } else if (state->stripes.found) {
-        stage->needs.host_bytes +=
-            HC_DENOISE_ROOM * line +
-            (size_t)stage->in.samples * (size_t)(stage->in.bands + state->linear.used) * sizeof(double);
+    }
+}
+
+static int64_t multiple_of(int64_t a, int64_t b) {
+    int64_t multiple = a;
+    while (b > 0 && multiple % b != 0) {
+        multiple += a;
+    }
+    return multiple;
+}
+
+/* Behind the stripes. */
+static void plan_levels(HcStage *stage, bool fits) {
+    HcDenoise *state = stage->state;
+    int32_t segment = stage->needs.rank_lines;
+    if (fits) {
+        hc_levels_plan(&state->levels, stage, hc_denoise_params(stage)->columns, stage->round == 0);
+        stage->needs.rank_lines = (int32_t)multiple_of(HC_COLUMN_LINES, segment);
+    }
+}
+
+/* Lines are worked on by the host. */
+static void plan_changes(HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    size_t line = (size_t)stage->in.samples * ((size_t)stage->in.bands * sizeof(float) + 1);
+    size_t numbers = (size_t)stage->in.samples * (size_t)(stage->in.bands + state->linear.used + 2);
+    if (state->stripes.found || state->levels.uneven) {
+        stage->needs.host_bytes += HC_DENOISE_ROOM * line + numbers * sizeof(double);
     }
 }
 
@@ -250,6 +298,12 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->stripes) {
         plan_stripes(stage, fits);
     }
+    if (params->columns > 0) {
+        plan_levels(stage, fits);
+    }
+    if (!fits) {
+        plan_changes(stage);
+    }
     return fits ? hc_denoise_plan_noise(stage, err) : HC_OK;
 }
 
@@ -268,6 +322,9 @@ static HcStatus open_denoise(HcStage *stage, HcError *err) {
     if (stage->needs.observes && hc_denoise_params(stage)->stripes) {
         HC_OR_RETURN(hc_scene_sums_open(&state->lower, stage, (HcDifference)HC_STENCIL_LOWER, NULL, err));
     }
+    if (stage->needs.observes && state->levels.noise.width > 0) {
+        HC_OR_RETURN(hc_column_sums_open(&state->levels.noise.sums, stage, state->levels.noise.width, err));
+    }
     return stage->needs.observes ? HC_OK : prepare(stage, err);
 }
 
@@ -277,6 +334,9 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
         return hc_stripes_observe(&state->stripes, queue, in, err);
     }
     HC_OR_RETURN(hc_scene_sums_observe(stage, queue, in, err));
+    if (state->levels.noise.width > 0) {
+        HC_OR_RETURN(hc_column_sums_add(&state->levels.noise.sums, stage, queue, in, err));
+    }
     return hc_denoise_params(stage)->stripes ? hc_scene_sums_add(&state->lower, stage, queue, in, err)
                                              : HC_OK;
 }
@@ -311,6 +371,10 @@ static HcStatus settle_stripes(HcStage *stage, HcError *err) {
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcLevels *levels = &((HcDenoise *)stage->state)->levels;
+    if (stage->round == 0 && levels->noise.width > 0) {
+        HC_OR_RETURN(hc_column_sums_take(&levels->noise.sums, stage, err));
+    }
     if (hc_denoise_params(stage)->stripes) {
         return stage->round == 0 ? settle_sums(stage, queue, err) : settle_stripes(stage, err);
     }
@@ -328,6 +392,11 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *di
     }
     HC_TRY(hc_linear_begin_fit(stage, values, &statistics, err));
     HC_TRY(hc_stripes_correct(&state->stripes, &statistics, err));
+    if (state->levels.noise.width > 0) {
+        const double *stripes = state->stripes.found ? state->stripes.term : NULL;
+        HC_TRY(hc_levels_fit(&state->levels, stage, stripes, &statistics, err));
+        note_levels(stage);
+    }
     HC_TRY(hc_denoise_fit_noise(stage, &statistics, differences, err));
     transform->noise_pixels = state->noise.pixels;
     memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
@@ -360,7 +429,9 @@ static HcStatus gather(HcStage *stage, HcError *err) {
 static bool fits_model(const HcStage *stage, HcFit *how) {
     bool does = hc_linear_fits(stage, how);
     how->noise = hc_denoise_difference(stage);
-    how->own = hc_denoise_params(stage)->stripes ? "--stripes" : NULL;
+    how->own = hc_denoise_params(stage)->stripes       ? "--stripes"
+               : hc_denoise_params(stage)->columns > 0 ? "--columns"
+                                                       : NULL;
     return does;
 }
 
@@ -396,6 +467,9 @@ static void report(const HcStage *stage, HcJson *to) {
     if (hc_denoise_params(stage)->stripes && has_transform(stage)) {
         report_stripes(stage, to);
     }
+    if (state->levels.noise.width > 0 && has_transform(stage)) {
+        hc_levels_put(&state->levels, to);
+    }
 }
 
 static void close_denoise(HcStage *stage) {
@@ -405,6 +479,7 @@ static void close_denoise(HcStage *stage) {
     hc_moments_clear(&state->values);
     hc_moments_clear(&state->noise_sums);
     hc_stripes_close(&state->stripes);
+    hc_levels_close(&state->levels);
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (HcDenoise){0};

@@ -3,6 +3,8 @@
 #define HC_PIPELINE_STAGES_DENOISE_H
 
 #include "core/operation/patches.h"
+#include "pipeline/stages/denoise/column_change.h"
+#include "pipeline/stages/denoise/levels.h"
 #include "pipeline/stages/denoise/sigma_map.h"
 #include "pipeline/stages/denoise/stripes.h"
 #include "pipeline/stages/linear.h"
@@ -16,6 +18,7 @@ typedef struct HcDenoiseParams {
     int64_t window, step;
     bool sigma_map;
     bool stripes;
+    int64_t columns; /* of a group that has a level of noise of its own, 0 = none has */
 } HcDenoiseParams;
 
 typedef struct HcDenoise {
@@ -39,7 +42,8 @@ typedef struct HcDenoise {
     bool has_noise_sums;
     HcStripes stripes;
     double *offset; /* [samples][used] what stripes are in the components that are kept; NULL = none */
-    HcBuffer room;  /* [host] lines that stripes are taken from */
+    HcLevels levels;
+    HcBuffer room; /* [host] lines whose columns are changed */
     size_t room_bytes;
 } HcDenoise;
 
@@ -92,7 +96,7 @@ HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, const H
 /* Lines of a patch that nobody has asked for, and fewest that are taken. */
 enum { HC_DENOISE_WINDOW = 8 };
 
-enum { HC_DENOISE_ROOM = 16 }; /* lines that stripes are taken from at once */
+enum { HC_DENOISE_ROOM = 16 }; /* lines whose columns are changed at once */
 
 /* Lines of context that a strip of components needs. */
 int32_t hc_denoise_strip_halo(const HcStage *stage);

@@ -152,13 +152,19 @@ static double risk_of(const HcSigmaMap *map, size_t at, int64_t line, int64_t sa
     return risk;
 }
 
+/* What risks of scaled spectra are multiplied by. */
+static double weight_of(const HcSigmaMap *map, int64_t sample) {
+    return map->level_of != NULL ? map->level_of[sample] * map->level_of[sample] : 1;
+}
+
 /* Mean square over the bands of what no kept component explains, less that of noise. */
 static double rest_of(const HcSigmaMap *map, const float *x, size_t sample, const float *noisy) {
     size_t bands = (size_t)map->transform->bands;
     const double *stripes = map->stripes != NULL ? map->stripes + sample * bands : NULL;
+    double level = map->level_of != NULL ? map->level_of[sample] : 1;
     double sum = 0;
     for (size_t b = 0; b < bands; b++) {
-        double rest = (double)x[b] - map->transform->mean[b] - (stripes != NULL ? stripes[b] : 0);
+        double rest = ((double)x[b] - map->transform->mean[b] - (stripes != NULL ? stripes[b] : 0)) / level;
         for (size_t k = 0; k < (size_t)map->used; k++) {
             rest -= (double)noisy[k] * map->transform->inverse[k * bands + b];
         }
@@ -178,13 +184,14 @@ static void find_risk(void *user, int64_t item, int32_t thread) {
         size_t fetched = (size_t)((lines->row + item) * map->samples + s);
         bool valid = lines->mask[at] != 0;
         if (n == 0 || !valid) {
-            map->risk[fetched] = valid ? map->noise : NAN;
+            map->risk[fetched] = valid ? map->noise * weight_of(map, s) : NAN;
             map->rest[fetched] = 0;
             continue;
         }
-        map->risk[fetched] = risk_of(map, fetched, lines->first + item, s, lines->by_probe);
-        map->rest[fetched] =
-            rest_of(map, lines->value + at * bands, (size_t)s, (const float *)map->noisy.data + fetched * n);
+        const float *noisy = (const float *)map->noisy.data + fetched * n;
+        map->risk[fetched] =
+            risk_of(map, fetched, lines->first + item, s, lines->by_probe) * weight_of(map, s);
+        map->rest[fetched] = rest_of(map, lines->value + at * bands, (size_t)s, noisy) * weight_of(map, s);
     }
 }
 
@@ -214,6 +221,8 @@ static float error_at(const HcSigmaMap *map, int64_t rows, int64_t row, int64_t 
     double risk = 0;
     double rest = 0;
     double count = 0;
+    double weights = 0;
+    double squares = 0;
     int64_t bottom = hc_min64(rows, row + MARGIN + 1);
     int64_t right = hc_min64(map->samples, sample + MARGIN + 1);
     for (int64_t r = hc_max64(0, row - MARGIN); r < bottom; r++) {
@@ -222,6 +231,8 @@ static float error_at(const HcSigmaMap *map, int64_t rows, int64_t row, int64_t 
             if (!isnan(map->risk[at])) {
                 risk += map->risk[at];
                 rest += map->rest[at];
+                weights += weight_of(map, s);
+                squares += weight_of(map, s) * weight_of(map, s);
                 count++;
             }
         }
@@ -229,7 +240,9 @@ static float error_at(const HcSigmaMap *map, int64_t rows, int64_t row, int64_t 
     risk /= count;
     rest /= count;
     if (map->used > 0) {
-        risk += rest > map->lost + surely * map->scatter / sqrt(count) ? rest : map->lost;
+        double lost = map->lost * (weights / count);
+        double scatter = map->scatter / sqrt(count) * sqrt(squares / count);
+        risk += rest > lost + surely * scatter ? rest : lost;
     }
     return (float)sqrt(fmax(0, risk));
 }

@@ -32,6 +32,7 @@ typedef struct HcSigmaMap {
     int32_t used;                 /* components that are kept, 0 = the scene is handed on */
     double level;                 /* variance of the noise in units of the transform */
     const double *stripes;        /* [samples][bands] to take from spectra, borrowed; NULL = none */
+    const double *level_of;       /* [samples] that spectra are divided by, borrowed; NULL = 1 */
     double *metric;               /* [used][used] */
     double noise;                 /* mean variance over the bands */
     double dropped;               /* the part of it in components that are dropped */

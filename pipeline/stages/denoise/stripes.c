@@ -396,35 +396,3 @@ double hc_stripes_of_band(const HcStripes *stripes, int32_t band) {
     }
     return sqrt(sum / (double)stripes->samples);
 }
-
-/* ---- taking them away ---- */
-
-HcStatus hc_stripes_subtract(const double *offset, HcQueue *queue, const HcBlock *from, const HcBlock *to,
-                             const HcBuffer *room, size_t room_bytes, HcError *err) {
-    size_t line = (size_t)from->samples * ((size_t)from->bands * sizeof(float) + 1);
-    int64_t at_once = (int64_t)(room_bytes / line);
-    int64_t first = hc_block_first_line(to);
-    int64_t end = first + hc_block_rows(to);
-    for (; first < end; first += at_once) {
-        int64_t next = hc_min64(end, first + at_once);
-        HcBlock in = hc_block_part(from, first, next, 0);
-        HcBlock out = hc_block_part(to, first, next, 0);
-        size_t bytes = hc_block_values(&in) * sizeof(float);
-        size_t pixels = hc_block_pixels(&in);
-        float *value = room->data;
-        uint8_t *mask = (uint8_t *)room->data + bytes;
-        HC_OR_RETURN(hc_download(queue, in.data, value, bytes, err));
-        HC_OR_RETURN(hc_download(queue, in.mask, mask, pixels, err));
-        HC_OR_RETURN(hc_wait(queue, err));
-        for (size_t p = 0; p < pixels; p++, value += in.bands) {
-            const double *own = offset + p % (size_t)in.samples * (size_t)in.bands;
-            for (int32_t b = 0; b < in.bands && mask[p] != 0; b++) {
-                value[b] = (float)((double)value[b] - own[b]);
-            }
-        }
-        HC_OR_RETURN(hc_upload(queue, room->data, out.data, bytes, err));
-        HC_OR_RETURN(hc_upload(queue, mask, out.mask, pixels, err));
-        HC_OR_RETURN(hc_wait(queue, err));
-    }
-    return HC_OK;
-}

@@ -80,9 +80,4 @@ HcStatus hc_stripes_correct(HcStripes *stripes, HcStatistics *scene, HcError *er
 /* Root mean square of the terms of a band. */
 double hc_stripes_of_band(const HcStripes *stripes, int32_t band);
 
-/* Takes offset[samples][bands] from the valid pixels of a block on the device, by way of the host. `to` may
- * be the block itself. `room`: [host] of at least one line and its mask. Waits. */
-HcStatus hc_stripes_subtract(const double *offset, HcQueue *queue, const HcBlock *from, const HcBlock *to,
-                             const HcBuffer *room, size_t room_bytes, HcError *err) HC_MUST_CHECK;
-
 #endif

@@ -145,15 +145,21 @@ HcStatus hc_denoise_plan_map(HcStage *stage, HcError *err) {
 
 /* ---- the run ---- */
 
-/* What stripes are in the components that are kept, and room for lines of the host. */
+/* Room for lines of the host. */
+static HcStatus open_room(HcStage *stage, HcError *err) {
+    HcDenoise *state = stage->state;
+    size_t line = (size_t)stage->in.samples * ((size_t)stage->in.bands * sizeof(float) + 1);
+    state->room_bytes = HC_DENOISE_ROOM * line;
+    return hc_alloc(stage->compute, HC_MEMORY_HOST, state->room_bytes, &state->room, err);
+}
+
+/* What stripes are in the components that are kept. */
 static HcStatus open_stripes(HcStage *stage, HcError *err) {
     HcDenoise *state = stage->state;
     const HcTransform *transform = &state->linear.transform;
     size_t used = (size_t)state->linear.used;
     size_t bands = (size_t)transform->bands;
     size_t columns = (size_t)stage->in.samples;
-    state->room_bytes = HC_DENOISE_ROOM * columns * (bands * sizeof(float) + 1);
-    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, state->room_bytes, &state->room, err));
     HC_OR_RETURN(hc_new(state->offset, columns * used, "stripes", err));
     for (size_t s = 0; s < columns; s++) {
         for (size_t b = 0; b < bands; b++) {
@@ -172,6 +178,9 @@ HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) {
     if (hc_denoise_params(stage)->linear.fit_only) {
         return HC_OK;
     }
+    if (state->stripes.found || state->levels.uneven) {
+        HC_OR_RETURN(open_room(stage, err));
+    }
     if (state->stripes.found) {
         HC_OR_RETURN(open_stripes(stage, err));
     }
@@ -186,6 +195,7 @@ HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) {
                                        hc_gain_level(transform, state->linear.used),
                                        hc_denoise_strip_halo(stage), err));
         state->map.stripes = state->stripes.term;
+        state->map.level_of = state->levels.level;
         state->map.lost += hc_gain_turned(transform, state->linear.used) / transform->bands;
     }
     HcPatchRule rule = rule_of(stage);
@@ -216,20 +226,34 @@ static HcBlock strip_of(const HcDenoise *state, const HcBuffer *buffer, const Hc
     return strip;
 }
 
-/* Components of the scene without its stripes. */
+/* Whether columns are scaled: what comes between two matrices that are applied at once cancels. */
+static bool scales(const HcStage *stage) {
+    const HcDenoise *state = stage->state;
+    return state->levels.uneven && (hc_denoise_by_patches(stage) || hc_denoise_maps(stage));
+}
+
+/* Components of the scene without its stripes, in columns of one level of noise. */
 static HcStatus transform(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *components,
                           HcError *err) {
     const HcDenoise *state = stage->state;
     const HcLinearMatrices *device = &state->linear.device;
+    HcColumnChange change = {state->offset, scales(stage) ? state->levels.inverse : NULL};
     HC_OR_RETURN(hc_project(queue, in, device->forward.data, device->mean.data, NULL, components, err));
-    return state->offset == NULL ? HC_OK
-                                 : hc_stripes_subtract(state->offset, queue, components, components,
-                                                       &state->room, state->room_bytes, err);
+    return change.offset == NULL && change.factor == NULL
+               ? HC_OK
+               : hc_column_change(&change, queue, components, components, &state->room, state->room_bytes,
+                                  err);
 }
 
 static HcStatus transform_back(HcStage *stage, HcQueue *queue, const HcBlock *components, const HcBlock *out,
                                HcError *err) {
-    const HcLinearMatrices *device = &((const HcDenoise *)stage->state)->linear.device;
+    const HcDenoise *state = stage->state;
+    const HcLinearMatrices *device = &state->linear.device;
+    HcColumnChange change = {NULL, state->levels.level};
+    if (scales(stage)) {
+        HC_OR_RETURN(
+            hc_column_change(&change, queue, components, components, &state->room, state->room_bytes, err));
+    }
     return hc_project(queue, components, device->inverse.data, NULL, device->mean.data, out, err);
 }
 
@@ -345,7 +369,8 @@ HcStatus hc_denoise_process(HcStage *stage, HcQueue *queue, const HcBlock *in, c
                             void *scratch, HcError *err) {
     const HcDenoise *state = stage->state;
     if (hc_denoise_hands_on(stage)) { /* but for its stripes */
-        return hc_stripes_subtract(state->stripes.term, queue, in, out, &state->room, state->room_bytes, err);
+        HcColumnChange change = {state->stripes.term, NULL};
+        return hc_column_change(&change, queue, in, out, &state->room, state->room_bytes, err);
     }
     if (!hc_denoise_by_patches(stage) && !hc_denoise_maps(stage)) {
         HcBlock components = *out;

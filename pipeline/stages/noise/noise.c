@@ -148,11 +148,14 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 /* The regression of the scene serves all columns. */
 static HcStatus settle_columns(HcStage *stage, HcError *err) {
     State *state = stage->state;
+    HcStatus status = HC_OK;
     HcStatistics full = {0};
-    HcStatus status = hc_noise_regression(&full, &state->scene, HC_NOISE_FULL, err);
-    if (status == HC_OK) {
-        status = hc_noise_columns_settle(&state->columns, stage, &full, err);
-    }
+    HC_TRY(hc_noise_regression(&full, &state->scene, HC_NOISE_FULL, err));
+    HC_TRY(hc_column_sums_take(&state->columns.sums, stage, err));
+    HC_TRY(hc_noise_columns_find(&state->columns, &full, err));
+    hc_noise_columns_note(&state->columns, stage);
+done:
+    hc_column_sums_close(&state->columns.sums);
     hc_statistics_clear(&full);
     return status;
 }

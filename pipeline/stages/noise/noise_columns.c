@@ -83,20 +83,25 @@ static double factor_of(const HcStatistics *regression, const double *variance) 
     return (double)(regression->pixels - 1) / (double)(regression->pixels - used);
 }
 
-HcStatus hc_noise_columns_settle(HcNoiseColumns *columns, HcStage *stage, const HcStatistics *regression,
-                                 HcError *err) {
+static HcStatus open_results(HcNoiseColumns *columns, int32_t bands, HcError *err) {
+    static const char what[] = "the noise of columns";
+    columns->bands = bands;
+    columns->groups = columns->sums.groups;
+    HC_OR_RETURN(hc_new(columns->pixels, columns->groups, what, err));
+    HC_OR_RETURN(hc_new(columns->relative, columns->groups, what, err));
+    return hc_new(columns->deviation, (size_t)columns->groups * (size_t)bands, what, err);
+}
+
+HcStatus hc_noise_columns_find(HcNoiseColumns *columns, const HcStatistics *regression, HcError *err) {
     static const char what[] = "the noise of columns";
     HcStatus status = HC_OK;
     size_t n = (size_t)regression->scene.bands;
     double *filter = NULL;
     double *variance = NULL;
     double *room = NULL;
-    HC_TRY(hc_column_sums_take(&columns->sums, stage, err));
-    columns->bands = regression->scene.bands;
-    columns->groups = columns->sums.groups;
-    HC_TRY(hc_new(columns->pixels, columns->groups, what, err));
-    HC_TRY(hc_new(columns->relative, columns->groups, what, err));
-    HC_TRY(hc_new(columns->deviation, (size_t)columns->groups * n, what, err));
+    if (columns->pixels == NULL) {
+        HC_TRY(open_results(columns, regression->scene.bands, err));
+    }
     HC_TRY(hc_new(filter, n * n, what, err));
     HC_TRY(hc_new(variance, n, what, err));
     HC_TRY(hc_new(room, (size_t)hc_team_threads(columns->sums.team) * hc_noise_columns_room(columns->bands),
@@ -108,17 +113,19 @@ HcStatus hc_noise_columns_settle(HcNoiseColumns *columns, HcStage *stage, const 
                  .factor = factor_of(regression, variance),
                  .room = room};
     hc_team_run(columns->sums.team, columns->groups, find_group, &work);
+done:
+    free(filter);
+    free(variance);
+    free(room);
+    return status;
+}
+
+void hc_noise_columns_note(const HcNoiseColumns *columns, HcStage *stage) {
     if (columns->sums.far[0] > 0) {
         hc_stage_note(
             stage, "--columns: %lld pixels with values 32 times those of a sample of the scene take no part",
             (long long)columns->sums.far[0]);
     }
-done:
-    hc_column_sums_close(&columns->sums);
-    free(filter);
-    free(variance);
-    free(room);
-    return status;
 }
 
 int64_t hc_noise_columns_extreme(const HcNoiseColumns *columns, bool most) {

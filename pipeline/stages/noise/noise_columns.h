@@ -26,10 +26,13 @@ typedef struct HcNoiseColumns {
 /* Numbers (double) that each thread works in. */
 size_t hc_noise_columns_room(int32_t bands);
 
-/* In settle, on all ranks. `regression`: noise of the scene, with covariances (HC_NOISE_FULL); constant bands
- * have 0. */
-HcStatus hc_noise_columns_settle(HcNoiseColumns *columns, HcStage *stage, const HcStatistics *regression,
-                                 HcError *err) HC_MUST_CHECK;
+/* In settle, once columns->sums are taken; the caller closes these. `regression`: noise of the scene, with
+ * covariances (HC_NOISE_FULL); constant bands have 0. May be called again, with another regression. */
+HcStatus hc_noise_columns_find(HcNoiseColumns *columns, const HcStatistics *regression,
+                               HcError *err) HC_MUST_CHECK;
+
+/* A note where pixels took no part. */
+void hc_noise_columns_note(const HcNoiseColumns *columns, HcStage *stage);
 
 /* The group with the least (or the most) relative noise, -1 = none has one. */
 int64_t hc_noise_columns_extreme(const HcNoiseColumns *columns, bool most);

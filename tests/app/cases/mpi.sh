@@ -101,6 +101,8 @@ done
 [[ $tried == *" filter"*" pca"*" denoise"*" rx"* ]] || fail "stages without words:$tried"
 same "3" read "$scene" ! svd --window 8 --step 4 --noise estimate ! write out.img
 same "2 3" read "$scene" ! denoise --stripes ! write out.img
+same "2 3" read "$scene" ! denoise --stripes --columns 1 ! write out.img
+same "2 3" read "$scene" ! noise noise.json --columns 7 ! denoise --stripes ! write out.img
 same "2" read "$scene" ! noise noise.json --columns 7 --column-csv columns.csv ! write out.img
 same "5" read "$scene" ! mnf --components 10 \
     ! knn --training "$SAMPLE/training.gpkg" --layer training --field class_name -k 3 --split 0.5 --report report.json \

@@ -34,6 +34,8 @@ rm -r pooled.json*
 
 run 2 batch denoise --stripes "${scenes[@]}" --pool pooled.json
 [[ $err == *"batch: --stripes: --pool fits one model to all scenes, and each has its own"* ]] || fail "$err"
+run 2 batch denoise --columns 1 "${scenes[@]}" --pool pooled.json
+[[ $err == *"batch: --columns: --pool fits one model to all scenes, and each has its own"* ]] || fail "$err"
 
 # Steps before the fit are part of it, those that write only once; options of the use are none of the fit.
 cat >chain.hcube <<'CHAIN'
