@@ -184,17 +184,20 @@ static double device_limit(const HcComputeInfo *info, const HcRunSettings *setti
     return all - (double)info->reserve;
 }
 
-/* Lines that no two ranks may share. */
-static int64_t rank_lines_of(const HcChain *chain) {
-    int64_t most = 1;
-    for (int32_t s = 0; s < chain->count; s++) {
-        most = hc_max64(most, chain->stages[s].needs.rank_lines);
-    }
-    return most;
-}
-
 static int32_t divisor_of(int32_t a, int32_t b) {
     return b == 0 ? a : divisor_of(b, a % b);
+}
+
+/* Lines that no two ranks may share: whole multiples of what each stage asks for. */
+static int64_t rank_lines_of(const HcChain *chain) {
+    int64_t lines = 1;
+    for (int32_t s = 0; s < chain->count; s++) {
+        int32_t own = chain->stages[s].needs.rank_lines;
+        if (own > 1) {
+            lines *= own / divisor_of(own, (int32_t)(lines % own));
+        }
+    }
+    return lines;
 }
 
 /* Of which lines pictures are all that the chain makes: those whose number is a multiple of this. Few lines
