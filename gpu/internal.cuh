@@ -16,6 +16,7 @@ struct HcFault {
     int32_t operation;
     double value;
     int64_t limit;
+    int32_t holes; /* no error: floats of this queue held NaN or infinity where none were expected */
 };
 
 /* Which line a fault becomes. */

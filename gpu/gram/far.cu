@@ -199,10 +199,11 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* The same of the bytes of a file. */
-__global__ void __launch_bounds__(THREADS) add_far_raw(const __grid_constant__ HcRawJob job, Values values,
-                                                       HcRawPart part, int64_t unit0, int64_t tiles) {
+/* The same of the bytes of a file, thread block (tiles, part). */
+__global__ void __launch_bounds__(THREADS)
+    add_far_raw(const __grid_constant__ HcRawJob job, Values values, int64_t unit0, int64_t tiles) {
     __shared__ FarList list;
+    const HcRawPart &part = job.part[blockIdx.y];
     const int64_t tile0 = (int64_t)blockIdx.x * FAR_TILES;
     for (uint32_t left = far_tiles(part.to, tile0, tiles); left != 0; left &= left - 1) {
         const int64_t tile = tile0 + __ffs((int32_t)left) - 1;
@@ -259,13 +260,13 @@ HcStatus hc_far_add(HcQueue *queue, const HcGramJob *job, const HcTiling *tiling
     return hc_gpu_launched("adding far values", err);
 }
 
-HcStatus hc_far_add_raw(HcQueue *queue, const HcRawJob *job, const HcRawPart *part, int64_t unit0,
-                        int64_t units, HcError *err) {
+HcStatus hc_far_add_raw(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
+                        HcError *err) {
     const int64_t tiles = units * job->unit_tiles;
     const Values values = {job->data,  job->stride_line, sizeof(float), job->stride_band,
                            job->index, job->bands,       job->stored,   job->swap};
-    add_far_raw<<<(unsigned)hc_div_up(tiles, FAR_TILES), THREADS, 0, queue->stream>>>(*job, values, *part,
-                                                                                      unit0, tiles);
+    const dim3 grid((unsigned)hc_div_up(tiles, FAR_TILES), (unsigned)count);
+    add_far_raw<<<grid, THREADS, 0, queue->stream>>>(*job, values, unit0, tiles);
     return hc_gpu_launched("adding far values", err);
 }
 

@@ -98,6 +98,7 @@ struct HcExact {
     int64_t *far_sum;     /* [device] [bands][HC_LONG_DIGITS] */
     int64_t *far_product; /* [device] [bands][bands][HC_LONG_DIGITS], upper triangle */
     uint8_t *seen;        /* [device] [tiles of pixels][HC_SEEN_BANDS bands], bits that become `needs` */
+    int64_t *unsettled;   /* [device] [padded] of v, that will be added to `sum` (raw_grid.cu) */
     int64_t far_pixels;   /* since carries were last made, at most */
 };
 

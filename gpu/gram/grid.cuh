@@ -40,9 +40,9 @@ static const double hc_rounder = 0x1.8p52;
 static const uint32_t hc_rounder_exponent = 0x43300000;
 
 /* hc_on_grid() of a few values, without the slow rounding of rint(). The product with a power of two is
- * exact, so that it may be part of the sum. */
+ * exact, so that it may be part of the sum. Returns whether any value may be NaN or infinite. */
 template <int COUNT>
-__device__ static inline void hc_all_on_grid(const float x[COUNT], double center, double scale,
+__device__ static inline bool hc_all_on_grid(const float x[COUNT], double center, double scale,
                                              double whole[COUNT]) {
     uint32_t other = 0;
 #pragma unroll
@@ -57,6 +57,7 @@ __device__ static inline void hc_all_on_grid(const float x[COUNT], double center
             whole[k] = hc_on_grid(x[k], center, scale);
         }
     }
+    return other >> 20 != 0;
 }
 
 /* ---- where pixels are ---- */

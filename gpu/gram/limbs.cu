@@ -78,6 +78,7 @@ static size_t grid_layout(HcSums *sums, char *memory, size_t at) {
     exact->far_sum = (int64_t *)hc_take(memory, &at, digits * sizeof(int64_t));
     exact->far_product = (int64_t *)hc_take(memory, &at, digits * (size_t)sums->bands * sizeof(int64_t));
     exact->seen = (uint8_t *)hc_take(memory, &at, (size_t)exact->panel_tiles * (padded / HC_SEEN_BANDS));
+    exact->unsettled = (int64_t *)hc_take(memory, &at, padded * sizeof(int64_t));
     return at;
 }
 

@@ -5,6 +5,10 @@
  * first, then for each of the sums a bit a pixel, whether it counts. Then one kernel reads each line once,
  * keeps three of them in registers, and writes limbs of two sums, those of the scene and of its noise. A tile
  * is 64 samples of two lines; the order of pixels does not matter to exact sums. All else is decoded first.
+ *
+ * Masks of floats would read the file once more, to find NaN and infinity. So pixels count at first unless
+ * the user's mask leaves them out. Kernels that make limbs notice what is not finite; where they do, kernels
+ * that mostly have nothing to do make the masks and then these limbs again.
  */
 #include "core/operation/gram_raw.h"
 #include "gpu/gram/raw.cuh"
@@ -23,22 +27,48 @@ enum {
 
 /* ---- which pixels count ---- */
 
-/* A warp 32 samples of a line; a word of bits for each. */
-__global__ void __launch_bounds__(THREADS)
-    mark(HcGramJob job, int64_t strips, uint32_t *counts, unsigned long long *count) {
-    const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
-    const int64_t line = at / (strips * HC_STEP_PIXELS);
-    const int64_t sample = at % (strips * HC_STEP_PIXELS);
-    const bool ok = line < job.rows && sample < job.in.samples &&
-                    hc_difference_valid(job.in, job.kind, job.first_row + line, sample, job.top, job.bottom,
-                                        job.left, job.right);
-    const uint32_t bits = __ballot_sync(0xFFFFFFFFU, ok);
-    if (threadIdx.x % 32 == 0 && line < job.rows) {
-        counts[at / 32] = bits;
+/* Of one of the sums. */
+struct MarkPart {
+    HcGramJob job;
+    uint32_t *counts; /* as those of HcRawPart */
+    int64_t *count, *unsettled;
+    int32_t padded;
+};
+
+struct MarkJob {
+    MarkPart part[HC_RAW_PAIR];
+    int64_t strips;
+    const int32_t *holes; /* marks again where they were found; NULL = for the first time */
+};
+
+/* Thread block (line, samples, part): a warp 32 samples, a word of bits for each. Marking again forgets what
+ * was summed with holes. */
+__global__ void __launch_bounds__(THREADS) mark(const __grid_constant__ MarkJob marks) {
+    const MarkPart &part = marks.part[blockIdx.z];
+    const HcGramJob &job = part.job;
+    const bool again = marks.holes != NULL;
+    const int64_t line = blockIdx.x;
+    const int32_t sample = (int32_t)(blockIdx.y * THREADS + threadIdx.x);
+    if (again && *marks.holes != HC_HOLES_FOUND) {
+        return;
     }
-    const int32_t all = __syncthreads_count(ok);
-    if (threadIdx.x == 0 && all > 0) {
-        atomicAdd(count, (unsigned long long)all);
+    for (int32_t b = (int32_t)threadIdx.x; again && blockIdx.x + blockIdx.y == 0 && b < part.padded;
+         b += THREADS) {
+        part.unsettled[b] = 0;
+    }
+    const bool ok =
+        sample < job.in.samples && hc_difference_valid(job.in, job.kind, job.first_row + line, sample,
+                                                       job.top, job.bottom, job.left, job.right);
+    uint32_t *word = part.counts + (line * marks.strips * HC_STEP_PIXELS + sample) / 32;
+    const bool there = sample < marks.strips * HC_STEP_PIXELS;
+    const bool was = again && there && (*word >> sample % 32 & 1) != 0;
+    const uint32_t bits = __ballot_sync(0xFFFFFFFFU, ok);
+    if (threadIdx.x % 32 == 0 && there) {
+        *word = bits;
+    }
+    const int64_t more = __syncthreads_count(ok) - __syncthreads_count(was);
+    if (threadIdx.x == 0 && more != 0) {
+        atomicAdd((unsigned long long *)part.count, (unsigned long long)more);
     }
 }
 
@@ -252,7 +282,7 @@ __global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ 
     }
 #pragma unroll
     for (int32_t p = 0; p < PARTS; p++) {
-        hc_raw_end_unit<RUN_THREADS>(job.part[p], band, kept[p].sum);
+        hc_raw_end_unit<RUN_THREADS>(job.part[p].to.sum, band, kept[p].sum);
     }
 }
 
@@ -324,8 +354,6 @@ static void launch_type(HcQueue *queue, const HcRawJob *job, int32_t count, int6
 static HcStatus launch_split(HcQueue *queue, HcType type, const HcRawJob *job, int32_t count, int64_t unit0,
                              int64_t units, HcError *err) {
     switch (type) {
-    case HC_FLOAT32:
-        return hc_raw_grid_split(queue, job, count, unit0, units, err);
     case HC_UINT8:
         launch_type<uint8_t>(queue, job, count, unit0, units);
         break;
@@ -342,9 +370,48 @@ static HcStatus launch_split(HcQueue *queue, HcType type, const HcRawJob *job, i
     return hc_gpu_launched("taking bytes apart", err);
 }
 
+/* What masks are made of. */
+struct Origin {
+    const HcRaw *raw;
+    const HcDecode *how;
+    const HcBlock *block;
+};
+
+/* Which pixels count, to the memory of the block; holes: as in MarkJob. */
+static HcStatus mark_parts(HcQueue *queue, const HcBlock *block, const HcGramPart *parts, int32_t count,
+                           const HcRawJob *job, const int32_t *holes, HcError *err) {
+    MarkJob marks = {};
+    const dim3 grid((unsigned)block->lines, (unsigned)hc_div_up(job->strips * HC_STEP_PIXELS, THREADS),
+                    (unsigned)count);
+    marks.strips = job->strips;
+    marks.holes = holes;
+    for (int32_t p = 0; p < count; p++) {
+        const HcExact *exact = &parts[p].sums->exact;
+        marks.part[p] = {hc_gram_job(block, parts[p].kind, parts[p].window), (uint32_t *)job->part[p].counts,
+                         exact->count, exact->unsettled, exact->padded};
+    }
+    mark<<<grid, THREADS, 0, queue->stream>>>(marks);
+    return hc_gpu_launched("marking pixels", err);
+}
+
+/* Floats, as if none were missing; where some are, once more. */
+static HcStatus split_floats(HcQueue *queue, const Origin *origin, const HcRawJob *job,
+                             const HcGramPart *parts, int32_t count, int64_t unit0, int64_t units,
+                             HcError *err) {
+    HC_OR_RETURN(hc_raw_grid_split(queue, job, count, unit0, units, err));
+    if (job->holes != NULL) {
+        HC_OR_RETURN(
+            hc_gpu_decode_other_masks(queue, origin->raw, origin->how, origin->block, job->holes, err));
+        HC_OR_RETURN(mark_parts(queue, origin->block, parts, count, job, job->holes, err));
+        HC_OR_RETURN(hc_raw_grid_split_again(queue, job, count, unit0, units, err));
+    }
+    return hc_raw_grid_settle(queue, job, count, unit0, units, err);
+}
+
 /* All units of the block to one or two sums. */
-static HcStatus add_pair(HcQueue *queue, HcType type, HcRawJob *job, const HcGramPart *parts, int32_t count,
-                         HcError *err) {
+static HcStatus add_pair(HcQueue *queue, const Origin *origin, HcRawJob *job, const HcGramPart *parts,
+                         int32_t count, HcError *err) {
+    const HcType type = origin->raw->type;
     const int64_t units = job->strips * hc_div_up(job->lines, job->unit_tiles * HC_TILE_STEPS);
     for (int64_t unit = 0; unit < units;) {
         int64_t tiles = (units - unit) * job->unit_tiles;
@@ -353,24 +420,14 @@ static HcStatus add_pair(HcQueue *queue, HcType type, HcRawJob *job, const HcGra
             job->part[p].to = hc_exact_behind(parts[p].sums);
         }
         const int64_t now = tiles / job->unit_tiles;
-        HC_OR_RETURN(launch_split(queue, type, job, count, unit, now, err));
+        HC_OR_RETURN(type == HC_FLOAT32 ? split_floats(queue, origin, job, parts, count, unit, now, err)
+                                        : launch_split(queue, type, job, count, unit, now, err));
         for (int32_t p = 0; p < count; p++) {
             hc_exact_filled(parts[p].sums, now * job->unit_tiles);
         }
         unit += now;
     }
     return HC_OK;
-}
-
-/* Which pixels count, to the memory of the block. */
-static HcStatus mark_part(HcQueue *queue, const HcBlock *block, const HcGramPart *part, uint32_t *counts,
-                          HcError *err) {
-    const HcGramJob job = hc_gram_job(block, part->kind, part->window);
-    const int64_t strips = strips_of(block);
-    const int64_t threads = block->lines * strips * HC_STEP_PIXELS;
-    mark<<<(unsigned)hc_div_up(threads, THREADS), THREADS, 0, queue->stream>>>(
-        job, strips, counts, (unsigned long long *)part->sums->exact.count);
-    return hc_gpu_launched("marking pixels", err);
 }
 
 /* The first parts that one kernel adds to; returns how many. Of floats these are values and differences, in
@@ -390,23 +447,35 @@ static int32_t choose_pair(bool floats, const HcGramPart *parts, int32_t count,
     return floats && values[0] == values[1] ? 1 : HC_RAW_PAIR;
 }
 
+/* Masks of floats would need all values, to find NaN and infinity. Until a queue had some, none are expected:
+ * they are noticed when values become limbs. */
+static bool expects_no_holes(const HcQueue *queue, const HcRaw *raw, const HcDecode *how) {
+    return raw->type == HC_FLOAT32 && !how->has_nodata &&
+           ((const volatile HcFault *)queue->fault)->holes == 0;
+}
+
 static HcStatus by_bytes(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *block,
                          const HcGramPart *parts, int32_t count, HcError *err) {
+    const Origin origin = {raw, how, block};
     HcRawJob job = make_job(queue, raw, how, block);
     const int64_t words = job.lines * job.strips * HC_STEP_PIXELS / 32;
-    HC_OR_RETURN(hc_gpu_decode_masks(queue, raw, how, block, err));
+    if (expects_no_holes(queue, raw, how)) {
+        job.holes = (int32_t *)block->data + HC_RAW_PAIR * words;
+        HC_OR_RETURN(hc_gpu_decode_user_masks(queue, raw, how, block, job.holes, err));
+    } else {
+        HC_OR_RETURN(hc_gpu_decode_masks(queue, raw, how, block, err));
+    }
     int32_t now = 0;
     for (int32_t p = 0; p < count; p += now) {
         HcGramPart pair[HC_RAW_PAIR];
         now = choose_pair(raw->type == HC_FLOAT32, parts + p, count - p, pair);
         for (int32_t k = 0; k < now; k++) {
-            uint32_t *counts = (uint32_t *)block->data + k * words;
-            HC_OR_RETURN(mark_part(queue, block, &pair[k], counts, err));
             job.part[k].kind = pair[k].kind;
             job.part[k].limit = pair[k].sums->limit;
-            job.part[k].counts = (const uint8_t *)counts;
+            job.part[k].counts = (const uint8_t *)((uint32_t *)block->data + k * words);
         }
-        HC_OR_RETURN(add_pair(queue, raw->type, &job, pair, now, err));
+        HC_OR_RETURN(mark_parts(queue, block, pair, now, &job, NULL, err));
+        HC_OR_RETURN(add_pair(queue, &origin, &job, pair, now, err));
     }
     return HC_OK;
 }

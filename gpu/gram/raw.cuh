@@ -28,6 +28,7 @@ struct HcRawJob {
     int32_t unit_tiles; /* of a thread block */
     bool swap;
     HcFault *fault;
+    int32_t *holes; /* [device] an HcHoles; NULL = masks are complete */
     HcRawPart part[HC_RAW_PAIR];
 };
 
@@ -35,9 +36,15 @@ struct HcRawJob {
  * multiples of four bytes. */
 HcStatus hc_raw_grid_split(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
                            HcError *err);
-/* Then adds what is far of one part, as hc_far_add (far.cu). */
-HcStatus hc_far_add_raw(HcQueue *queue, const HcRawJob *job, const HcRawPart *part, int64_t unit0,
-                        int64_t units, HcError *err);
+/* The same once more, if holes were found and have been masked since. */
+HcStatus hc_raw_grid_split_again(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0,
+                                 int64_t units, HcError *err);
+/* Completes what was split; adds what is far. */
+HcStatus hc_raw_grid_settle(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
+                            HcError *err);
+/* Adds what is far, as hc_far_add (far.cu). */
+HcStatus hc_far_add_raw(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
+                        HcError *err);
 
 #ifdef __CUDACC__
 
@@ -50,13 +57,13 @@ __device__ static inline const char *hc_raw_band_at(const HcRawJob &job, int32_t
 
 /* Adds up the neighbouring threads that share a band. */
 template <int SHARE, typename T>
-__device__ static inline void hc_raw_end_unit(const HcRawPart &part, int32_t band, T sum) {
+__device__ static inline void hc_raw_end_unit(int64_t *sums, int32_t band, T sum) {
 #pragma unroll
     for (int32_t d = SHARE / 2; d > 0; d /= 2) {
         sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);
     }
     if (threadIdx.x % SHARE == 0 && sum != 0) {
-        atomicAdd((unsigned long long *)&part.to.sum[band], (unsigned long long)(int64_t)sum);
+        atomicAdd((unsigned long long *)&sums[band], (unsigned long long)(int64_t)sum);
     }
 }
 

@@ -4,7 +4,10 @@
  * see of a tile is put together afterwards. */
 #include "gpu/gram/grid.cuh"
 #include "gpu/gram/raw.cuh"
+#include "gpu/image/decode.cuh"
 #include "gpu/shared.cuh"
+
+#include <float.h>
 
 enum {
     RUN = HC_PATCH,                     /* samples of a thread */
@@ -60,8 +63,21 @@ __device__ static inline Source source_of(const HcRawJob &job, int32_t band, int
 /* Lines of a warp; each thread reads what it wrote itself. */
 typedef uint32_t Lines[AHEAD][READ][32];
 
-/* Begins to read the next line, of float32. Nobody uses a sample that the file does not have: it may be
- * anything. */
+/* Samples that are not read: nobody uses them, but NaN among them would be noticed. */
+__device__ static inline void clear_lines(const Source &source, Lines lines) {
+    const int32_t lane = (int32_t)threadIdx.x % 32;
+#pragma unroll
+    for (int32_t k = 0; k < AHEAD; k++) {
+        for (int32_t s = source.samples; s < RUN; s++) {
+            lines[k][s][lane] = 0;
+        }
+        if (source.beside == 0) {
+            lines[k][RUN][lane] = 0;
+        }
+    }
+}
+
+/* Begins to read the next line, of float32. */
 __device__ static inline void fetch_line(const Source &source, uint32_t to[READ][32]) {
     const int32_t lane = (int32_t)threadIdx.x % 32;
 #pragma unroll
@@ -89,6 +105,21 @@ __device__ static inline void read_line(const uint32_t from[READ][32], bool swap
     for (int32_t s = 0; s < READ; s++) {
         x[s] = __uint_as_float(__byte_perm(from[s][threadIdx.x % 32], 0, swap ? 0x0123 : 0x3210));
     }
+}
+
+__device__ static inline bool has_hole(const float x[READ]) {
+    bool has = false;
+#pragma unroll
+    for (int32_t s = 0; s < READ; s++) {
+        has = has || !(fabsf(x[s]) <= FLT_MAX);
+    }
+    return has;
+}
+
+/* A line on the grid; returns whether it has NaN or infinity. */
+__device__ static inline bool line_on_grid(const float x[READ], double center, double scale,
+                                           double whole[READ]) {
+    return hc_all_on_grid<READ>(x, center, scale, whole) && has_hole(x);
 }
 
 /* ---- differences ---- */
@@ -221,15 +252,14 @@ __device__ static inline void end_tile(const HcRawPart &part, int64_t tile, int3
     kept->seen = {kept->seen.sum, 0, 0, 0, false};
 }
 
-/* Thread block (unit, bands): a strip of 64 samples over some lines. VALUES: part 0 is of values;
- * DIFFERENCES: the last part is of differences, a line behind. Each has a grid of its own. */
+/* A unit of a thread block: a strip of 64 samples over some lines. VALUES: part 0 is of values; DIFFERENCES:
+ * the last part is of differences, a line behind. Each has a grid of its own. */
 template <bool VALUES, bool DIFFERENCES>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
-    split_raw_grid(const __grid_constant__ HcRawJob job, int64_t unit0) {
+__device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int32_t place) {
     const int32_t parts = VALUES + DIFFERENCES;
     __shared__ Lines all_lines[WARPS];
     __shared__ uint32_t counts[parts][UNIT_LINES][COUNT_WORDS]; /* a bit a sample */
-    const int64_t unit = unit0 + blockIdx.x;
+    const int64_t unit = unit0 + place;
     const int64_t strip = unit % job.strips;
     const int64_t line0 = unit / job.strips * job.unit_tiles * HC_TILE_STEPS;
     const int32_t warp = (int32_t)blockIdx.y * WARPS + (int32_t)threadIdx.x / 32;
@@ -239,10 +269,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const uint32_t step_limbs = step_bytes(job.part[0]);
     Source source = source_of(job, band, (int32_t)strip * HC_STEP_PIXELS + run * RUN, begin);
     const uint32_t there = source.samples > 0 ? 15U : 0;
-    uint32_t limbs = (uint32_t)(blockIdx.x * job.unit_tiles * HC_TILE_STEPS) * step_limbs +
+    uint32_t limbs = (uint32_t)(place * job.unit_tiles * HC_TILE_STEPS) * step_limbs +
                      (uint32_t)hc_panel_at<HC_LIMBS_GRID>(job.part[0].to, 0, band / HC_TILE_BANDS) +
                      (uint32_t)hc_swizzled(band % HC_TILE_BANDS, run / 4) + (uint32_t)(run % 4 * RUN);
     uint32_t(*line_words)[READ][32] = all_lines[threadIdx.x / 32];
+    clear_lines(source, line_words);
     fetch_line(source, line_words[0]);
     if (begin >= -job.above) {
         go_on(job, &source);
@@ -274,16 +305,19 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     double both[READ]; /* the sum of the line above and of this one, on the grid of the noise */
     double here[READ];
     uint32_t taken = 0; /* lines that were */
+    bool holes = false;
     if constexpr (DIFFERENCES) {
         read_line(line_words[0], job.swap, x);
-        hc_all_on_grid<READ>(x, kept[VALUES].center, kept[VALUES].scale, both);
+        holes = line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, both);
         fetch_line(source, line_words[0]);
         go_on(job, &source);
         taken++;
     }
     read_line(line_words[taken], job.swap, x);
-    if constexpr (DIFFERENCES) {
-        hc_all_on_grid<READ>(x, kept[VALUES].center, kept[VALUES].scale, here);
+    if constexpr (!DIFFERENCES) {
+        holes = has_hole(x);
+    } else {
+        holes |= line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, here);
 #pragma unroll
         for (int32_t s = 0; s < READ; s++) {
             both[s] += here[s];
@@ -295,16 +329,18 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     fetch_line(source, line_words[taken++]);
     go_on(job, &source);
     for (int32_t t = 0; t < job.unit_tiles; t++) {
-        const int64_t tile = (int64_t)blockIdx.x * job.unit_tiles + t;
+        const int64_t tile = (int64_t)place * job.unit_tiles + t;
 #pragma unroll
         for (int32_t step = 0; step < HC_TILE_STEPS; step++) {
             const int32_t line = t * HC_TILE_STEPS + step;
             const bool last = step + 1 == HC_TILE_STEPS;
             uint32_t(*words)[32] = line_words[taken++ % AHEAD];
             read_line(words, job.swap, x);
-            if constexpr (DIFFERENCES) {
+            if constexpr (!DIFFERENCES) {
+                holes |= has_hole(x);
+            } else {
                 double below[READ];
-                hc_all_on_grid<READ>(x, kept[VALUES].center, kept[VALUES].scale, below);
+                holes |= line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, below);
                 add_differences(job.part[VALUES], both, here, below, counts_of(counts[VALUES][line]) & there,
                                 step, limbs, &kept[VALUES]);
 #pragma unroll
@@ -330,14 +366,46 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
 #pragma unroll
     for (int32_t p = 0; p < parts; p++) {
-        hc_raw_end_unit<RUN_THREADS>(job.part[p], band, kept[p].seen.sum);
+        hc_raw_end_unit<RUN_THREADS>(job.part[p].to.unsettled, band, kept[p].seen.sum);
+    }
+    if (holes && job.holes != NULL && atomicCAS(job.holes, HC_HOLES_NONE, HC_HOLES_FOUND) == HC_HOLES_NONE) {
+        job.fault->holes = 1;
     }
 }
 
-/* A thread a tile and 32 bands: how many limbs they need. Where a warp had no fifth limb but others had, it
- * is 0 there. */
-__global__ void __launch_bounds__(SETTLE_THREADS) settle(HcExact to, int64_t count) {
+/* Thread block (unit, bands). */
+template <bool VALUES, bool DIFFERENCES>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    split_raw_grid(const __grid_constant__ HcRawJob job, int64_t unit0) {
+    split_unit<VALUES, DIFFERENCES>(job, unit0, (int32_t)blockIdx.x);
+}
+
+/* Thread block (some units, bands): once more, where holes were found. */
+template <bool VALUES, bool DIFFERENCES>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
+    split_raw_grid_again(const __grid_constant__ HcRawJob job, int64_t unit0, int32_t units) {
+    if (*job.holes != HC_HOLES_FOUND) {
+        return;
+    }
+    for (int32_t place = (int32_t)blockIdx.x; place < units; place += (int32_t)gridDim.x) {
+        split_unit<VALUES, DIFFERENCES>(job, unit0, place);
+        __syncthreads();
+    }
+}
+
+/* A thread a tile and 32 bands, in a row of blocks for each part: how many limbs they need. Where a warp had
+ * no fifth limb but others had, it is 0 there. And a thread a band: its sum. */
+__global__ void __launch_bounds__(SETTLE_THREADS)
+    settle(const __grid_constant__ HcRawJob job, int64_t count) {
+    const HcExact &to = job.part[blockIdx.y].to;
     const int64_t at = blockIdx.x * (int64_t)SETTLE_THREADS + threadIdx.x;
+    for (int64_t b = at; b < to.padded; b += (int64_t)gridDim.x * SETTLE_THREADS) {
+        to.sum[b] += to.unsettled[b];
+        to.unsettled[b] = 0;
+    }
+    if (at + blockIdx.y == 0 && job.holes != NULL && *job.holes == HC_HOLES_FOUND) {
+        *job.holes = HC_HOLES_MASKED;
+    }
     if (at >= count) {
         return;
     }
@@ -363,10 +431,14 @@ __global__ void __launch_bounds__(SETTLE_THREADS) settle(HcExact to, int64_t cou
 
 /* ---- the operation ---- */
 
+/* Thread blocks for the bands of a unit. */
+static unsigned blocks_of(const HcRawJob *job) {
+    return (unsigned)(job->part[0].to.padded / BANDS);
+}
+
 HcStatus hc_raw_grid_split(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
                            HcError *err) {
-    const dim3 grid((unsigned)units, (unsigned)(job->part[0].to.padded / BANDS));
-    const int64_t settled = units * job->unit_tiles * (job->part[0].to.padded / HC_TILE_BANDS);
+    const dim3 grid((unsigned)units, blocks_of(job));
     if (count == 2) {
         split_raw_grid<true, true><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
     } else if (job->part[0].kind == HC_DIFFERENCE_NONE) {
@@ -374,12 +446,29 @@ HcStatus hc_raw_grid_split(HcQueue *queue, const HcRawJob *job, int32_t count, i
     } else {
         split_raw_grid<false, true><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
     }
-    HC_OR_RETURN(hc_gpu_launched("taking bytes of floats apart", err));
-    for (int32_t p = 0; p < count; p++) {
-        settle<<<(unsigned)hc_div_up(settled, SETTLE_THREADS), SETTLE_THREADS, 0, queue->stream>>>(
-            job->part[p].to, settled);
-        HC_OR_RETURN(hc_gpu_launched("taking bytes of floats apart", err));
-        HC_OR_RETURN(hc_far_add_raw(queue, job, &job->part[p], unit0, units, err));
+    return hc_gpu_launched("taking bytes of floats apart", err);
+}
+
+HcStatus hc_raw_grid_split_again(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0,
+                                 int64_t units, HcError *err) {
+    /* Few blocks: mostly they have nothing to do. */
+    const int64_t across = hc_div_up((int64_t)BLOCKS * queue->gpu->processors, blocks_of(job));
+    const dim3 grid((unsigned)hc_min64(units, across), blocks_of(job));
+    if (count == 2) {
+        split_raw_grid_again<true, true><<<grid, THREADS, 0, queue->stream>>>(*job, unit0, (int32_t)units);
+    } else if (job->part[0].kind == HC_DIFFERENCE_NONE) {
+        split_raw_grid_again<true, false><<<grid, THREADS, 0, queue->stream>>>(*job, unit0, (int32_t)units);
+    } else {
+        split_raw_grid_again<false, true><<<grid, THREADS, 0, queue->stream>>>(*job, unit0, (int32_t)units);
     }
-    return HC_OK;
+    return hc_gpu_launched("taking bytes of floats apart", err);
+}
+
+HcStatus hc_raw_grid_settle(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
+                            HcError *err) {
+    const int64_t settled = units * job->unit_tiles * (job->part[0].to.padded / HC_TILE_BANDS);
+    const dim3 grid((unsigned)hc_div_up(settled, SETTLE_THREADS), (unsigned)count);
+    settle<<<grid, SETTLE_THREADS, 0, queue->stream>>>(*job, settled);
+    HC_OR_RETURN(hc_gpu_launched("taking bytes of floats apart", err));
+    return hc_far_add_raw(queue, job, count, unit0, units, err);
 }

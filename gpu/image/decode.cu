@@ -40,6 +40,7 @@ struct Job {
     bool needs_all;  /* nodata in all bands, not just in one */
     bool keeps;      /* missing values, and the file can hold some */
     bool look;       /* values decide about the mask */
+    int32_t *holes;  /* an HcHoles; NULL = masks are made at once */
 };
 
 /* ---- values ---- */
@@ -386,6 +387,13 @@ template <typename T, int ALIGN> __global__ void __launch_bounds__(THREADS) only
     bool there = sample < job.out.samples;
     const char *from = job.data + row * job.stride_line + sample * job.stride_sample;
     uint32_t seen = 0;
+    const bool again = job.holes != NULL && job.look;
+    if (again && *job.holes != HC_HOLES_FOUND) {
+        return;
+    }
+    if (job.holes != NULL && !job.look && blockIdx.x == 0 && threadIdx.x == 0) {
+        *job.holes = HC_HOLES_NONE;
+    }
     for (int32_t k = (int32_t)threadIdx.x; blockIdx.x == 0 && k < job.out.bands; k += THREADS) {
         (void)band_at(from, k, job); /* complains of those that are not there */
     }
@@ -401,7 +409,7 @@ template <typename T, int ALIGN> __global__ void __launch_bounds__(THREADS) only
         reason = reason_of(seen, job.user != NULL && job.user[pixel] == 0, job);
         job.out.mask[pixel] = reason == HC_MASK_REASONS;
     }
-    count_reasons(reason, row, job);
+    count_reasons(again && reason == HC_MASK_USER ? HC_MASK_REASONS : reason, row, job);
 }
 
 /* ---- on the host ---- */
@@ -562,12 +570,32 @@ HcStatus hc_gpu_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, co
     return hc_gpu_launched("decoding", err);
 }
 
+static HcStatus launch_masks(HcQueue *queue, const HcRaw *raw, Job *job, HcError *err) {
+    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
+    Kernels kernels = kernels_of(raw->type);
+    job->strips = (int32_t)hc_div_up(job->out.samples, THREADS);
+    const unsigned blocks = (unsigned)(job->out.rows * job->strips);
+    kernels.masks[is_aligned(raw)]<<<blocks, THREADS, 0, queue->stream>>>(*job);
+    return hc_gpu_launched("masking", err);
+}
+
 HcStatus hc_gpu_decode_masks(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                              HcError *err) {
-    HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     Job job = make_job(queue, raw, how, out);
-    Kernels kernels = kernels_of(raw->type);
-    job.strips = (int32_t)hc_div_up(out->samples, THREADS);
-    kernels.masks[is_aligned(raw)]<<<(unsigned)(job.out.rows * job.strips), THREADS, 0, queue->stream>>>(job);
-    return hc_gpu_launched("masking", err);
+    return launch_masks(queue, raw, &job, err);
+}
+
+HcStatus hc_gpu_decode_user_masks(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                                  int32_t *holes, HcError *err) {
+    Job job = make_job(queue, raw, how, out);
+    job.look = false;
+    job.holes = holes;
+    return launch_masks(queue, raw, &job, err);
+}
+
+HcStatus hc_gpu_decode_other_masks(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
+                                   int32_t *holes, HcError *err) {
+    Job job = make_job(queue, raw, how, out);
+    job.holes = holes;
+    return launch_masks(queue, raw, &job, err);
 }

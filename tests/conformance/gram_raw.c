@@ -295,6 +295,39 @@ CASE(test_gram_raw_floats) {
     }
 }
 
+/* Floats of which single ones are NaN or infinite, at borders of strips, tiles and blocks: their pixels are
+ * left out and, of differences, the pixels beside them. */
+CASE(test_gram_raw_holes) {
+    (void)state;
+    static const int32_t shape[3] = {37, 140, 9};
+    static const int32_t holes[][3] = {{0, 5, 0},    {1, 63, 3},   {17, 64, 8}, {18, 127, 2},
+                                       {36, 139, 7}, {33, 128, 5}, {16, 0, 4},  {2, 62, 1}};
+    static const HcDifference kinds[][PARTS] = {
+        {HC_DIFFERENCE_NONE, HC_DIFFERENCE_MEAN3X3, HC_DIFFERENCE_SHIFT_DIAGONAL},
+        {HC_DIFFERENCE_NONE, HC_DIFFERENCE_NONE, HC_DIFFERENCE_MEAN3X3},
+        {HC_DIFFERENCE_SHIFT, HC_DIFFERENCE_MEAN3X3, HC_DIFFERENCE_NONE}};
+    uint64_t seed = 47;
+    for (int round = 0; round < 9; round++) {
+        Scene scene = scene_new(HC_FLOAT32, round % 2 == 0 ? BIL : BSQ, shape, 0, &seed);
+        memcpy(scene.kind, kinds[round % 3], sizeof scene.kind);
+        for (int h = 0; h < 8; h++) {
+            if (h == round || (round == 8 && h % 2 == 0)) {
+                write_value(&scene, holes[h][0], holes[h][1], holes[h][2], h % 3 == 0 ? -INFINITY : NAN);
+            }
+        }
+        if (round % 4 == 3) {
+            const size_t pixels = (size_t)shape[0] * (size_t)shape[1];
+            scene.user = malloc(pixels);
+            assert_non_null(scene.user);
+            for (size_t p = 0; p < pixels; p++) {
+                scene.user[p] = random_bits(&seed) % 50 != 0;
+            }
+        }
+        check_scene(&scene);
+        scene_free(&scene);
+    }
+}
+
 /* More pixels than 32-bit sums hold, at the largest values. */
 CASE(test_gram_raw_full) {
     (void)state;
