@@ -1,13 +1,14 @@
 /* Products of limbs on Hopper's matrix units (wgmma), which take factors from shared memory: the same
  * sums as multiply_limbs() of limbs.cu. Needs code for compute capability 9.0a.
  *
- * A thread block has two groups of warps that multiply, and one warp that brings limbs as long as there is
- * room: were it one of those that multiply, they would wait for each other. For integers each sums a tile of
- * its own, 64 bands by 64. Nine sums of a tile, one for each weight of a grid's products, do not fit a
- * thread: there both groups sum the same tile, one the low weights and one the high ones, and the panel is
- * read once. These products take longest, so that no product of two bands is summed twice: a tile is two
- * blocks of 32 bands by two, chosen so that every pair of blocks is in one tile. 224 bands take 7 such tiles;
- * cut into neighbours of 64 they would take 10. */
+ * A thread block has two groups of warps that multiply, and warps that bring limbs as long as there is room:
+ * were they among those that multiply, these would wait. A warp begins the copies of a step one after
+ * another, which takes as long as the products of a grid: there four warps take steps by turns. For integers
+ * each sums a tile of its own, 64 bands by 64. Nine sums of a tile, one for each weight of a grid's products,
+ * do not fit a thread: there both groups sum the same tile, one the low weights and one the high ones, and
+ * the panel is read once. These products take longest, so that no product of two bands is summed twice: a
+ * tile is two blocks of 32 bands by two, chosen so that every pair of blocks is in one tile. 224 bands take 7
+ * such tiles; cut into neighbours of 64 they would take 10. */
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
@@ -15,22 +16,24 @@ enum {
     SIDE = 64,  /* bands of a tile of products */
     GROUPS = 2, /* warp groups that multiply */
     WORKERS = 128 * GROUPS,
-    THREADS = WORKERS + 128, /* and a group for the warp that brings */
-    REGISTERS = 240,         /* of a thread that multiplies; at the start all have as many: 168 */
-    REGISTERS_BRINGING = 24,
+    THREADS = WORKERS + 128,             /* and a group for the warps that bring */
     SUMS = SIDE * SIDE / 128,            /* of a tile and a weight, in each thread */
     BLOCK_BYTES = HC_SIDE_LIMB_BYTES / 2 /* a limb of 32 bands */
 };
 
-/* PLACES: in a slot, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there. */
+/* PLACES: in a slot, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there. BRINGERS:
+ * warps that bring, no more than slots: else one could overtake those that multiply by two turns, which
+ * barriers do not notice. REGISTERS: of a thread that multiplies; at the start all have as many: 168. */
 struct Integers {
     enum { LIMBS = HC_LIMBS_INTEGERS, SLOTS = 6, PLACES = 3, PLACE_BANDS = SIDE };
     enum { LIMB_BYTES = HC_SIDE_LIMB_BYTES, SLOT_BYTES = PLACES * LIMBS * LIMB_BYTES };
+    enum { BRINGERS = 1, REGISTERS = 240, REGISTERS_BRINGING = 24 };
 };
 
 struct Grid {
     enum { LIMBS = HC_LIMBS_GRID, SLOTS = 5, PLACES = 4, PLACE_BANDS = HC_TILE_BANDS };
     enum { LIMB_BYTES = PLACES * BLOCK_BYTES, SLOT_BYTES = LIMBS * LIMB_BYTES };
+    enum { BRINGERS = 4, REGISTERS = 232, REGISTERS_BRINGING = 40 };
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -434,18 +437,20 @@ __global__ void __launch_bounds__(THREADS, 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(1024) int8_t slots[];
     __shared__ Shared<Form> known;
+    static_assert((int32_t)Form::BRINGERS <= (int32_t)Form::SLOTS, "see there");
     const int64_t tile0 = blockIdx.y * tiles_each;
     const int32_t count = (int32_t)(tiles - tile0 < tiles_each ? tiles - tile0 : tiles_each);
     const int32_t steps = count * HC_TILE_STEPS;
     look_around<Form>(exact, tile0, count, &known);
     const int32_t which = threadIdx.x / 128;
     if (which == GROUPS) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int32_t)REGISTERS_BRINGING));
-        for (int32_t step = 0; threadIdx.x < WORKERS + 32 && step < steps; step++) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int32_t)Form::REGISTERS_BRINGING));
+        const int32_t bringer = (int32_t)threadIdx.x % 128 / 32;
+        for (int32_t step = bringer; bringer < Form::BRINGERS && step < steps; step += Form::BRINGERS) {
             bring(exact, tile0 * HC_TILE_STEPS, step, &known, slots);
         }
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((int32_t)REGISTERS));
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((int32_t)Form::REGISTERS));
         if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
             sum_steps<Form, 0, HC_WEIGHTS_INTEGERS>(exact, steps, which, &known, slots);
         } else if (which == 0) {
