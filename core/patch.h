@@ -6,12 +6,6 @@
 
 #include <math.h>
 
-#ifdef __CUDACC__
-#define HC_ANYWHERE __host__ __device__ static inline
-#else
-#define HC_ANYWHERE static inline
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -49,6 +49,13 @@ typedef struct HcError {
 #define HC_MUST_CHECK
 #endif
 
+/* Begins an inline function that kernels of a GPU call, too: what host and device decide alike. */
+#ifdef __CUDACC__
+#define HC_ANYWHERE __host__ __device__ static inline
+#else
+#define HC_ANYWHERE static inline
+#endif
+
 /* Records a failure (unless an earlier one is there) and returns `status`. `err` may be NULL. */
 #define hc_fail(err, status, ...) hc_fail_at((err), (status), __FILE__, __LINE__, __VA_ARGS__)
 HcStatus hc_fail_at(HcError *err, HcStatus status, const char *file, int line, const char *format, ...)

@@ -73,8 +73,8 @@ static inline size_t hc_column_filters_squares(int32_t bands, int64_t groups) {
 /* What host and device decide alike. */
 
 /* The share, for the sum of the squares of all entries of C. Also for one covariance of a scene. */
-HC_WHITENING_FORMULA double hc_column_share(HcColumnShrink shrink, double share, double pixels, double bands,
-                                            double trace, double squares) {
+HC_ANYWHERE double hc_column_share(HcColumnShrink shrink, double share, double pixels, double bands,
+                                   double trace, double squares) {
     double apart = squares - trace * trace / bands;
     if (shrink == HC_COLUMN_SHRINK_OAS) {
         share = ((1 - 2 / bands) * squares + trace * trace) / ((pixels + 1 - 2 / bands) * apart);

@@ -15,7 +15,7 @@ enum {
 };
 
 /* Strips of the bands and of the constant 1 behind them. */
-static inline size_t hc_column_strips(int32_t bands) {
+HC_ANYWHERE size_t hc_column_strips(int32_t bands) {
     return ((size_t)bands + 1 + HC_COLUMN_STRIP - 1) / HC_COLUMN_STRIP;
 }
 
@@ -30,10 +30,11 @@ static inline size_t hc_column_values(int32_t bands) {
  *
  * Strip c holds the columns j from 24 c to 24 c + 23 of all rows i from 24 c on: row after row, the 24
  * columns side by side. Strips follow one another. Numbers with j > i have no meaning. */
-static inline size_t hc_column_place(int32_t bands, size_t i, size_t j) {
-    size_t strip = j / HC_COLUMN_STRIP;
-    size_t before = strip * hc_column_strips(bands) - strip * (strip + 1) / 2; /* in strips of rows */
-    return (before * HC_COLUMN_STRIP + i) * HC_COLUMN_STRIP + j % HC_COLUMN_STRIP;
+HC_ANYWHERE size_t hc_column_place(int32_t bands, size_t i, size_t j) {
+    uint32_t column = (uint32_t)j; /* kernels divide 32 bits faster than 64 */
+    uint32_t strip = column / HC_COLUMN_STRIP;
+    size_t before = strip * hc_column_strips(bands) - (size_t)strip * (strip + 1) / 2; /* strips of rows */
+    return (before * HC_COLUMN_STRIP + i) * HC_COLUMN_STRIP + column % HC_COLUMN_STRIP;
 }
 
 typedef struct HcColumnRule {

@@ -29,30 +29,23 @@ typedef struct HcColumnScoring {
 
 enum { HC_WHITENING_ROWS = 4 };
 
-/* The layout is the same in kernels. */
-#ifdef __CUDACC__
-#define HC_WHITENING_FORMULA __host__ __device__ static inline
-#else
-#define HC_WHITENING_FORMULA static inline
-#endif
-
 /* Bands that quad q has: row r of a lower triangle ends at band r. */
-HC_WHITENING_FORMULA int64_t hc_whitening_width(int64_t quad, int64_t bands) {
+HC_ANYWHERE int64_t hc_whitening_width(int64_t quad, int64_t bands) {
     int64_t width = HC_WHITENING_ROWS * (quad + 1);
     return width < bands ? width : bands;
 }
 
-HC_WHITENING_FORMULA int64_t hc_whitening_quads(int64_t bands) {
+HC_ANYWHERE int64_t hc_whitening_quads(int64_t bands) {
     return (bands + HC_WHITENING_ROWS - 1) / HC_WHITENING_ROWS;
 }
 
 /* Where quad q begins: [hc_whitening_width()][4 rows], zeros above the diagonal and behind the last row. */
-HC_WHITENING_FORMULA int64_t hc_whitening_offset(int64_t quad) {
+HC_ANYWHERE int64_t hc_whitening_offset(int64_t quad) {
     return HC_WHITENING_ROWS * HC_WHITENING_ROWS * (quad * (quad + 1) / 2);
 }
 
 /* Numbers of a packed triangle: at most (bands + 1) (bands + 13) / 2. */
-HC_WHITENING_FORMULA size_t hc_whitening_values(int64_t bands) {
+HC_ANYWHERE size_t hc_whitening_values(int64_t bands) {
     int64_t last = hc_whitening_quads(bands) - 1;
     return (size_t)(hc_whitening_offset(last) + HC_WHITENING_ROWS * hc_whitening_width(last, bands));
 }

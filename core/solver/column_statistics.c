@@ -1,13 +1,4 @@
 #include "core/solver/column_statistics.h"
-#include "core/sums/long.h"
-
-/* Within one unit in the last place of the nearest double; what compilers call for this is slow. The lower
- * half has a sign of its own, so that nothing cancels. */
-static inline double of_wide(HcWide value) {
-    int64_t lower = (int64_t)value;
-    int64_t upper = (int64_t)(value >> 64) + (lower < 0);
-    return (double)upper * 0x1p64 + (double)lower;
-}
 
 int64_t hc_column_statistics(int32_t bands, const int64_t *sums, const double *unit, double *mean,
                              double *upper) {
@@ -28,7 +19,7 @@ int64_t hc_column_statistics(int32_t bands, const int64_t *sums, const double *u
             HcWide own = sums[hc_column_place(bands, n, i)];
             for (size_t j = first; j < end && j <= i; j++) {
                 HcWide value = (HcWide)all * product[j - first] - own * other[j - first];
-                upper[j * n + i] = of_wide(value) / divisor * (unit[i] * unit[j]);
+                upper[j * n + i] = hc_column_of_wide(value) / divisor * (unit[i] * unit[j]);
             }
         }
     }

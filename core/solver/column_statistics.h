@@ -3,6 +3,15 @@
 #define HC_CORE_SOLVER_COLUMN_STATISTICS_H
 
 #include "core/operation/column_gram.h"
+#include "core/sums/long.h"
+
+/* Within one unit in the last place of the nearest double; what compilers call for this is slow. The lower
+ * half has a sign of its own, so that nothing cancels. */
+HC_ANYWHERE double hc_column_of_wide(HcWide value) {
+    int64_t lower = (int64_t)value;
+    int64_t upper = (int64_t)(value >> 64) + (lower < 0);
+    return (double)upper * 0x1p64 + (double)lower;
+}
 
 /* sums[hc_column_values(bands)] of column_gram, in units of unit[bands + 1] (HcColumnFilters.unit). Returns
  * the pixels. mean[bands]: 0 without any. upper[bands][bands]: the covariance, each row from its diagonal on;

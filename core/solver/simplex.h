@@ -16,12 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define HC_SIMPLEX_FORMULA __host__ __device__ static inline
-#else
-#define HC_SIMPLEX_FORMULA static inline
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -171,7 +165,7 @@ static inline double hc_simplex_random(HcSimplex *s) {
 /* ---- formulas ---- */
 
 /* How far a value is beyond its bounds, 0 if it is within the tolerance; above is positive. */
-HC_SIMPLEX_FORMULA double hc_simplex_excess(double value, double lower, double upper, double tolerance) {
+HC_ANYWHERE double hc_simplex_excess(double value, double lower, double upper, double tolerance) {
     double below = lower - value;
     double above = value - upper;
     if (below > tolerance * (1 + fabs(lower))) {
@@ -181,7 +175,7 @@ HC_SIMPLEX_FORMULA double hc_simplex_excess(double value, double lower, double u
 }
 
 /* Whether a reduced cost has a sign that the variable's place does not ask for, beyond the tolerance. */
-HC_SIMPLEX_FORMULA bool hc_simplex_pays(int move, double reduced, double cost, double tolerance) {
+HC_ANYWHERE bool hc_simplex_pays(int move, double reduced, double cost, double tolerance) {
     double least = tolerance * (1 + fabs(cost));
     bool rises = move > 0 && reduced < -least;
     bool falls = (move == -1 || move == 2) && reduced > least;
@@ -199,20 +193,20 @@ static inline bool hc_simplex_improves(const HcSimplex *s, int64_t j) {
 
 /* The binary logarithm of |a|, a != 0, to within 0.09, from its bits: times 2^FRACTION. Sums of these are
  * exact, whatever their order. */
-HC_SIMPLEX_FORMULA int64_t hc_simplex_logarithm(double a) {
+HC_ANYWHERE int64_t hc_simplex_logarithm(double a) {
     int64_t bits = 0;
     memcpy(&bits, &a, sizeof bits);
     return ((bits & INT64_MAX) >> (52 - HC_SIMPLEX_FRACTION)) - ((int64_t)1023 << HC_SIMPLEX_FRACTION);
 }
 
 /* The whole number nearest to minus the mean of logarithms. */
-HC_SIMPLEX_FORMULA int64_t hc_simplex_against(int64_t sum, int64_t count) {
+HC_ANYWHERE int64_t hc_simplex_against(int64_t sum, int64_t count) {
     double mean = count > 0 ? (double)sum / (double)count / (double)(1 << HC_SIMPLEX_FRACTION) : 0;
     return -(int64_t)lround(mean);
 }
 
 /* 2 to this exponent, or to the nearest one of at most 1000. */
-HC_SIMPLEX_FORMULA double hc_simplex_power(int64_t exponent) {
+HC_ANYWHERE double hc_simplex_power(int64_t exponent) {
     return ldexp(1.0, (int)(exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent));
 }
 
@@ -223,12 +217,12 @@ typedef struct HcSimplexReach {
 } HcSimplexReach;
 
 /* The product of an entry a != 0 with the bounds of its column. */
-HC_SIMPLEX_FORMULA void hc_simplex_bound(double a, double lower, double upper, double *least, double *most) {
+HC_ANYWHERE void hc_simplex_bound(double a, double lower, double upper, double *least, double *most) {
     *least = a > 0 ? a * lower : a * upper;
     *most = a > 0 ? a * upper : a * lower;
 }
 
-HC_SIMPLEX_FORMULA void hc_simplex_extend(double a, double lower, double upper, HcSimplexReach *reach) {
+HC_ANYWHERE void hc_simplex_extend(double a, double lower, double upper, HcSimplexReach *reach) {
     double least = 0;
     double most = 0;
     hc_simplex_bound(a, lower, upper, &least, &most);
@@ -242,9 +236,8 @@ HC_SIMPLEX_FORMULA void hc_simplex_extend(double a, double lower, double upper, 
 
 /* The largest x[j] (side 1), or -1 times the least (side -1), that one row allows; infinite = any. In this
  * row x[j] has the entry a, and the logical is within row_lower and row_upper. */
-HC_SIMPLEX_FORMULA double hc_simplex_implied_by(const HcSimplexReach *reach, double a, double side,
-                                                double lower, double upper, double row_lower,
-                                                double row_upper) {
+HC_ANYWHERE double hc_simplex_implied_by(const HcSimplexReach *reach, double a, double side, double lower,
+                                         double upper, double row_lower, double row_upper) {
     double least = 0;
     double most = 0;
     hc_simplex_bound(a, lower, upper, &least, &most);
@@ -260,14 +253,14 @@ HC_SIMPLEX_FORMULA double hc_simplex_implied_by(const HcSimplexReach *reach, dou
 
 /* side times the bound of all rows, loosened by its distance from the other one, and 1, so that it is never
  * reached. */
-HC_SIMPLEX_FORMULA double hc_simplex_loosen(double bound, double side, double lower, double upper) {
+HC_ANYWHERE double hc_simplex_loosen(double bound, double side, double lower, double upper) {
     double other = side > 0 ? lower : -upper;
     bound += isfinite(other) ? 1 + fmax(bound - other, 0.0) : 1 + fabs(bound);
     return fabs(bound) < HC_SIMPLEX_IMPLIED_MAX ? bound : (double)INFINITY;
 }
 
 /* The side on which a bound is wanted: that to which the cost pulls, if there is none; else 0. */
-HC_SIMPLEX_FORMULA double hc_simplex_open_side(double cost, double lower, double upper) {
+HC_ANYWHERE double hc_simplex_open_side(double cost, double lower, double upper) {
     return cost < 0 && isinf(upper) ? 1 : cost > 0 && isinf(lower) ? -1 : 0;
 }
 

@@ -7,7 +7,7 @@
  * order of the bands whatever the size of a panel, so that the bits are those of the CPU. A warp has a
  * target. */
 #include "core/operation/column_filters.h"
-#include "core/sums/long.h"
+#include "core/solver/column_statistics.h"
 #include "gpu/internal.cuh"
 
 HcColumnFiltersFn hc_gpu_column_filters;
@@ -40,20 +40,6 @@ struct Group {
     int n, pitch, kept;
 };
 
-__device__ inline double of_wide(HcWide value) {
-    int64_t lower = (int64_t)value;
-    int64_t upper = (int64_t)(value >> 64) + (lower < 0);
-    return (double)upper * 0x1p64 + (double)lower;
-}
-
-/* hc_column_place() */
-__device__ inline int64_t place_of(int64_t bands, int64_t i, int64_t j) {
-    int64_t strips = (bands + HC_COLUMN_STRIP) / HC_COLUMN_STRIP;
-    int64_t strip = j / HC_COLUMN_STRIP;
-    int64_t before = strip * strips - strip * (strip + 1) / 2;
-    return (before * HC_COLUMN_STRIP + i) * HC_COLUMN_STRIP + j % HC_COLUMN_STRIP;
-}
-
 /* The sum of the parts of a warp, in all lanes. */
 __device__ inline double join(double part) {
 #pragma unroll
@@ -70,22 +56,23 @@ __device__ inline int64_t take_statistics(const Job &job, const int64_t *sums, c
     int n = group.n;
     const double *unit = job.how.unit;
     double one = unit[n];
-    int64_t all = sums[place_of(n, n, n)];
+    int64_t all = sums[hc_column_place(n, n, n)];
     int64_t count = (int64_t)((double)all * (one * one));
     double divisor = (double)all * (double)(count - 1);
     for (int b = (int)threadIdx.x; b < n; b += THREADS) {
-        double sum = (double)sums[place_of(n, n, b)];
+        double sum = (double)sums[hc_column_place(n, n, b)];
         group.mean[b] = count > 0 ? sum * (unit[b] * one) / (double)count : 0;
     }
     for (int first = 0; first < n && count > 1; first += HC_COLUMN_STRIP) {
-        const int64_t *product = sums + place_of(n, first, first);
+        const int64_t *product = sums + hc_column_place(n, first, first);
         for (int at = (int)threadIdx.x; at < (n - first) * HC_COLUMN_STRIP; at += THREADS) {
             int i = first + at / HC_COLUMN_STRIP;
             int j = first + at % HC_COLUMN_STRIP;
             if (j <= i) {
-                HcWide value =
-                    (HcWide)all * product[at] - (HcWide)sums[place_of(n, n, i)] * sums[place_of(n, n, j)];
-                group.square[(int64_t)j * group.pitch + i] = of_wide(value) / divisor * (unit[i] * unit[j]);
+                HcWide value = (HcWide)all * product[at] -
+                               (HcWide)sums[hc_column_place(n, n, i)] * sums[hc_column_place(n, n, j)];
+                group.square[(int64_t)j * group.pitch + i] =
+                    hc_column_of_wide(value) / divisor * (unit[i] * unit[j]);
             }
         }
     }

@@ -27,11 +27,11 @@ enum {
 };
 
 struct Job {
-    HcView before, in;             /* interior rows; no rows = none */
-    int32_t width, groups, padded; /* padded: bands and 1, whole strips */
-    int32_t tiles;                 /* of SIDE x SIDE sums, of a group */
-    size_t values;                 /* of the sums of a group */
-    int32_t rows;                  /* of sums: bands, 1 and zeros */
+    HcView before, in; /* interior rows; no rows = none */
+    int32_t width, groups;
+    int32_t tiles; /* of SIDE x SIDE sums, of a group */
+    size_t values; /* of the sums of a group */
+    int32_t rows;  /* of sums: bands and 1 */
     const float *largest;
     const double *scale;
     unsigned long long *sums, *far;
@@ -155,13 +155,6 @@ __device__ inline unsigned long long rounded(double sum, double row, double colu
     return ((unsigned long long)above << 32) + (unsigned long long)below;
 }
 
-/* hc_column_place() */
-__device__ inline size_t place_of(const Job &job, int32_t row, int32_t column) {
-    int32_t strip = column / STRIP;
-    int32_t before = strip * (job.padded / STRIP) - strip * (strip + 1) / 2;
-    return (size_t)(before * STRIP + row) * STRIP + (size_t)(column % STRIP);
-}
-
 /* Two rows at once, so that their sums are on the way together. ATOMIC: other blocks add to the same sums. */
 template <bool ATOMIC>
 __device__ inline void add_sums(const Job &job, const double (&t)[OWN][OWN], int64_t group, int32_t row0,
@@ -177,7 +170,7 @@ __device__ inline void add_sums(const Job &job, const double (&t)[OWN][OWN], int
             int32_t column = column0 + at % (OWN / 2) * APART;
             if (row < job.rows && column <= row) {
                 before[at / (OWN / 2)][at % (OWN / 2)] =
-                    *(const ulonglong2 *)(sums + place_of(job, row, column));
+                    *(const ulonglong2 *)(sums + hc_column_place(job.in.bands, row, column));
             }
         }
 #pragma unroll
@@ -187,7 +180,7 @@ __device__ inline void add_sums(const Job &job, const double (&t)[OWN][OWN], int
             int32_t row = row0 + r0 + r;
             int32_t column = column0 + c * APART;
             if (row < job.rows && column <= row) {
-                unsigned long long *to = sums + place_of(job, row, column);
+                unsigned long long *to = sums + hc_column_place(job.in.bands, row, column);
                 double scale = job.scale[row];
                 unsigned long long x = rounded(t[r0 + r][2 * c], scale, job.scale[column]);
                 unsigned long long y = rounded(t[r0 + r][2 * c + 1], scale, job.scale[column + 1]);
@@ -318,8 +311,7 @@ HcStatus hc_gpu_column_gram(HcQueue *queue, const HcBlock *before, const HcBlock
     int64_t pixels = (job.before.rows + job.in.rows) * in->samples;
     job.width = rule->width;
     job.groups = (int32_t)hc_column_groups(in->samples, rule->width);
-    job.padded = (int32_t)hc_column_strips(in->bands) * STRIP;
-    int32_t sides = (int32_t)hc_div_up(job.padded, SIDE);
+    int32_t sides = (int32_t)hc_div_up((int64_t)hc_column_strips(in->bands) * STRIP, SIDE);
     job.tiles = sides * (sides + 1) / 2;
     job.values = hc_column_values(in->bands);
     job.rows = in->bands + 1;
