@@ -60,4 +60,27 @@ template <typename Integer> __device__ static inline Integer hc_warp_largest(Int
 #endif
 }
 
+/* v[COUNT] of every lane of a team of TEAM lanes, a power of two that is at least COUNT (also one): the sum
+ * over the team of v[p], for the lane whose number is p modulo COUNT. */
+template <int COUNT, int TEAM, int HALF = COUNT / 2, typename T>
+__device__ static inline T hc_sum_for_lanes(T (&v)[COUNT], int lane) {
+    if constexpr (HALF > 0) {
+        bool upper = (lane & HALF) != 0;
+#pragma unroll
+        for (int q = 0; q < HALF; q++) {
+            T keep = upper ? v[q + HALF] : v[q];
+            T give = upper ? v[q] : v[q + HALF];
+            v[q] = keep + __shfl_xor_sync(~0U, give, HALF);
+        }
+        return hc_sum_for_lanes<COUNT, TEAM, HALF / 2>(v, lane);
+    } else {
+        T sum = v[0];
+#pragma unroll
+        for (int mask = COUNT; mask < TEAM; mask *= 2) {
+            sum += __shfl_xor_sync(~0U, sum, mask);
+        }
+        return sum;
+    }
+}
+
 #endif

@@ -2,6 +2,7 @@
  * ones while they add. Rows of a warp begin equally far behind an aligned address, so that pieces of them
  * meet the same values of x: a team of warps has neighbouring rows, one of each such distance. */
 #include "gpu/l1/gemv.cuh"
+#include "gpu/shared.cuh"
 
 namespace {
 
@@ -111,27 +112,6 @@ __device__ inline void add_rows(const Places<PACKS, X> &places, const float valu
     }
 }
 
-/* The sums of ROWS rows over all lanes: half of the lanes go on with half of the rows each. Lane 32 / ROWS r
- * has that of row r. */
-template <int ROWS> __device__ inline double add_lanes(double sums[ROWS]) {
-    int lane = (int)threadIdx.x % 32;
-    int apart = 16;
-#pragma unroll
-    for (int rows = ROWS / 2; rows > 0; rows /= 2, apart /= 2) {
-        bool upper = (lane & apart) != 0;
-#pragma unroll
-        for (int i = 0; i < rows; i++) {
-            double mine = upper ? sums[i + rows] : sums[i];
-            double other = upper ? sums[i] : sums[i + rows];
-            sums[i] = mine + __shfl_xor_sync(~0U, other, apart);
-        }
-    }
-    for (; apart > 0; apart /= 2) {
-        sums[0] += __shfl_xor_sync(~0U, sums[0], apart);
-    }
-    return sums[0];
-}
-
 /* Rows that a warp has under way, and blocks of a processor: enough to hide the memory, without spilling. */
 template <int PACKS> constexpr int rows_of = PACKS == 1 ? 8 : PACKS == 2 ? 4 : 2;
 template <int PACKS> constexpr int blocks_of = PACKS == 2 || PACKS == 3 ? 3 : 2;
@@ -165,10 +145,10 @@ __global__ void __launch_bounds__(THREADS, blocks_of<PACKS>) multiply_rows(HcGem
         double sums[ROWS] = {};
         add_rows<PACKS, ROWS, EVEN>(places, values, sums);
         load_rows<PACKS, ROWS>(job, places, next * TEAM + own, end - next, values);
-        double sum = add_lanes<ROWS>(sums);
-        int64_t taken = quad + lane / (32 / ROWS);
+        double sum = hc_sum_for_lanes<ROWS, 32>(sums, lane);
+        int64_t taken = quad + lane;
         int64_t row = taken * TEAM + own;
-        if (lane % (32 / ROWS) == 0 && taken < end && row < job.rows) {
+        if (lane < ROWS && taken < end && row < job.rows) {
             hc_put(job.out, row, sum);
         }
         quad = next;

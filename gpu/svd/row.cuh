@@ -1,8 +1,9 @@
 /* A row of a matrix in the registers of a lane, the rotations of its pairs of columns, and what they need:
- * numbers near the ends of their range, and sums over lanes. */
+ * numbers near the ends of their range, and what lanes find together. */
 #ifndef HC_GPU_SVD_ROW_CUH
 #define HC_GPU_SVD_ROW_CUH
 
+#include "gpu/shared.cuh"
 #include "gpu/svd/svd.cuh"
 
 /* ---- numbers ---- */
@@ -57,30 +58,7 @@ __device__ static inline double hc_not_a_number(double) {
     return nan("");
 }
 
-/* ---- sums over lanes ---- */
-
-/* v[PAIRS] of every lane of a team of TEAM lanes, a power of two that is at least PAIRS (also one): the sum
- * over the team of v[p], for the lane whose number is p modulo PAIRS. */
-template <int PAIRS, int TEAM, int HALF = PAIRS / 2, typename T>
-__device__ static inline T hc_sum_for_lanes(T (&v)[PAIRS], int lane) {
-    if constexpr (HALF > 0) {
-        bool upper = (lane & HALF) != 0;
-#pragma unroll
-        for (int q = 0; q < HALF; q++) {
-            T keep = upper ? v[q + HALF] : v[q];
-            T give = upper ? v[q] : v[q + HALF];
-            v[q] = keep + __shfl_xor_sync(~0U, give, HALF);
-        }
-        return hc_sum_for_lanes<PAIRS, TEAM, HALF / 2>(v, lane);
-    } else {
-        T sum = v[0];
-#pragma unroll
-        for (int mask = PAIRS; mask < TEAM; mask *= 2) {
-            sum += __shfl_xor_sync(~0U, sum, mask);
-        }
-        return sum;
-    }
-}
+/* ---- what a team of lanes finds ---- */
 
 template <int TEAM, typename T> __device__ static inline T hc_most_of_team(T value) {
 #pragma unroll
