@@ -1,8 +1,9 @@
 /* y = A x. Long rows: warps take some rows each, all of a block the same columns, so that x comes from the
  * nearest cache; how many warps share a row is decided as Gao and Li do, by how many rows there are. Short
  * rows: threads read what lies side by side, whole rows together, and the sums of their pieces meet in shared
- * memory. Many rows of some hundred columns: gemv_rows.cu. */
+ * memory. More than a few long rows: gemv_groups.cu; many rows of some hundred columns: gemv_rows.cu. */
 #include "gpu/l1/gemv.cuh"
+#include "gpu/shared.cuh"
 
 namespace {
 
@@ -11,13 +12,13 @@ enum {
     WARPS = HC_GEMV_WARPS,
     PIECE = HC_GEMV_PIECE,
     STRIDE = 32 * PIECE,
-    ROWS_MAX = 4,    /* of a warp */
-    LONG_BLOCKS = 2, /* of a processor, that share all rows */
-    MANY_BLOCKS = 3, /* of a processor, where each has a group of rows of its own */
-    MANY_GROUPS = 4, /* of rows for each of the blocks that would share them, from which on none are shared */
-    SHORT = 255,     /* columns of a short row, at most */
-    PASSES = 4,      /* pieces that a thread has under way */
-    SHORT_BLOCKS = 4 /* of a processor */
+    LONG_BLOCKS = 2,      /* of a processor, that share all rows */
+    FEW_ROWS = 2 * WARPS, /* at most: one or two of a warp of a block */
+    LONG_EARLY = 8,       /* steps that are fetched early */
+    SHORT = 255,          /* columns of a short row, at most */
+    PASSES = 4,           /* pieces that a thread has under way */
+    SHORT_BLOCKS = 4,     /* of a processor */
+    SHORT_EARLY = 2       /* tiles that are fetched early */
 };
 
 template <typename X> struct Job : HcGemvJob<X> { /* shares.tiles: groups of rows, where they are long */
@@ -32,10 +33,7 @@ template <typename X> struct Job : HcGemvJob<X> { /* shares.tiles: groups of row
 /* ---- long rows ---- */
 
 /* Pieces of a row that a lane reads at once, where a warp has so many rows. */
-template <int ROWS, bool EVEN, bool MANY, typename X>
-constexpr int packs_of = ROWS < ROWS_MAX                               ? 8 / ROWS
-                         : EVEN && !MANY && sizeof(X) == sizeof(float) ? 4
-                                                                       : 2;
+template <int ROWS> constexpr int packs_of = 8 / ROWS;
 
 /* A piece of a row, whose places begin at `first` and end before `last`; unless it is WHOLE, only some of
  * them may be there. */
@@ -108,10 +106,10 @@ __device__ inline void add_packs(const float *a, const X *x, const Part &part, i
 
 /* What a warp adds: rows row, row + across, ..., `rows` of them, all of which begin equally far (shift)
  * behind an aligned address; of the places of steps first to end - 1 its share. */
-template <int ROWS, bool EVEN, bool MANY, typename X>
+template <int ROWS, bool EVEN, typename X>
 __device__ inline void add_long(const Job<X> &job, int64_t row, int32_t rows, int64_t first, int64_t end,
                                 double sums[ROWS]) {
-    constexpr int PACKS = packs_of<ROWS, EVEN, MANY, X>;
+    constexpr int PACKS = packs_of<ROWS>;
     constexpr int WIDTH = PACKS * STRIDE;
     int32_t share = WARPS / job.across; /* warps of a row */
     int32_t number = (int32_t)threadIdx.x / 32 / job.across;
@@ -135,17 +133,10 @@ __device__ inline void add_long(const Job<X> &job, int64_t row, int32_t rows, in
             add_packs<ROWS, PACKS, EVEN, false>(a, x, rest, place + lane, sums);
         }
     }
-#pragma unroll
-    for (int i = 0; i < ROWS; i++) {
-#pragma unroll
-        for (int apart = 16; apart > 0; apart /= 2) {
-            sums[i] += __shfl_xor_sync(~0U, sums[i], apart);
-        }
-    }
 }
 
 /* Steps first to end - 1 of one group of rows. */
-template <int ROWS, bool EVEN, bool MANY, typename X>
+template <int ROWS, bool EVEN, typename X>
 __device__ inline void add_group(const Job<X> &job, int64_t group, int64_t first, int64_t end,
                                  double shared[ROWS * WARPS]) {
     int32_t thread = (int32_t)threadIdx.x;
@@ -155,24 +146,19 @@ __device__ inline void add_group(const Job<X> &job, int64_t group, int64_t first
     int64_t left = (job.rows - row + job.across - 1) / job.across;
     double sums[ROWS] = {};
     if (left > 0) {
-        add_long<ROWS, EVEN, MANY>(job, row, left < ROWS ? (int32_t)left : ROWS, first, end, sums);
+        add_long<ROWS, EVEN>(job, row, left < ROWS ? (int32_t)left : ROWS, first, end, sums);
     }
-    if (MANY ||
-        (job.across == WARPS && end - first == job.shares.steps)) { /* no other has anything of these rows */
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            if (thread % 32 == 0 && i < left) {
-                hc_put(job.out, row + i * job.across, sums[i]);
-            }
+    int32_t lane = thread % 32; /* has the sum of the row of this number */
+    double own = hc_sum_for_lanes<ROWS, 32>(sums, lane);
+    if (job.across == WARPS && end - first == job.shares.steps) { /* no other has anything of these rows */
+        if (lane < ROWS && lane < left) {
+            hc_put(job.out, row + lane * job.across, own);
         }
         return;
     }
     __syncthreads();
-    if (thread % 32 == 0) {
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            shared[warp / job.across * group_rows + i * job.across + warp % job.across] = sums[i];
-        }
+    if (lane < ROWS) {
+        shared[warp / job.across * group_rows + lane * job.across + warp % job.across] = own;
     }
     hc_add_halves(shared, WARPS / job.across, group_rows);
     double sum = thread < group_rows ? shared[thread] : 0;
@@ -182,29 +168,37 @@ __device__ inline void add_group(const Job<X> &job, int64_t group, int64_t first
     }
 }
 
+/* What each warp reads first of `some` steps of a group from `first` on. */
+template <int ROWS, typename X>
+__device__ inline void fetch_early(const Job<X> &job, int64_t group, int64_t first, int64_t some) {
+    int32_t warp = (int32_t)threadIdx.x / 32;
+    some = some < job.shares.steps - first ? some : job.shares.steps - first;
+    int64_t place = (first * (WARPS / job.across) + some * (warp / job.across)) * STRIDE;
+    int64_t count = (some < LONG_EARLY ? some : LONG_EARLY) * STRIDE;
+    count = count < job.columns - place ? count : job.columns - place;
+    for (int32_t i = 0; i < ROWS; i++) {
+        int64_t row = group * ROWS * job.across + warp % job.across + i * job.across;
+        hc_fetch_early(job.a + row * job.columns + place, row < job.rows ? count : 0,
+                       (int32_t)threadIdx.x % 32, 32);
+    }
+}
+
 template <int ROWS, bool EVEN, typename X>
 __global__ void __launch_bounds__(THREADS, LONG_BLOCKS) multiply_long(Job<X> job) {
     __shared__ double shared[ROWS * WARPS];
-    if (!hc_begin(job.stopped)) {
-        return;
-    }
     int64_t steps = job.shares.steps;
     int64_t step = hc_first_step(job.shares, blockIdx.x);
     int64_t end = hc_first_step(job.shares, blockIdx.x + 1);
+    fetch_early<ROWS>(job, step / steps, step % steps, end - step);
+    if (!hc_begin(job.stopped)) {
+        return;
+    }
     while (step < end) {
         int64_t group = step / steps;
         int64_t first = step - group * steps;
         int64_t some = end - step < steps - first ? end - step : steps - first;
-        add_group<ROWS, EVEN, false>(job, group, first, first + some, shared);
+        add_group<ROWS, EVEN>(job, group, first, first + some, shared);
         step += some;
-    }
-}
-
-/* Where there are many groups of rows, a block has one. */
-template <bool EVEN, typename X>
-__global__ void __launch_bounds__(THREADS, MANY_BLOCKS) multiply_many(Job<X> job) {
-    if (hc_begin(job.stopped)) {
-        add_group<ROWS_MAX, EVEN, true>(job, blockIdx.x, 0, job.shares.steps, NULL);
     }
 }
 
@@ -315,6 +309,12 @@ template <bool ONE, typename X>
 __global__ void __launch_bounds__(THREADS, SHORT_BLOCKS) multiply_short(Job<X> job) {
     __shared__ double upper[PASSES][THREADS];
     __shared__ double lower[ONE ? 1 : PASSES][THREADS];
+    int64_t tile_values = PASSES * job.pass_rows * job.columns;
+    for (int i = 0; i < SHORT_EARLY; i++) {
+        int64_t from = (blockIdx.x + i * (int64_t)gridDim.x) * tile_values;
+        int64_t left = job.rows * job.columns - from;
+        hc_fetch_early(job.a + from, left < tile_values ? left : tile_values, (int32_t)threadIdx.x, THREADS);
+    }
     if (!hc_begin(job.stopped)) {
         return;
     }
@@ -379,62 +379,27 @@ template <typename X> HcStatus run_short(HcQueue *queue, Job<X> *job, HcError *e
     return hc_launch(queue, one ? multiply_short<true, X> : multiply_short<false, X>, blocks, *job, err);
 }
 
-template <typename X> using Kernel = void (*)(Job<X>);
-
-/* By the rows of a warp, a power of two. */
-template <typename X> Kernel<X> kernel_for(int32_t rows, bool even) {
-    switch (rows) {
-    case 1:
-        return even ? multiply_long<1, true, X> : multiply_long<1, false, X>;
-    case 2:
-        return even ? multiply_long<2, true, X> : multiply_long<2, false, X>;
-    default:
-        return even ? multiply_long<ROWS_MAX, true, X> : multiply_long<ROWS_MAX, false, X>;
-    }
-}
-
 template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *err) {
     bool even = (uintptr_t)job->a % 16 == 0 && (uintptr_t)job->x % 16 == 0 && job->columns % PIECE == 0;
-    int64_t blocks = LONG_BLOCKS * (int64_t)queue->gpu->processors;
-    int64_t groups = 0;
-    int32_t rows = 1;
     job->across = 1;
     while (job->across < WARPS && job->across < job->rows) {
         job->across *= 2;
     }
-    while (rows < ROWS_MAX && rows * job->across < job->rows) {
-        rows *= 2;
-    }
+    int32_t rows = job->across < job->rows ? 2 : 1;
     int32_t group_rows = rows * job->across;
     int64_t places = job->columns + (even ? 0 : PIECE - 1);
-    int64_t steps = hc_div_up(places, STRIDE * WARPS / job->across);
-    groups = hc_div_up(job->rows, group_rows);
-    if (groups >= MANY_GROUPS * blocks) {
-        job->shares.steps = steps;
-        return hc_launch(queue, even ? multiply_many<true, X> : multiply_many<false, X>, groups, *job, err);
+    HC_OR_RETURN(hc_gpu_plan_shares(
+        queue, hc_div_up(job->rows, group_rows), hc_div_up(places, STRIDE * WARPS / job->across),
+        LONG_BLOCKS * (int64_t)queue->gpu->processors, group_rows, &job->shares, err));
+    if (rows == 1) {
+        return hc_launch(queue, even ? multiply_long<1, true, X> : multiply_long<1, false, X>,
+                         job->shares.blocks, *job, err);
     }
-    HC_OR_RETURN(hc_gpu_plan_shares(queue, groups, steps, blocks, group_rows, &job->shares, err));
-    return hc_launch(queue, kernel_for<X>(rows, even), job->shares.blocks, *job, err);
+    return hc_launch(queue, even ? multiply_long<2, true, X> : multiply_long<2, false, X>, job->shares.blocks,
+                     *job, err);
 }
 
 } // namespace
-
-HcStatus hc_gpu_plan_shares(HcQueue *queue, int64_t tiles, int64_t steps, int64_t blocks, int32_t width,
-                            HcShares *out, HcError *err) {
-    HcShares shares = {};
-    shares.tiles = tiles;
-    shares.steps = steps;
-    shares.blocks = (int32_t)hc_min64(hc_min64(blocks, tiles * steps), HC_GEMV_BLOCKS);
-    shares.width = width;
-    /* Sums lie behind the counters, wherever other products had theirs. */
-    const size_t counters = HC_GEMV_LEVELS * HC_GEMV_BLOCKS * sizeof *shares.counters;
-    size_t values = (HC_GEMV_LEVELS + 1) * (size_t)shares.blocks * (size_t)width;
-    HcStatus status = hc_gpu_scratch(queue, counters + values * sizeof *shares.values, err);
-    shares.counters = (uint32_t *)queue->scratch.data;
-    shares.values = (double *)(shares.counters + HC_GEMV_LEVELS * HC_GEMV_BLOCKS);
-    *out = shares;
-    return status;
-}
 
 template <typename X>
 HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const X *x, HcProduct out,
@@ -447,7 +412,10 @@ HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const X *x, HcP
     if (hc_gpu_takes_rows<X>(queue, job)) {
         return hc_gpu_multiply_rows<X>(queue, job, err);
     }
-    return matrix->columns <= SHORT ? run_short(queue, &job, err) : run_long(queue, &job, err);
+    if (matrix->columns <= SHORT) {
+        return run_short(queue, &job, err);
+    }
+    return matrix->rows > FEW_ROWS ? hc_gpu_multiply_groups<X>(queue, job, err) : run_long(queue, &job, err);
 }
 
 template HcStatus hc_gpu_multiply(HcQueue *queue, const HcMatrix *matrix, const float *x, HcProduct out,

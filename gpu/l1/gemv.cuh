@@ -1,4 +1,4 @@
-/* Products with one dense matrix on the GPU: what gemv.cu, gemv_t.cu and l1.cu share. All sums are formed in
+/* Products with one dense matrix on the GPU: what gemv*.cu and l1.cu share. All sums are formed in
  * float64, in an order that the shape, the alignment of the matrix and the number of processors decide. */
 #ifndef HC_GPU_L1_GEMV_CUH
 #define HC_GPU_L1_GEMV_CUH
@@ -44,7 +44,7 @@ enum {
 struct HcShares {
     int64_t tiles, steps; /* steps of a tile */
     int32_t blocks;
-    int32_t width; /* values of a tile; HC_GEMV_THREADS at most */
+    int32_t width; /* values of a tile; threads of a block at most */
     /* Where a part lies: the first of a tile by its block in row 0, others in row 1, sums of FAN in row 2. A
      * block ends one tile and begins another at most, so that no two share a place. */
     double *values;     /* [LEVELS + 1][blocks][width] */
@@ -70,11 +70,45 @@ template <typename X> struct HcGemvJob {
 template <typename X> bool hc_gpu_takes_rows(HcQueue *queue, const HcGemvJob<X> &job);
 template <typename X> HcStatus hc_gpu_multiply_rows(HcQueue *queue, const HcGemvJob<X> &job, HcError *err);
 
-/* Plans the shares of HC_GEMV_BLOCKS at most, in the memory of the queue. */
+/* Of A'x: whether rows are many and not as wide as warps read them; and their product (gemv_t_quads.cu). */
+template <typename X> bool hc_gpu_takes_quads(const HcGemvJob<X> &job);
+template <typename X> HcStatus hc_gpu_multiply_quads(HcQueue *queue, const HcGemvJob<X> &job, HcError *err);
+
+/* A x of more than a few rows that are not short (gemv_groups.cu). */
+template <typename X> HcStatus hc_gpu_multiply_groups(HcQueue *queue, HcGemvJob<X> job, HcError *err);
+
+/* Plans the shares of HC_GEMV_BLOCKS at most, in the memory of the queue. Fewer blocks than asked for where
+ * tiles then end with blocks, and no block is much longer at work. */
 HcStatus hc_gpu_plan_shares(HcQueue *queue, int64_t tiles, int64_t steps, int64_t blocks, int32_t width,
                             HcShares *out, HcError *err);
 
 #ifdef __CUDACC__
+
+/* Has `count` values brought into the second-level cache by the threads of one group: this is number `member`
+ * of `members`. Before hc_begin() it fills the time in which the kernel before ends. Nothing is read: what
+ * that kernel still writes to the matrix goes to the same cache. */
+__device__ static inline void hc_fetch_early(const float *from, int64_t count, int32_t member,
+                                             int32_t members) {
+#if __CUDA_ARCH__ >= 900
+    const int32_t line = 128 / (int32_t)sizeof(float);
+    for (int64_t at = (int64_t)member * line; at < count; at += (int64_t)members * line) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
+    }
+#endif
+}
+
+/* The same of `rows` rows from `row` on, `width` columns from `strip` on, as far as the matrix has them: all
+ * threads of the block, eight for a row. */
+template <typename X>
+__device__ static inline void hc_fetch_strip(const HcGemvJob<X> &job, int64_t strip, int64_t width,
+                                             int64_t row, int64_t rows) {
+    const int32_t members = 8;
+    int64_t end = row + rows < job.rows ? row + rows : job.rows;
+    width = job.columns - strip < width ? job.columns - strip : width;
+    for (row += (int32_t)threadIdx.x / members; row < end; row += (int32_t)blockDim.x / members) {
+        hc_fetch_early(job.a + row * job.columns + strip, width, (int32_t)threadIdx.x % members, members);
+    }
+}
 
 /* Begins a kernel that may be waiting beside the one before: nothing is read before that has ended, and the
  * next one may come and wait. False where there is nothing to do. */
@@ -88,13 +122,14 @@ __device__ static inline bool hc_begin(const int32_t *stopped) {
 
 /* Launches a kernel that begins so. */
 template <typename J>
-static HcStatus hc_launch(HcQueue *queue, void (*kernel)(J), int64_t blocks, const J &job, HcError *err) {
+static HcStatus hc_launch(HcQueue *queue, void (*kernel)(J), int64_t blocks, const J &job, HcError *err,
+                          int32_t threads = HC_GEMV_THREADS) {
     cudaLaunchAttribute beside = {};
     cudaLaunchConfig_t config = {};
     beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     beside.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = dim3((unsigned)blocks);
-    config.blockDim = dim3(HC_GEMV_THREADS);
+    config.blockDim = dim3((unsigned)threads);
     config.stream = queue->stream;
     config.attrs = &beside;
     config.numAttrs = queue->gpu->major >= 9 ? 1 : 0;
@@ -111,7 +146,8 @@ __device__ static inline int32_t hc_block_of(const HcShares &shares, int64_t ste
 }
 
 /* All threads bring `value` of their block's part of a tile, those below shares.width. True in the block that
- * has the sum of all parts in its place. */
+ * has the sum of all parts in its place. AT_ONCE: parts that are read at once; few where registers are. */
+template <int AT_ONCE = HC_GEMV_FAN>
 __device__ static inline bool hc_gather(const HcShares &shares, int64_t tile, double &value) {
     __shared__ bool last;
     int thread = (int)threadIdx.x;
@@ -142,17 +178,19 @@ __device__ static inline bool hc_gather(const HcShares &shares, int64_t tile, do
         if (!last) {
             return false;
         }
-        double parts[HC_GEMV_FAN]; /* all are on their way at once */
-#pragma unroll
-        for (int32_t k = 0; k < HC_GEMV_FAN; k++) {
-            const double *from = begin + k == 0 ? head : row;
-            bool there = k < members && thread < shares.width;
-            parts[k] = there ? __ldcg(from + (int64_t)(begin + k) * shares.width) : 0;
-        }
         value = 0;
+        for (int32_t some = 0; some < members; some += AT_ONCE) {
+            double parts[AT_ONCE]; /* all are on their way at once */
 #pragma unroll
-        for (int32_t k = 0; k < HC_GEMV_FAN; k++) {
-            value += parts[k];
+            for (int32_t k = 0; k < AT_ONCE; k++) {
+                const double *from = begin + some + k == 0 ? head : row;
+                bool there = some + k < members && thread < shares.width;
+                parts[k] = there ? __ldcg(from + (int64_t)(begin + some + k) * shares.width) : 0;
+            }
+#pragma unroll
+            for (int32_t k = 0; k < AT_ONCE; k++) {
+                value += parts[k];
+            }
         }
         count = groups;
         index = group;

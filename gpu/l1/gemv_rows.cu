@@ -1,6 +1,8 @@
 /* y = A x for many rows of some hundred columns: warps have whole rows in their registers, and read the next
  * ones while they add. Rows of a warp begin equally far behind an aligned address, so that pieces of them
- * meet the same values of x: a team of warps has neighbouring rows, one of each such distance. */
+ * meet the same values of x: a team of warps has neighbouring rows, one of each such distance. Rows of up to
+ * 112 columns would leave many lanes idle: there a warp has a batch of rows as one run of pieces, whose sums
+ * meet in shared memory. */
 #include "gpu/l1/gemv.cuh"
 #include "gpu/shared.cuh"
 
@@ -13,9 +15,15 @@ enum {
     STRIDE = 32 * PIECE, /* values that a warp reads at once */
     TEAM = PIECE,        /* warps, whose rows begin at different distances */
     PACKS_MAX = 10,      /* that a row has */
+    RUN = 7,             /* pieces that a lane has of a batch */
+    RUN_PIECES = 28,     /* that a row of a batch has, at most */
+    RUN_BLOCKS = 2,      /* of a processor */
+    RUN_EARLY = 2,       /* batches that a warp fetches early */
     LEAST_COLUMNS = 65,
     LEAST_ROWS = 32 /* for each processor */
 };
+
+/* ---- whole rows ---- */
 
 /* What a lane has of each of its rows: places 4 lane to 4 lane + 3, those 128 behind them, and so on. Places
  * count from an aligned address, `shift` values before the row. */
@@ -122,9 +130,6 @@ __global__ void __launch_bounds__(THREADS, blocks_of<PACKS>) multiply_rows(HcGem
     constexpr int ROWS = rows_of<PACKS>;
     __shared__ __align__(16) X shared[(EVEN ? 1 : TEAM) * PACKS * STRIDE];
     float values[ROWS][PACKS][PIECE];
-    if (!hc_begin(job.stopped)) {
-        return;
-    }
     int32_t warp = (int32_t)(blockIdx.x * WARPS + threadIdx.x / 32);
     int32_t lane = (int32_t)threadIdx.x % 32;
     int32_t own = warp % TEAM;
@@ -136,6 +141,13 @@ __global__ void __launch_bounds__(THREADS, blocks_of<PACKS>) multiply_rows(HcGem
     int64_t rest = dealt + (quads - dealt) * team / teams;
     int64_t end = dealt + (quads - dealt) * (team + 1) / teams;
     int64_t quad = dealt > 0 ? team * ROWS : rest;
+    for (int32_t i = 0; i < ROWS; i++) {
+        int64_t row = (quad + i) * TEAM + own;
+        hc_fetch_early(job.a + row * job.columns, row < job.rows ? job.columns : 0, lane, 32);
+    }
+    if (!hc_begin(job.stopped)) {
+        return;
+    }
     share_factors<PACKS, EVEN>(job, shared);
     int32_t shift = EVEN ? 0 : hc_shift_of(job.a + own * job.columns);
     Places<PACKS, X> places = find_places<PACKS>(job, shift, shared);
@@ -167,6 +179,156 @@ HcStatus run(HcQueue *queue, const HcGemvJob<X> &job, bool even, int64_t packs, 
                      job, err);
 }
 
+/* ---- batches ---- */
+
+/* A batch is neighbouring rows, a multiple of TEAM, so that all batches lie alike. Piece number lane + 32 k
+ * of a batch is k-th of the lane. */
+template <typename X> struct Batch : HcGemvJob<X> {
+    Batch(const HcGemvJob<X> &job) : HcGemvJob<X>(job) {
+    }
+    int32_t pieces = 0; /* of a row, at most */
+    int32_t rows_of = 0;
+    int32_t lanes = 0; /* that add the pieces of a row; a power of two */
+};
+
+/* What a lane has of all its batches. */
+struct Run {
+    uint32_t place[RUN]; /* of a piece: PIECE and more values behind the batch; upper half: in shared x */
+    uint32_t keep;       /* bit PIECE k + v: value v of piece k is of the row */
+};
+
+template <bool EVEN, typename X> __device__ inline Run find_run(const Batch<X> &job) {
+    Run run = {};
+    int32_t columns = (int32_t)job.columns;
+#pragma unroll
+    for (int k = 0; k < RUN; k++) {
+        int32_t row = ((int32_t)threadIdx.x % 32 + 32 * k) / job.pieces;
+        int32_t piece = ((int32_t)threadIdx.x % 32 + 32 * k) % job.pieces;
+        int32_t shift = EVEN ? 0 : hc_shift_of(job.a + row * columns);
+        run.place[k] = (uint32_t)(row * columns - shift + piece * PIECE + PIECE) |
+                       (uint32_t)((shift * job.pieces + piece) * PIECE) << 16;
+#pragma unroll
+        for (int v = 0; v < PIECE; v++) {
+            int32_t column = piece * PIECE + v - shift;
+            bool there = row < job.rows_of && column >= 0 && column < columns;
+            run.keep |= (there ? 1U : 0U) << (k * PIECE + v);
+        }
+    }
+    return run;
+}
+
+/* A piece that is not of the batch is left as it was; one of a batch at the ends of the matrix is 0 beside
+ * it. */
+template <typename X>
+__device__ inline void load_batch(const Batch<X> &job, const Run &run, int64_t batch,
+                                  float values[RUN][PIECE]) {
+    int32_t lane = (int32_t)threadIdx.x % 32;
+    int64_t row = batch * job.rows_of;
+    const float *a = job.a + row * job.columns - PIECE;
+    if (row > 0 && row + job.rows_of < job.rows) {
+#pragma unroll
+        for (int k = 0; k < RUN; k++) {
+            if (lane + 32 * k < job.rows_of * job.pieces) {
+                hc_load_once<PIECE>(values[k], a + (run.place[k] & 0xFFFF));
+            }
+        }
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < RUN; k++) {
+        bool there = row + (lane + 32 * k) / job.pieces < job.rows;
+#pragma unroll
+        for (int v = 0; v < PIECE; v++) {
+            bool mine = there && (run.keep >> (k * PIECE + v) & 1) != 0;
+            values[k][v] = mine ? a[(run.place[k] & 0xFFFF) + v] : 0;
+        }
+    }
+}
+
+/* The sum of each piece, to its place in sums. */
+template <bool EVEN>
+__device__ inline void add_pieces(const Run &run, const float values[RUN][PIECE], const double *x,
+                                  double sums[RUN * 32]) {
+#pragma unroll
+    for (int k = 0; k < RUN; k++) {
+        double factors[PIECE];
+        double sum = 0;
+        load_shared(factors, x + (run.place[k] >> 16));
+#pragma unroll
+        for (int v = 0; v < PIECE; v++) {
+            bool there = EVEN || (run.keep & 1U << (k * PIECE + v)) != 0; /* others may be NaN */
+            sum = fma((double)(there ? values[k][v] : 0), factors[v], sum);
+        }
+        sums[threadIdx.x % 32 + 32 * k] = sum;
+    }
+}
+
+template <bool EVEN, typename X>
+__global__ void __launch_bounds__(THREADS, RUN_BLOCKS) multiply_batches(Batch<X> job) {
+    __shared__ double sums[WARPS][RUN * 32];
+    __shared__ __align__(
+        16) double x[(EVEN ? 1 : TEAM) * RUN_PIECES * PIECE]; /* as rows of each shift need it */
+    int32_t lane = (int32_t)threadIdx.x % 32;
+    int32_t places = job.pieces * PIECE;
+    int64_t warps = (int64_t)gridDim.x * WARPS;
+    int64_t batch = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    int64_t batches = (job.rows - 1) / job.rows_of + 1;
+    double *own = sums[threadIdx.x / 32];
+    int32_t taken = lane / job.lanes;
+    float values[RUN][PIECE] = {};
+    for (int i = 0; i < RUN_EARLY; i++) {
+        int64_t row = (batch + i * warps) * job.rows_of;
+        int64_t left = job.rows - row < job.rows_of ? job.rows - row : job.rows_of;
+        hc_fetch_early(job.a + row * job.columns, left * job.columns, lane, 32);
+    }
+    if (!hc_begin(job.stopped)) {
+        return;
+    }
+    for (int32_t i = (int32_t)threadIdx.x; i < (EVEN ? 1 : TEAM) * places; i += THREADS) {
+        int32_t column = i % places - i / places;
+        x[i] = column >= 0 && column < (int32_t)job.columns ? (double)__ldg(job.x + column) : 0;
+    }
+    __syncthreads();
+    Run run = find_run<EVEN>(job);
+    if (batch < batches) {
+        load_batch(job, run, batch, values);
+    }
+    for (; batch < batches; batch += warps) {
+        add_pieces<EVEN>(run, values, x, own);
+        if (batch + warps < batches) {
+            load_batch(job, run, batch + warps, values);
+        }
+        __syncwarp();
+        double sum = 0;
+        if (taken < job.rows_of) {
+#pragma unroll 4
+            for (int32_t piece = lane % job.lanes; piece < job.pieces; piece += job.lanes) {
+                sum += own[taken * job.pieces + piece];
+            }
+        }
+        for (int32_t apart = 1; apart < job.lanes; apart *= 2) {
+            sum += __shfl_xor_sync(~0U, sum, apart);
+        }
+        int64_t row = batch * job.rows_of + taken;
+        if (lane % job.lanes == 0 && taken < job.rows_of && row < job.rows) {
+            hc_put(job.out, row, sum);
+        }
+        __syncwarp(); /* others have read the sums */
+    }
+}
+
+template <typename X>
+HcStatus run_batches(HcQueue *queue, const HcGemvJob<X> &job, bool even, int32_t pieces, HcError *err) {
+    Batch<X> batch(job);
+    batch.pieces = pieces;
+    batch.rows_of = RUN * 32 / pieces / TEAM * TEAM;
+    batch.lanes = batch.rows_of > 8 ? 2 : 4;
+    return hc_launch(queue, even ? multiply_batches<true, X> : multiply_batches<false, X>,
+                     RUN_BLOCKS * (int64_t)queue->gpu->processors, batch, err);
+}
+
+/* ---- which ---- */
+
 /* Aligned pieces that a row has, of all lanes. */
 template <typename X> int64_t packs_of(const HcGemvJob<X> &job, bool even) {
     return hc_div_up(job.columns + (even ? 0 : PIECE - 1), STRIDE);
@@ -185,6 +347,10 @@ template <typename X> bool hc_gpu_takes_rows(HcQueue *queue, const HcGemvJob<X> 
 
 template <typename X> HcStatus hc_gpu_multiply_rows(HcQueue *queue, const HcGemvJob<X> &job, HcError *err) {
     bool even = is_even(job);
+    int64_t pieces = hc_div_up(job.columns + (even ? 0 : PIECE - 1), PIECE);
+    if (pieces <= RUN_PIECES) {
+        return run_batches(queue, job, even, (int32_t)pieces, err);
+    }
     return run<PACKS_MAX>(queue, job, even, packs_of(job, even), err);
 }
 

@@ -1,5 +1,6 @@
 /* y = A'x. Lanes own columns and warps some of the rows, so that warps read what lies side by side (Gao and
- * Li). Short rows: a thread owns a place in some rows that lie one behind the other. */
+ * Li). Short rows: a thread owns a place in some rows that lie one behind the other. Many rows that warps do
+ * not fit: gemv_t_quads.cu. */
 #include "gpu/l1/gemv.cuh"
 
 namespace {
@@ -8,13 +9,15 @@ enum {
     THREADS = HC_GEMV_THREADS,
     WARPS = HC_GEMV_WARPS,
     PIECE = HC_GEMV_PIECE,
-    OWN = 8,          /* columns of a lane */
-    STRIP = OWN * 32, /* columns of a warp */
-    LONG_BLOCKS = 2,  /* of a processor */
-    FEW_BLOCKS = 4,   /* of a processor, where rows are few */
-    FEW_ROWS = 16,    /* at most: one warp takes them all */
-    NARROW = 128,     /* columns of a short row are fewer */
-    SHORT_BLOCKS = 3  /* of a processor */
+    OWN = 8,            /* columns of a lane */
+    STRIP = OWN * 32,   /* columns of a warp */
+    LONG_BLOCKS = 2,    /* of a processor */
+    LONG_EARLY = 64,    /* rows that a block fetches early */
+    FEW_BLOCKS = 4,     /* of a processor, where rows are few */
+    FEW_ROWS = 16,      /* at most: one warp takes them all */
+    NARROW = 128,       /* columns of a short row are fewer */
+    SHORT_BLOCKS = 3,   /* of a processor */
+    SHORT_EARLY = 16384 /* values that a block fetches early */
 };
 
 template <typename X> struct Job : HcGemvJob<X> {
@@ -153,12 +156,13 @@ __device__ inline void add_tile(const Job<X> &job, int64_t tile, int64_t first, 
 template <typename X> __global__ void __launch_bounds__(THREADS, LONG_BLOCKS) multiply_back_long(Job<X> job) {
     static_assert((int)STRIP <= (int)THREADS && (int)WARPS % (int)PIECE == 0, "a thread each");
     __shared__ double shared[WARPS * STRIP];
-    if (!hc_begin(job.stopped)) {
-        return;
-    }
     int64_t steps = job.shares.steps;
     int64_t step = hc_first_step(job.shares, blockIdx.x);
     int64_t end = hc_first_step(job.shares, blockIdx.x + 1);
+    hc_fetch_strip(job, step / steps * job.strip, job.strip, step % steps * job.step_rows, LONG_EARLY);
+    if (!hc_begin(job.stopped)) {
+        return;
+    }
     while (step < end) {
         int64_t tile = step / steps;
         int64_t first = step - tile * steps;
@@ -240,14 +244,15 @@ __global__ void __launch_bounds__(THREADS, SHORT_BLOCKS) multiply_back_short(Job
     int32_t columns = (int32_t)job.columns;
     int32_t period = columns % PIECE == 0 ? columns / PIECE : columns % 2 == 0 ? columns / 2 : columns;
     int32_t active = THREADS / period * period;
-    if (!hc_begin(job.stopped)) {
-        return;
-    }
     int64_t first = hc_first_step(job.shares, blockIdx.x) * job.step_rows;
     int64_t end = hc_first_step(job.shares, blockIdx.x + 1) * job.step_rows;
     end = end < job.rows ? end : job.rows;
     const float *a = job.a + first * columns;
     int64_t count = (end - first) * columns;
+    hc_fetch_early(a, count < SHORT_EARLY ? count : SHORT_EARLY, thread, THREADS);
+    if (!hc_begin(job.stopped)) {
+        return;
+    }
     int32_t head = (PIECE - hc_shift_of(a)) % PIECE;
     int64_t whole = count < head ? head : head + (count - head) / PIECE * PIECE;
     int64_t at = head + thread * PIECE;
@@ -301,7 +306,8 @@ template <typename X> HcStatus run_short(HcQueue *queue, Job<X> *job, HcError *e
     return hc_launch(queue, kernel, job->shares.blocks, *job, err);
 }
 
-/* A step is a row of each warp, or all rows where they are few: then a block has a tile. */
+/* A step is a row of each warp, or all rows where they are few: then a block has a tile. Tiles are about as
+ * wide, so that blocks read about as much. */
 template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *err) {
     bool few = job->rows <= FEW_ROWS;
     bool aligned = (uintptr_t)job->a % 16 == 0 && job->columns % PIECE == 0;
@@ -313,6 +319,8 @@ template <typename X> HcStatus run_long(HcQueue *queue, Job<X> *job, HcError *er
         return hc_launch(queue, aligned ? multiply_back_few<PIECE, X> : multiply_back_few<1, X>, tiles, *job,
                          err);
     }
+    job->strip = (int32_t)hc_div_up(hc_div_up(job->columns, tiles), PIECE) * PIECE;
+    tiles = hc_div_up(job->columns, job->strip);
     HC_OR_RETURN(hc_gpu_plan_shares(queue, tiles, hc_div_up(job->rows, job->step_rows),
                                     LONG_BLOCKS * (int64_t)queue->gpu->processors, STRIP, &job->shares, err));
     return hc_launch(queue, multiply_back_long<X>, job->shares.blocks, *job, err);
@@ -328,7 +336,11 @@ HcStatus hc_gpu_multiply_back(HcQueue *queue, const HcMatrix *matrix, const X *x
         return hc_gpu_multiply(queue, &row, x, out, stopped, err);
     }
     Job<X> job(matrix, x, out, stopped);
-    return matrix->columns < NARROW ? run_short(queue, &job, err) : run_long(queue, &job, err);
+    if (matrix->columns < NARROW) {
+        return run_short(queue, &job, err);
+    }
+    return hc_gpu_takes_quads<X>(job) ? hc_gpu_multiply_quads<X>(queue, job, err)
+                                      : run_long(queue, &job, err);
 }
 
 template HcStatus hc_gpu_multiply_back(HcQueue *queue, const HcMatrix *matrix, const float *x, HcProduct out,

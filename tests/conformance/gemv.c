@@ -11,7 +11,8 @@ static const int64_t shapes[][2] = {
     {1, 1},      {1, 2},      {2, 1},      {1, 200003},  {200003, 1}, {3, 5},       {4, 17},
     {31, 33},    {32, 32},    {33, 31},    {7, 1023},    {1023, 7},   {1025, 129},  {16, 70001},
     {70001, 16}, {70001, 15}, {257, 1000}, {1023, 1027}, {5, 16385},  {100003, 2},  {65537, 3},
-    {3, 65537},  {2049, 511}, {9, 32769},  {40000, 24},  {24, 40000}, {33900, 256}, {33801, 257}};
+    {3, 65537},  {2049, 511}, {9, 32769},  {40000, 24},  {24, 40000}, {33900, 256}, {33801, 257},
+    {17, 5003},  {18, 5004},  {33, 8191},  {95, 12800},  {700, 4099}, {3001, 1027}};
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -124,7 +125,8 @@ static void check_products(bool turned) {
  * have; rows that its blocks share evenly and not; matrices that begin at each place of 16 bytes, and end at
  * each. */
 static void check_many_rows(bool turned) {
-    static const int64_t many[][2] = {{4301, 65},   {4230, 100},  {4225, 126},  {8460, 127},  {4224, 128},
+    static const int64_t many[][2] = {{4301, 65},   {4229, 66},   {4303, 76},   {4232, 84},   {4230, 100},
+                                      {4231, 109},  {4226, 112},  {4225, 126},  {8460, 127},  {4224, 128},
                                       {9001, 129},  {8999, 201},  {4229, 255},  {4224, 256},  {30001, 257},
                                       {4226, 260},  {4999, 420},  {4321, 511},  {4227, 512},  {4225, 513},
                                       {4230, 767},  {4226, 768},  {4231, 1023}, {4225, 1025}, {4226, 1267},
@@ -277,6 +279,32 @@ CASE(test_gemv_not_finite) {
         for (int64_t i = 0; i < p.out; i++) {
             bool there = turned != 0 ? i == 100 || i == 101 : i == 17 || i == 18;
             assert_int_equal(isfinite(p.y[i]) == 0, there);
+        }
+        product_free(&p);
+    }
+    rig_close(&rig);
+}
+
+/* Products with an infinite factor are infinite, also where a backend cuts rows and columns into parts. */
+CASE(test_gemv_infinite_factor) {
+    (void)state;
+    static const int64_t some[][2] = {{45, 5003}, {300, 4096}, {5000, 139}, {4301, 67}, {40, 1000}};
+    Rig rig;
+    uint64_t seed = 18;
+    rig_open(&rig, 2);
+    for (int k = 0; k < 10; k++) {
+        Product p = product_new(some[k / 2], k % 2 != 0, true, &seed);
+        for (int64_t i = 0; i < p.rows * p.columns; i++) {
+            p.a[i] = fabsf(p.a[i]) + 1;
+        }
+        for (int64_t at = 0; at < p.in; at += p.in / 7) {
+            float before = p.x[at];
+            p.x[at] = INFINITY;
+            multiply(&rig, &p, k % 4);
+            p.x[at] = before;
+            for (int64_t i = 0; i < p.out; i++) {
+                assert_true(isinf(p.y[i]) && p.y[i] > 0);
+            }
         }
         product_free(&p);
     }
