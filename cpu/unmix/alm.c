@@ -21,7 +21,6 @@ static const double imbalance = 4;
 /* Of the largest eigenvalue in the metric: where penalties begin, and how far they go. Where both moves are
  * rounding, their ratio says nothing. */
 static const double first_penalty = 0x1p-3;
-static const double few_penalty = 0x1p-3; /* on a working set */
 static const double least_penalty = 0x1p-20;
 static const double most_penalty = 0x1p10;
 
@@ -277,6 +276,7 @@ static Alm alm_new(const HcUnmixing *unmixing, const HcUnmixPanel *panel) {
 /* On a working set. There multipliers are counted by slopes: p = M d, which is not above 0, and 0 for members
  * of u. */
 typedef struct Few {
+    bool is_due;                                       /* the inverse, since set or penalty changed */
     double penalty;                                    /* [units] */
     double price[HC_WORKING_MOST];                     /* M d */
     double inverse[HC_WORKING_MOST * HC_WORKING_MOST]; /* -inv(D W D' + penalty M) [units] */
@@ -292,15 +292,14 @@ static void invert_few(const HcWorking *working, Few *few) {
     hc_working_invert(working->count, few->inverse);
 }
 
-/* The multipliers are those that the slopes ask for. */
+/* Without multipliers: with a small penalty the first step is all but the best of the set. */
 static void begin_few(const HcUnmixing *unmixing, const HcWorking *working, void *user) {
     Few *few = user;
     (void)unmixing;
-    few->penalty = few_penalty;
-    for (int32_t i = 0; i < working->count; i++) {
-        few->price[i] = working->x[i] > 0 ? 0 : fmin(working->slope[i], 0) / few->penalty;
-    }
-    invert_few(working, few);
+    (void)working;
+    few->is_due = true;
+    few->penalty = HC_WORKING_PENALTY;
+    memset(few->price, 0, sizeof few->price);
 }
 
 /* solved = the x that solves the equations, turned = M x. */
@@ -336,7 +335,7 @@ static void solve_few(const HcUnmixing *unmixing, const HcWorking *working, cons
     }
 }
 
-static void advance_few(const HcUnmixing *unmixing, HcWorking *working, int32_t steps, void *user) {
+static void advance_few(const HcUnmixing *unmixing, HcWorking *working, void *user) {
     Few *few = user;
     int32_t n = working->count;
     double apart = 0;
@@ -345,22 +344,23 @@ static void advance_few(const HcUnmixing *unmixing, HcWorking *working, int32_t 
     double turned[HC_WORKING_MOST];
     double next[HC_WORKING_MOST];
     double turned_next[HC_WORKING_MOST];
-    for (int32_t s = 0; s < steps; s++) {
-        solve_few(unmixing, working, few, solved, turned);
-        for (int32_t i = 0; i < n; i++) {
-            solved[i] = relaxation * solved[i] + (1 - relaxation) * working->x[i];
-            turned[i] = relaxation * turned[i] + (1 - relaxation) * working->turned[i];
-            few->price[i] += turned[i];
-        }
-        hc_working_nearest(unmixing, working, few->price, next, turned_next);
-        apart = moved = 0;
-        for (int32_t i = 0; i < n; i++) {
-            apart += (solved[i] - next[i]) * (turned[i] - turned_next[i]);
-            moved += (next[i] - working->x[i]) * (turned_next[i] - working->turned[i]);
-            few->price[i] -= turned_next[i];
-            working->x[i] = next[i];
-            working->turned[i] = turned_next[i];
-        }
+    if (few->is_due) {
+        invert_few(working, few);
+        few->is_due = false;
+    }
+    solve_few(unmixing, working, few, solved, turned);
+    for (int32_t i = 0; i < n; i++) {
+        solved[i] = HC_WORKING_RELAXATION * solved[i] + (1 - HC_WORKING_RELAXATION) * working->x[i];
+        turned[i] = HC_WORKING_RELAXATION * turned[i] + (1 - HC_WORKING_RELAXATION) * working->turned[i];
+        few->price[i] += turned[i];
+    }
+    hc_working_nearest(unmixing, working, few->price, next, turned_next);
+    for (int32_t i = 0; i < n; i++) {
+        apart += (solved[i] - next[i]) * (turned[i] - turned_next[i]);
+        moved += (next[i] - working->x[i]) * (turned_next[i] - working->turned[i]);
+        few->price[i] -= turned_next[i];
+        working->x[i] = next[i];
+        working->turned[i] = turned_next[i];
     }
     double factor = change_of(few->penalty, sqrt(fmax(apart, 0)), sqrt(fmax(moved, 0)));
     if (factor > 1 || factor < 1) {
@@ -368,7 +368,7 @@ static void advance_few(const HcUnmixing *unmixing, HcWorking *working, int32_t 
         for (int32_t i = 0; i < n; i++) {
             few->price[i] /= factor;
         }
-        invert_few(working, few);
+        few->is_due = true;
     }
 }
 

@@ -133,42 +133,46 @@ static void look(const HcUnmixing *unmixing, HcUnmixPanel *panel, double *moment
     }
 }
 
-/* On a working set. */
+/* On a working set: of the step before, M x and slopes. Where the momentum leads is a combination of two
+ * steps, and so are its M x and its slopes. */
 typedef struct Few {
-    double ahead[HC_WORKING_MOST];  /* where the momentum leads */
-    double turned[HC_WORKING_MOST]; /* M ahead */
-    double momentum;
+    double turned[HC_WORKING_MOST];
+    double slope[HC_WORKING_MOST];
+    double momentum, factor;
 } Few;
 
 static void begin_few(const HcUnmixing *unmixing, const HcWorking *working, void *user) {
     Few *few = user;
     (void)unmixing;
-    memcpy(few->ahead, working->x, sizeof few->ahead);
     memcpy(few->turned, working->turned, sizeof few->turned);
+    memcpy(few->slope, working->slope, sizeof few->slope);
     few->momentum = 1;
+    few->factor = 0;
 }
 
-static void advance_few(const HcUnmixing *unmixing, HcWorking *working, int32_t steps, void *user) {
+static void advance_few(const HcUnmixing *unmixing, HcWorking *working, void *user) {
     Few *few = user;
     int32_t n = working->count;
-    double b[HC_WORKING_MOST];
+    double ahead[HC_WORKING_MOST]; /* M x of where the momentum leads */
+    double b[HC_WORKING_MOST] = {0};
     double step[HC_WORKING_MOST];
     double turned[HC_WORKING_MOST];
-    for (int32_t s = 0; s < steps; s++) {
-        hc_working_multiply(n, working->rest, few->ahead, b);
-        for (int32_t i = 0; i < n; i++) {
-            b[i] += working->product[i];
-        }
-        hc_working_nearest(unmixing, working, b, step, turned);
-        double uphill = 0;
-        for (int32_t i = 0; i < n; i++) {
-            uphill += (few->turned[i] - turned[i]) * (step[i] - working->x[i]);
-        }
-        double before = uphill > 0 ? 1 : few->momentum;
-        few->momentum = (1 + sqrt(1 + 4 * before * before)) / 2;
-        move(working->x, few->ahead, step, (before - 1) / few->momentum, n);
-        move(working->turned, few->turned, turned, (before - 1) / few->momentum, n);
+    double uphill = 0;
+    for (int32_t i = 0; i < n; i++) {
+        ahead[i] = working->turned[i] + few->factor * (working->turned[i] - few->turned[i]);
+        b[i] = ahead[i] + working->slope[i] + few->factor * (working->slope[i] - few->slope[i]);
     }
+    hc_working_nearest(unmixing, working, b, step, turned);
+    for (int32_t i = 0; i < n; i++) {
+        uphill += (ahead[i] - turned[i]) * (step[i] - working->x[i]);
+        few->turned[i] = working->turned[i];
+        few->slope[i] = working->slope[i];
+        working->x[i] = step[i];
+        working->turned[i] = turned[i];
+    }
+    double before = uphill > 0 ? 1 : few->momentum;
+    few->momentum = (1 + sqrt(1 + 4 * before * before)) / 2;
+    few->factor = (before - 1) / few->momentum;
 }
 
 void hc_unmix_fista(const HcUnmixing *unmixing, HcUnmixPanel *panel) {

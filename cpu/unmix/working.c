@@ -112,6 +112,31 @@ static int32_t find_wrong(const HcWorking *working, const double *b, const doubl
     return count;
 }
 
+/* Of the wrong ones that are no members, those that would lower the function most are left, at most
+ * HC_WORKING_ENTER. */
+static void keep_worst(const HcWorking *working, const double *value, bool *wrong) {
+    int32_t worst[HC_WORKING_ENTER];
+    int32_t count = 0;
+    for (int32_t i = 0; i < working->count; i++) {
+        if (!wrong[i] || working->member[i]) {
+            continue;
+        }
+        int32_t at = count < HC_WORKING_ENTER ? count++ : HC_WORKING_ENTER;
+        for (; at > 0 && value[i] < value[worst[at - 1]]; at--) {
+            if (at < HC_WORKING_ENTER) {
+                worst[at] = worst[at - 1];
+            } else {
+                wrong[worst[at - 1]] = false;
+            }
+        }
+        if (at < HC_WORKING_ENTER) {
+            worst[at] = i;
+        } else {
+            wrong[i] = false;
+        }
+    }
+}
+
 /* Block pivoting (Kim and Park 2011), the largest number alone (Murty 1974) where that does not help. */
 void hc_working_nearest(const HcUnmixing *unmixing, HcWorking *working, const double *b, double *x,
                         double *turned) {
@@ -132,6 +157,9 @@ void hc_working_nearest(const HcUnmixing *unmixing, HcWorking *working, const do
         bool all = count < best || tries > 0;
         tries = count < best ? HC_WORKING_TRIES : tries - 1;
         best = count < best ? count : best;
+        if (all) {
+            keep_worst(working, value, wrong);
+        }
         for (int32_t i = working->count - 1, left = all ? count : 1; i >= 0 && left > 0; i--) {
             if (wrong[i]) {
                 exchange(working, i);
@@ -268,15 +296,13 @@ static bool choose(const HcUnmixing *unmixing, const double *abundance, const do
 }
 
 static void gather(const HcUnmixing *unmixing, const double *product, const double *abundance,
-                   const double *slope, HcWorking *working) {
+                   HcWorking *working) {
     int64_t n = unmixing->rule.spectra;
     double scale = 1 / hc_working_unit(unmixing);
-    double level = level_of(unmixing, abundance, slope);
     double lambda = unmixing->rule.sum_to_one ? 0 : unmixing->rule.lambda;
     for (int32_t i = 0; i < working->count; i++) {
         int64_t k = working->number[i];
         working->x[i] = abundance[k];
-        working->slope[i] = scale * (slope[k] - level);
         working->product[i] = scale * (product[k] - lambda);
         working->member[i] = false;
         for (int32_t j = 0; j < working->count; j++) {
@@ -294,6 +320,22 @@ static void gather(const HcUnmixing *unmixing, const double *product, const doub
     }
 }
 
+/* Slopes of the set. */
+static void take_slopes(const HcUnmixing *unmixing, const double *slope, HcWorking *working) {
+    double lambda = unmixing->rule.sum_to_one ? 0 : unmixing->rule.lambda;
+    for (int32_t i = 0; i < working->count; i++) {
+        working->slope[i] = (slope[working->number[i]] - lambda) / hc_working_unit(unmixing);
+    }
+}
+
+static bool any_positive(const double *abundance, int64_t n) {
+    bool any = false;
+    for (int64_t k = 0; k < n; k++) {
+        any = any || abundance[k] > 0;
+    }
+    return any;
+}
+
 /* Steps of pixel p until they seem to have come to their end; whether a set was not too small. */
 static bool solve_pixel(const HcUnmixing *unmixing, HcUnmixPanel *panel, int32_t p, HcWorking *working,
                         HcWorkingSolver solver) {
@@ -305,23 +347,28 @@ static bool solve_pixel(const HcUnmixing *unmixing, HcUnmixPanel *panel, int32_t
     double square = 0;
     double gap = INFINITY;
     bool is_new = true;
+    bool is_empty = !any_positive(abundance, n);
     find_slopes(unmixing->gram, product, unmixing->shift, abundance, panel->energy[p], n, slope, &square);
     while (panel->iterations[p] < limit && !(gap <= unmixing->rule.gap)) {
         if (is_new) {
             if (!choose(unmixing, abundance, slope, working)) {
                 return false;
             }
-            if (unmixing->rule.sum_to_one && panel->iterations[p] == 0) {
+            if (unmixing->rule.sum_to_one && is_empty) {
                 for (int32_t i = 0; i < working->count; i++) {
                     abundance[working->number[i]] = 1 / (double)working->count;
                 }
+                find_slopes(unmixing->gram, product, unmixing->shift, abundance, panel->energy[p], n, slope,
+                            &square);
             }
-            gather(unmixing, product, abundance, slope, working);
+            gather(unmixing, product, abundance, working);
+        }
+        take_slopes(unmixing, slope, working);
+        if (is_new) {
             solver.begin(unmixing, working, solver.user);
         }
-        int32_t steps = (int32_t)hc_min64(HC_WORKING_STEPS, limit - panel->iterations[p]);
-        solver.advance(unmixing, working, steps, solver.user);
-        panel->iterations[p] += steps;
+        solver.advance(unmixing, working, solver.user);
+        panel->iterations[p]++;
         memset(abundance, 0, (size_t)n * sizeof *abundance);
         for (int32_t i = 0; i < working->count; i++) {
             abundance[working->number[i]] = working->x[i];
@@ -329,6 +376,7 @@ static bool solve_pixel(const HcUnmixing *unmixing, HcUnmixPanel *panel, int32_t
         find_slopes(unmixing->gram, product, unmixing->shift, abundance, panel->energy[p], n, slope, &square);
         gap = hc_unmix_relative_gap(unmixing, abundance, slope, fmax(square, 0), panel->energy[p]);
         is_new = !suffices(unmixing, working, abundance, slope);
+        is_empty = false;
     }
     return true;
 }
@@ -338,15 +386,20 @@ void hc_working_solve(const HcUnmixing *unmixing, HcUnmixPanel *panel, HcWorking
     int32_t wide[HC_UNMIX_PANEL];
     bool is_wide[HC_UNMIX_PANEL] = {false};
     int32_t count = 0;
-    for (int32_t j = 0; j < panel->open; j++) {
-        memset(panel->abundance + panel->number[j] * (int64_t)unmixing->rule.spectra, 0,
-               (size_t)unmixing->rule.spectra * sizeof(double));
-    }
-    while (panel->open > 0) {
+    int64_t n = unmixing->rule.spectra;
+    const double *before = NULL; /* where the next pixel begins; NULL = from nothing */
+    for (bool is_first = true; panel->open > 0; is_first = false) {
         int32_t open = 0;
         for (int32_t j = 0; j < panel->open; j++) {
             int32_t p = panel->number[j];
+            double *abundance = panel->abundance + p * n;
+            if (is_first && before != NULL) {
+                memcpy(abundance, before, (size_t)n * sizeof *abundance);
+            } else if (is_first) {
+                memset(abundance, 0, (size_t)n * sizeof *abundance);
+            }
             is_wide[p] = !solve_pixel(unmixing, panel, p, &working, solver);
+            before = is_wide[p] ? NULL : abundance;
         }
         hc_unmix_certify(unmixing, panel);
         for (int32_t j = 0; j < panel->open; j++) {

@@ -1,6 +1,6 @@
 /* Working sets (core/solver/working.h): FISTA and augmented Lagrangians take their steps for a pixel on few
- * spectra, and look at all of them once in some steps. M is the metric among the spectra
- * of a set, and slopes are counted in units of its level. */
+ * spectra, and look at all of them after each. M is the metric among the spectra of a set, and slopes are
+ * counted in units of its level. */
 #ifndef HC_CPU_UNMIX_WORKING_H
 #define HC_CPU_UNMIX_WORKING_H
 
@@ -21,14 +21,15 @@ typedef struct HcWorking {
 } HcWorking;
 
 /* A solver on a working set. `begin` is told of a set that is new; x and its companions are there. `advance`
- * takes steps. `user` is the solver's. */
+ * takes a step, of x and M x. `user` is the solver's. */
 typedef struct HcWorkingSolver {
     void (*begin)(const HcUnmixing *unmixing, const HcWorking *working, void *user);
-    void (*advance)(const HcUnmixing *unmixing, HcWorking *working, int32_t steps, void *user);
+    void (*advance)(const HcUnmixing *unmixing, HcWorking *working, void *user);
     void *user;
 } HcWorkingSolver;
 
-/* The open pixels from nothing, certified. Those that a set is too small for are open afterwards. */
+/* The open pixels, certified: the first of the panel from nothing, the others from the abundances of the one
+ * before. Those that a set is too small for are open afterwards. */
 void hc_working_solve(const HcUnmixing *unmixing, HcUnmixPanel *panel, HcWorkingSolver solver);
 
 /* x >= 0, with the sum to one where that is asked for, that makes 1/2 x'M x - b'x least; turned = M x. The

@@ -121,19 +121,17 @@ __device__ static __noinline__ double relative_gap(const HcUnmixLibrary &library
     return gap_of_value(gap, value, energy);
 }
 
-/* The slots that are still open, by the first warp; those that close or are left follow behind them. */
-__device__ static void close_pixels(HcUnmixPanel *panel, double gap, int32_t iterations) {
-    int32_t before = panel->open;
+/* Of the first `count` slots those that stay(slot) are open, and the others follow behind them. A warp. */
+template <typename Stay>
+__device__ static inline void hc_unmix_part(HcUnmixPanel *panel, int32_t count, Stay stay) {
     int32_t open = 0;
     int32_t slot[HC_UNMIX_PANEL / 32];
     uint32_t in[HC_UNMIX_PANEL / 32];
 #pragma unroll
     for (int i = 0; i < HC_UNMIX_PANEL / 32; i++) {
         int32_t j = 32 * i + hc_lane();
-        slot[i] = j < before ? panel->number[j] : 0;
-        in[i] =
-            __ballot_sync(0xFFFFFFFFU, j < before && !(panel->gap[slot[i]] <= gap) &&
-                                           panel->iterations[slot[i]] < iterations && !panel->left[slot[i]]);
+        slot[i] = j < count ? panel->number[j] : 0;
+        in[i] = __ballot_sync(0xFFFFFFFFU, j < count && stay(slot[i]));
         open += __popc(in[i]);
     }
     __syncwarp();
@@ -142,7 +140,7 @@ __device__ static void close_pixels(HcUnmixPanel *panel, double gap, int32_t ite
     for (int i = 0; i < HC_UNMIX_PANEL / 32; i++) {
         int32_t j = 32 * i + hc_lane();
         int32_t lower = stays + __popc(in[i] & ((1U << hc_lane()) - 1)); /* open slots before this one */
-        if (j < before) {
+        if (j < count) {
             panel->number[(in[i] >> hc_lane() & 1) != 0 ? lower : open + j - lower] = slot[i];
         }
         stays += __popc(in[i]);
@@ -181,7 +179,10 @@ __device__ static __noinline__ void hc_unmix_certify(const HcUnmixLibrary &libra
     }
     __syncthreads();
     if (hc_warp() == 0) {
-        close_pixels(panel, library.rule.gap, iterations);
+        double wanted = library.rule.gap;
+        hc_unmix_part(panel, panel->open, [&](int32_t p) {
+            return !(panel->gap[p] <= wanted) && panel->iterations[p] < iterations && !panel->left[p];
+        });
     }
     __syncthreads();
 }

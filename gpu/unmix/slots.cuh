@@ -1,5 +1,6 @@
 /* FISTA and augmented Lagrangians: a thread block has a slot for each of the pixels that it unmixes at a
- * time. A slot whose pixel is certified takes the next one, so that no warp waits for the slowest pixel. */
+ * time. A slot whose pixel is certified takes the next one, so that no warp waits for the slowest pixel. On
+ * working sets that is the next one of its run, which begins with the abundances of the one before. */
 #ifndef HC_GPU_UNMIX_SLOTS_CUH
 #define HC_GPU_UNMIX_SLOTS_CUH
 
@@ -42,6 +43,18 @@ static inline size_t hc_slots_scratch(const HcUnmixLibrary *library) {
     return HC_UNMIX_PANEL * slots_kept(library) + HC_SLOTS_WARPS * slots_warps(library);
 }
 
+/* Pixels of a line that a slot takes one after the other, counted from the start of each line. Longer runs
+ * save few steps, and shorter ones fill more slots of small blocks. */
+enum { HC_SLOTS_RUN = 4 };
+static_assert(HC_SLOTS_RUN <= 32, "a lane a pixel");
+
+/* The runs of the slots. */
+struct HcSlotsRuns {
+    int64_t next[HC_UNMIX_PANEL]; /* pixels that are left: from here */
+    int64_t end[HC_UNMIX_PANEL];  /* to here */
+    bool is_taken[HC_UNMIX_PANEL];
+};
+
 /* Which pixels a kernel takes. */
 enum HcSlotsWhich { HC_SLOTS_ALL, HC_SLOTS_LEFT };
 
@@ -53,9 +66,9 @@ __device__ static inline uint32_t slots_mark(const HcView &out, int64_t place) {
     return __float_as_uint(out.data[place * out.bands]);
 }
 
-/* No slot is open. Returns how many the block fills, since small blocks of a scene are shared among all
- * thread blocks. All threads of the block. */
-__device__ static inline int32_t begin_panel(HcUnmixPanel *panel, const HcView &out) {
+/* No slot is open. Returns how many the block fills, since the few pixels, or runs, of small blocks of a
+ * scene are shared among all thread blocks. All threads of the block. */
+__device__ static inline int32_t begin_panel(HcUnmixPanel *panel, int64_t units) {
     if (threadIdx.x < HC_UNMIX_PANEL) {
         panel->number[threadIdx.x] = (int32_t)threadIdx.x;
     }
@@ -63,17 +76,34 @@ __device__ static inline int32_t begin_panel(HcUnmixPanel *panel, const HcView &
         panel->open = 0;
     }
     __syncthreads();
-    int64_t share = (out.rows * out.samples + gridDim.x - 1) / gridDim.x;
+    int64_t share = (units + gridDim.x - 1) / gridDim.x;
     return (int32_t)min((long long)HC_UNMIX_PANEL, (long long)share);
 }
 
-/* Fills free slots with the next pixels that are to be taken, as long as there are any; of `all` pixels,
- * those that are masked are 0 in `out`. All threads of the block. */
+/* Slot p takes the pixel at `place`, which had so many iterations. */
+__device__ static inline void take_pixel(const HcUnmixRule &rule, const HcView &in, const HcView &out,
+                                         HcUnmixPanel *panel, int32_t p, int64_t place, uint32_t taken) {
+    panel->pixel[p] = in.data + ((out.first_line - in.first_line) * in.samples + place) * in.bands;
+    panel->place[p] = place;
+    panel->level[p] = hc_unmix_level(rule, out, place);
+    panel->iterations[p] = (int32_t)taken;
+    panel->left[p] = false;
+}
+
+/* Whether the pixel at `place` is to be taken; *taken: its iterations. */
+__device__ static inline bool is_wanted(const HcView &in, const HcView &out, HcSlotsWhich which,
+                                        int64_t place, uint32_t *taken) {
+    bool valid = in.mask[(out.first_line - in.first_line) * in.samples + place] != 0;
+    uint32_t mark = valid && which == HC_SLOTS_LEFT ? slots_mark(out, place) : HC_SLOTS_LEFT_BITS;
+    *taken = mark & HC_SLOTS_LEFT_TAKEN;
+    return valid && (mark & HC_SLOTS_LEFT_BITS) == HC_SLOTS_LEFT_BITS;
+}
+
+/* Fills free slots with the next pixels that were left, as long as there are any. All threads of the block.
+ */
 __device__ static __noinline__ void take_pixels(const HcUnmixRule &rule, const HcView &in, const HcView &out,
-                                                HcSlotsWhich which, HcUnmixPanel *panel,
-                                                HcSlotsShared *shared, int32_t slots,
+                                                HcUnmixPanel *panel, HcSlotsShared *shared, int32_t slots,
                                                 unsigned long long *next) {
-    int64_t above = (out.first_line - in.first_line) * in.samples;
     int64_t pixels = out.rows * out.samples;
     while (panel->open < slots) {
         int32_t open = panel->open;
@@ -88,22 +118,14 @@ __device__ static __noinline__ void take_pixels(const HcUnmixRule &rule, const H
         if (count <= 0) {
             break;
         }
-        for (int32_t i = hc_warp(); which == HC_SLOTS_ALL && i < count; i += hc_warps()) {
-            hc_unmix_write_mask(out, first + i, in.mask[above + first + i]);
-        }
         for (int32_t i0 = 0; hc_warp() == 0 && i0 < count; i0 += 32) {
             int32_t i = i0 + hc_lane();
-            bool valid = i < count && in.mask[above + first + i] != 0;
-            uint32_t mark = valid && which == HC_SLOTS_LEFT ? slots_mark(out, first + i) : HC_SLOTS_LEFT_BITS;
-            valid = valid && (mark & HC_SLOTS_LEFT_BITS) == HC_SLOTS_LEFT_BITS;
-            uint32_t within = __ballot_sync(0xFFFFFFFFU, valid);
-            if (valid) {
+            uint32_t taken = 0;
+            bool wanted = i < count && is_wanted(in, out, HC_SLOTS_LEFT, first + i, &taken);
+            uint32_t within = __ballot_sync(0xFFFFFFFFU, wanted);
+            if (wanted) {
                 int32_t p = panel->number[open + __popc(within & ((1U << hc_lane()) - 1))];
-                panel->pixel[p] = in.data + (above + first + i) * in.bands;
-                panel->place[p] = first + i;
-                panel->level[p] = hc_unmix_level(rule, out, first + i);
-                panel->iterations[p] = (int32_t)(mark & HC_SLOTS_LEFT_TAKEN);
-                panel->left[p] = false;
+                take_pixel(rule, in, out, panel, p, first + i, taken);
             }
             open += __popc(within);
             __syncwarp();
@@ -151,8 +173,7 @@ __device__ static inline void take_steps(const HcUnmixLibrary &library, HcUnmixP
 template <HcUnmixSolver SOLVER, bool NEAR>
 __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     unmix_slots(const __grid_constant__ HcUnmixLibrary library, HcView in, HcView out, HcUnmixCounted counted,
-                double *blocks_scratch, size_t scratch_doubles, HcSlotsNear near, HcSlotsWhich which,
-                unsigned long long *next) {
+                double *blocks_scratch, size_t scratch_doubles, HcSlotsNear near, unsigned long long *next) {
     extern __shared__ __align__(16) double near_memory[];
     __shared__ HcUnmixPanel panel;
     __shared__ HcSlotsShared shared;
@@ -168,10 +189,10 @@ __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     for (int32_t i = (int32_t)threadIdx.x; near.directions && i < entries; i += HC_SLOTS_THREADS) {
         directions[i] = library.direction[i];
     }
-    int32_t slots = begin_panel(&panel, out);
+    int32_t slots = begin_panel(&panel, out.rows * out.samples);
     for (;;) {
         int32_t before = panel.open;
-        take_pixels(library.rule, in, out, which, &panel, &shared, slots, next);
+        take_pixels(library.rule, in, out, &panel, &shared, slots, next);
         if (panel.open == 0) {
             return;
         }
@@ -208,10 +229,95 @@ __device__ static inline void working_clear(const HcUnmixLibrary &library, int32
     }
 }
 
+__device__ static inline int64_t runs_of_line(const HcView &out) {
+    return (out.samples + HC_SLOTS_RUN - 1) / HC_SLOTS_RUN;
+}
+
+/* The next run of all for slot p, the same in every lane; whether there was one. Of all pixels, those that
+ * are masked are 0 in `out`. A warp. */
+__device__ static inline bool next_run(const HcView &in, const HcView &out, HcSlotsWhich which,
+                                       HcSlotsRuns *runs, int32_t p, unsigned long long *next) {
+    unsigned long long number = 0;
+    if (hc_lane() == 0) {
+        number = atomicAdd(next, 1ULL);
+    }
+    int64_t run = (int64_t)__shfl_sync(0xFFFFFFFFU, number, 0);
+    int64_t row = run / runs_of_line(out);
+    int64_t sample = run % runs_of_line(out) * HC_SLOTS_RUN;
+    if (row >= out.rows) {
+        return false;
+    }
+    int64_t first = row * out.samples + sample;
+    int64_t end = min((long long)(first + HC_SLOTS_RUN), (long long)((row + 1) * out.samples));
+    for (int64_t place = first; which == HC_SLOTS_ALL && place < end; place++) {
+        hc_unmix_write_mask(out, place, in.mask[(out.first_line - in.first_line) * in.samples + place]);
+    }
+    __syncwarp();
+    if (hc_lane() == 0) {
+        runs->next[p] = first;
+        runs->end[p] = end;
+    }
+    __syncwarp();
+    return true;
+}
+
+/* Slot p takes the next pixel of its run, or of another one; whether there was one. Abundances stay where a
+ * pixel begins with those of the one before it. A warp. */
+__device__ static inline bool take_next(const HcUnmixLibrary &library, const HcView &in, const HcView &out,
+                                        HcSlotsWhich which, HcUnmixPanel *panel, HcSlotsRuns *runs, int32_t p,
+                                        const HcUnmixScratch &scratch, unsigned long long *next) {
+    bool goes_on = which == HC_SLOTS_ALL && !panel->left[p];
+    for (;;) {
+        int64_t place = runs->next[p] + hc_lane();
+        uint32_t taken = 0;
+        bool wanted = place < runs->end[p] && is_wanted(in, out, which, place, &taken);
+        uint32_t within = __ballot_sync(0xFFFFFFFFU, wanted);
+        __syncwarp();
+        if (within != 0 && hc_lane() == __ffs((int)within) - 1) {
+            take_pixel(library.rule, in, out, panel, p, place, taken);
+            runs->next[p] = place + 1;
+        }
+        if (within != 0) {
+            break;
+        }
+        goes_on = false;
+        if (!next_run(in, out, which, runs, p, next)) {
+            return false;
+        }
+    }
+    if (!goes_on) {
+        working_clear(library, p, scratch);
+    }
+    __syncwarp();
+    return true;
+}
+
+/* Fills free slots. All threads of the block. */
+__device__ static __noinline__ void take_runs(const HcUnmixLibrary &library, const HcView &in,
+                                              const HcView &out, HcSlotsWhich which, HcUnmixPanel *panel,
+                                              HcSlotsShared *shared, HcSlotsRuns *runs, int32_t slots,
+                                              const HcUnmixScratch &scratch, unsigned long long *next) {
+    for (int32_t j = panel->open + hc_warp(); j < slots; j += hc_warps()) {
+        int32_t p = panel->number[j];
+        bool is_taken = take_next(library, in, out, which, panel, runs, p, scratch, next);
+        if (hc_lane() == 0) {
+            runs->is_taken[p] = is_taken;
+        }
+    }
+    __syncthreads();
+    if (hc_warp() == 0) {
+        hc_unmix_part(panel, slots, [&](int32_t p) { return runs->is_taken[p]; });
+    }
+    if (threadIdx.x == 0) {
+        shared->turn = 0;
+    }
+    __syncthreads();
+}
+
 /* What a warp has of shared memory [bytes]. */
 template <HcUnmixSolver SOLVER, int SIDE> __host__ __device__ static constexpr size_t working_bytes() {
     return sizeof(HcWorkingShared<SIDE>) +
-           (SOLVER == HC_UNMIX_ALM ? sizeof(HcWorkingMatrix<SIDE>) : (size_t)0);
+           (SOLVER == HC_UNMIX_ALM ? 2 * sizeof(HcWorkingMatrix<SIDE>) : (size_t)0);
 }
 
 /* Steps of an open slot. A warp with its own shared memory. */
@@ -221,7 +327,9 @@ __device__ static inline void take_working_steps(const HcUnmixLibrary &library, 
     HcWorkingShared<SIDE> *shared = (HcWorkingShared<SIDE> *)own;
     if (SOLVER == HC_UNMIX_ALM) {
         HcWorkingAlm<SIDE> alm = {};
-        alm.inverse = (HcWorkingMatrix<SIDE> *)(shared + 1);
+        alm.rest = (HcWorkingMatrix<SIDE> *)(shared + 1);
+        alm.inverse = alm.rest + 1;
+        __builtin_assume(__isShared(alm.rest));
         __builtin_assume(__isShared(alm.inverse));
         hc_working_steps(library, panel, p, scratch, shared, alm);
     } else {
@@ -239,20 +347,22 @@ __global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
     extern __shared__ __align__(16) double near_memory[];
     __shared__ HcUnmixPanel panel;
     __shared__ HcSlotsShared shared;
+    __shared__ HcSlotsRuns runs;
     char *own = (char *)near_memory + hc_warp() * working_bytes<SOLVER, SIDE>();
     HcUnmixScratch scratch = hc_unmix_scratch_of(library, blocks_scratch + blockIdx.x * scratch_doubles);
-    int32_t slots = begin_panel(&panel, out);
+    int32_t slots = begin_panel(&panel, out.rows * runs_of_line(out));
+    if (threadIdx.x < HC_UNMIX_PANEL) {
+        runs.next[threadIdx.x] = runs.end[threadIdx.x] = 0;
+        panel.left[threadIdx.x] = false;
+    }
+    __syncthreads();
     for (;;) {
         int32_t before = panel.open;
-        take_pixels(library.rule, in, out, which, &panel, &shared, slots, next);
+        take_runs(library, in, out, which, &panel, &shared, &runs, slots, scratch, next);
         if (panel.open == 0) {
             return;
         }
         hc_unmix_gather(library, &panel, panel.number + before, panel.open - before, scratch);
-        for (int32_t j = before + hc_warp(); j < panel.open; j += hc_warps()) {
-            working_clear(library, panel.number[j], scratch);
-        }
-        __syncthreads();
         int32_t open = panel.open;
         for (int32_t p; next_slot(&panel, &shared, &p);) {
             take_working_steps<SOLVER, SIDE>(library, &panel, p, scratch, own);
@@ -274,7 +384,7 @@ __global__ static void __launch_bounds__(32 * HcWorkingBlock<SIDE>::WARPS, 1)
 }
 
 typedef void (*HcSlotsKernel)(const HcUnmixLibrary, HcView, HcView, HcUnmixCounted, double *, size_t,
-                              HcSlotsNear, HcSlotsWhich, unsigned long long *);
+                              HcSlotsNear, unsigned long long *);
 
 static inline HcSlotsKernel hc_slots_kernel(const HcUnmixLibrary *library, const HcSlotsNear *near) {
     if (library->rule.solver == HC_UNMIX_ALM) {
@@ -286,7 +396,7 @@ static inline HcSlotsKernel hc_slots_kernel(const HcUnmixLibrary *library, const
 /* How many warps of a block fit that works on sets. */
 template <HcUnmixSolver SOLVER, int SIDE>
 static HcStatus slots_find_working(const HcGpu *gpu, int32_t *warps, HcError *err) {
-    size_t fixed = sizeof(HcUnmixPanel) + sizeof(HcSlotsShared) + 64;
+    size_t fixed = sizeof(HcUnmixPanel) + sizeof(HcSlotsShared) + sizeof(HcSlotsRuns) + 64;
     size_t most = gpu->shared_memory > fixed ? gpu->shared_memory - fixed : 0;
     size_t fitting = most / working_bytes<SOLVER, SIDE>();
     *warps = fitting < HcWorkingBlock<SIDE>::WARPS ? (int32_t)fitting : HcWorkingBlock<SIDE>::WARPS;

@@ -182,7 +182,7 @@ template <HcUnmixSolver SOLVER> static HcStatus unmix_in_slots(const Call &call,
     hc_slots_kernel(&unmixing->library,
                     near)<<<(unsigned)unmixing->blocks, HC_SLOTS_THREADS, near->bytes, call.stream>>>(
         unmixing->library, call.in, call.out, call.counted, call.scratch, unmixing->scratch_doubles, *near,
-        HC_SLOTS_LEFT, &call.next[2]);
+        &call.next[2]);
     return hc_gpu_launched(doing, err);
 }
 

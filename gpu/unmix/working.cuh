@@ -4,108 +4,107 @@
 
 #include "gpu/unmix/working_set.cuh"
 
+/* Steps of a pixel before its warp looks for another one. */
+enum { HC_WORKING_TURN = 64 };
+
 /* --- FISTA --- */
 
-/* What the solver keeps beside the abundances, its own lanes'. */
+/* Of the step before, its own lanes' M x and slopes. Where the momentum leads is a combination of two steps,
+ * and so are its M x and its slopes. */
 template <int SIDE> struct HcWorkingFista {
-    double ahead[SIDE / 4];  /* where the momentum leads */
-    double turned[SIDE / 4]; /* M ahead */
-    double momentum;
+    double turned[SIDE / 4];
+    double slope[SIDE / 4]; /* [units] */
+    double momentum, factor;
 };
 
 /* On a new set. */
 template <int SIDE>
-__device__ static inline void working_begin(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
-                                            HcWorking<SIDE> &working, HcWorkingFista<SIDE> &fista) {
-    (void)library;
-    (void)pixel;
+__device__ static inline void working_begin(const HcUnmixLibrary &, HcWorking<SIDE> &,
+                                            HcWorkingFista<SIDE> &fista) {
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
-        fista.ahead[v] = working.x[v];
-        fista.turned[v] = working.turned[v] = 0; /* the first step has no momentum, whatever these are */
+        fista.turned[v] = fista.slope[v] = 0;
     }
     fista.momentum = 1;
+    fista.factor = 0;
 }
 
 template <int SIDE>
-__device__ static inline void working_advance(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
-                                              HcWorkingFista<SIDE> &fista) {
+__device__ static inline void working_advance(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
+                                              HcWorking<SIDE> &working, HcWorkingFista<SIDE> &fista) {
+    double scale = working_scale(library);
+    double lambda = library.rule.sum_to_one ? 0 : library.rule.lambda;
+    double ahead[SIDE / 4]; /* M x of where the momentum leads */
     double b[SIDE / 4];
     double step[SIDE / 4];
     double turned[SIDE / 4];
     double uphill = 0;
-    working_multiply<SIDE>(
-        working.shared, [&](int i) { return working.shared->rest[i][hc_lane()]; }, fista.ahead, b);
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
-        b[v] += working.product[v];
+        bool is_there = 32 * v + hc_lane() < working.count;
+        int32_t k = is_there ? working.shared->number[32 * v + hc_lane()] : 0;
+        double slope = is_there ? scale * (pixel.slope[k] - lambda) : 0;
+        ahead[v] = fma(fista.factor, working.turned[v] - fista.turned[v], working.turned[v]);
+        b[v] = ahead[v] + fma(fista.factor, slope - fista.slope[v], slope);
+        fista.turned[v] = working.turned[v];
+        fista.slope[v] = slope;
     }
     working_nearest(library, working, b, step, turned);
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
-        uphill = fma(fista.turned[v] - turned[v], step[v] - working.x[v], uphill);
-    }
-    double before = hc_warp_sum(uphill) > 0 ? 1 : fista.momentum;
-    fista.momentum = (1 + sqrt(1 + 4 * before * before)) / 2;
-    double factor = (before - 1) / fista.momentum;
-#pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
-        fista.ahead[v] = fma(factor, step[v] - working.x[v], step[v]);
-        fista.turned[v] = fma(factor, turned[v] - working.turned[v], turned[v]);
+        uphill = fma(ahead[v] - turned[v], step[v] - working.x[v], uphill);
         working.x[v] = step[v];
         working.turned[v] = turned[v];
     }
-}
-
-/* Before some steps, and behind them. */
-template <int SIDE>
-__device__ static inline void working_prepare(const HcUnmixLibrary &, HcWorking<SIDE> &,
-                                              HcWorkingFista<SIDE> &) {
-}
-
-template <int SIDE> __device__ static inline void working_finish(HcWorkingFista<SIDE> &) {
+    double before = hc_warp_sum(uphill) > 0 ? 1 : fista.momentum;
+    fista.momentum = (1 + sqrt(1 + 4 * before * before)) / 2;
+    fista.factor = (before - 1) / fista.momentum;
 }
 
 /* --- augmented Lagrangians --- */
 
 template <int SIDE> struct HcWorkingAlm {
-    HcWorkingMatrix<SIDE> *inverse; /* -inv(D W D' + penalty M) [units]; unless it is due */
-    bool is_due;
-    double penalty;         /* [units] */
-    double price[SIDE / 4]; /* M d (alm.cuh) */
-    double apart, moved;    /* of the last step, the lane's part */
+    HcWorkingMatrix<SIDE> *rest;    /* M - D W D' [units] */
+    HcWorkingMatrix<SIDE> *inverse; /* -inv(D W D' + penalty M) [units]; M before there is one */
+    bool is_due, is_first;          /* the inverse, since set or penalty changed; of the set */
+    double penalty;                 /* [units] */
+    double price[SIDE / 4];         /* M d (alm.cuh) */
 };
 
-/* The multipliers are those that the slopes ask for. */
+/* Without multipliers: with a small penalty the first step is all but the best of the set. */
 template <int SIDE>
-__device__ static inline void working_begin(const HcUnmixLibrary &library, const HcWorkingPixel &pixel,
-                                            HcWorking<SIDE> &working, HcWorkingAlm<SIDE> &alm) {
+__device__ static inline void working_begin(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
+                                            HcWorkingAlm<SIDE> &alm) {
     double scale = working_scale(library);
-    alm.is_due = true;
-    alm.penalty = HC_ALM_FIRST_PENALTY;
-    working_multiply_table(working, working.x, working.turned);
+    alm.is_due = alm.is_first = true;
+    alm.penalty = HC_WORKING_PENALTY;
+    working_store(working, alm.inverse);
+    working_each(library, working, library.gram, library.shift, [&](int i, double even, double odd) {
+        const double *metric = working.table[i];
+        alm.rest->tile[i][hc_lane()] = make_double2(metric[0] - scale * even, metric[1] - scale * odd);
+    });
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
-        bool is_asked = 32 * v + hc_lane() < working.count && !(working.x[v] > 0);
-        int32_t k = is_asked ? working.shared->number[32 * v + hc_lane()] : 0;
-        alm.price[v] = is_asked ? fmin(scale * (pixel.slope[k] - pixel.level), 0.0) / alm.penalty : 0;
+        alm.price[v] = 0;
     }
 }
 
 /* The inverse, by way of the table, which is M again afterwards. */
 template <int SIDE>
-__device__ static inline void working_prepare(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
-                                              HcWorkingAlm<SIDE> &alm) {
-    if (!alm.is_due) {
-        return;
-    }
+__device__ static inline void working_invert(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
+                                             HcWorkingAlm<SIDE> &alm) {
     uint32_t members[SIDE / 4];
-    working_load_metric(library, working);
+    if (!alm.is_first) {
+        working_each(library, working, library.working_metric, 0, [&](int i, double even, double odd) {
+            alm.inverse->tile[i][hc_lane()] = make_double2(even, odd);
+        });
+    }
 #pragma unroll
     for (int i = 0; i < SIDE * (SIDE + 1) / 2; i++) {
-        double2 rest = working.shared->rest[i][hc_lane()];
-        working.table[i][0] = (1 + alm.penalty) * working.table[i][0] - rest.x;
-        working.table[i][1] = (1 + alm.penalty) * working.table[i][1] - rest.y;
+        double2 metric = alm.inverse->tile[i][hc_lane()];
+        double2 rest = alm.rest->tile[i][hc_lane()];
+        working.table[i][0] = (1 + alm.penalty) * metric.x - rest.x;
+        working.table[i][1] = (1 + alm.penalty) * metric.y - rest.y;
     }
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
@@ -116,15 +115,17 @@ __device__ static inline void working_prepare(const HcUnmixLibrary &library, HcW
     working_exchange(working);
 #pragma unroll
     for (int i = 0; i < SIDE * (SIDE + 1) / 2; i++) {
+        double2 metric = alm.inverse->tile[i][hc_lane()];
         alm.inverse->tile[i][hc_lane()] = make_double2(working.table[i][0], working.table[i][1]);
+        working.table[i][0] = metric.x;
+        working.table[i][1] = metric.y;
     }
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
         working.member[v] = 0;
         working.pending[v] = members[v];
     }
-    working_load_metric(library, working);
-    alm.is_due = false;
+    alm.is_due = alm.is_first = false;
 }
 
 /* product = the inverse, negative, times right. */
@@ -170,7 +171,7 @@ __device__ static inline void working_solve(const HcUnmixLibrary &library, const
         }
     }
     working_multiply<SIDE>(
-        working.shared, [&](int i) { return working.shared->rest[i][hc_lane()]; }, solved, turned);
+        working.shared, [&](int i) { return alm.rest->tile[i][hc_lane()]; }, solved, turned);
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
         turned[v] = (turned[v] - right[v]) / (1 + alm.penalty);
@@ -178,8 +179,11 @@ __device__ static inline void working_solve(const HcUnmixLibrary &library, const
 }
 
 template <int SIDE>
-__device__ static inline void working_advance(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
-                                              HcWorkingAlm<SIDE> &alm) {
+__device__ static inline void working_advance(const HcUnmixLibrary &library, const HcWorkingPixel &,
+                                              HcWorking<SIDE> &working, HcWorkingAlm<SIDE> &alm) {
+    if (alm.is_due) {
+        working_invert(library, working, alm);
+    }
     double solved[SIDE / 4];
     double turned[SIDE / 4];
     double next[SIDE / 4];
@@ -187,27 +191,24 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, HcW
     working_solve(library, working, alm, solved, turned);
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
-        solved[v] = HC_ALM_RELAXATION * solved[v] + (1 - HC_ALM_RELAXATION) * working.x[v];
-        turned[v] = HC_ALM_RELAXATION * turned[v] + (1 - HC_ALM_RELAXATION) * working.turned[v];
+        solved[v] = HC_WORKING_RELAXATION * solved[v] + (1 - HC_WORKING_RELAXATION) * working.x[v];
+        turned[v] = HC_WORKING_RELAXATION * turned[v] + (1 - HC_WORKING_RELAXATION) * working.turned[v];
         alm.price[v] += turned[v];
     }
     working_nearest(library, working, alm.price, next, turned_next);
-    alm.apart = alm.moved = 0;
+    double apart = 0;
+    double moved = 0;
 #pragma unroll
     for (int v = 0; v < SIDE / 4; v++) {
-        alm.apart = fma(solved[v] - next[v], turned[v] - turned_next[v], alm.apart);
-        alm.moved = fma(next[v] - working.x[v], turned_next[v] - working.turned[v], alm.moved);
+        apart = fma(solved[v] - next[v], turned[v] - turned_next[v], apart);
+        moved = fma(next[v] - working.x[v], turned_next[v] - working.turned[v], moved);
         alm.price[v] -= turned_next[v];
         working.x[v] = next[v];
         working.turned[v] = turned_next[v];
     }
-}
-
-/* The penalty follows what moved; the multipliers, penalty times price, stay what they are. */
-template <int SIDE> __device__ static inline void working_finish(HcWorkingAlm<SIDE> &alm) {
-    double apart = sqrt(fmax(hc_warp_sum(alm.apart), 0.0));
-    double moved = sqrt(fmax(hc_warp_sum(alm.moved), 0.0));
-    double factor = alm_change(alm.penalty, apart, moved);
+    /* The penalty follows what moved; the multipliers, penalty times price, stay what they are. */
+    double factor =
+        alm_change(alm.penalty, sqrt(fmax(hc_warp_sum(apart), 0.0)), sqrt(fmax(hc_warp_sum(moved), 0.0)));
     alm.is_due = factor < 1 || factor > 1;
     alm.penalty *= factor;
 #pragma unroll
@@ -248,29 +249,21 @@ __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, Hc
 #pragma unroll 1
     for (;;) {
         HcWorkingFound found = working_find(library, pixel, shared);
-        if (is_new || !working_suffices(library, pixel, working, found.most)) {
+        bool is_other = is_new || !working_suffices(library, pixel, working, found.most);
+        if (is_other) {
             if (!working_choose(library, list, found, working)) {
                 panel->left[p] = true;
                 break;
             }
             if (library.rule.sum_to_one && is_first) {
-                for (int32_t i = hc_lane(); i < working.count; i += 32) {
-                    pixel.abundance[shared->number[i]] = 1 / (double)working.count;
-                }
-                __syncwarp();
+                working_begin_equal(library, pixel, working);
             }
-            working_gather(library, pixel, working);
-            working_begin(library, pixel, working, solver);
+            working_load(library, pixel, working);
+            working_begin(library, working, solver);
         }
         is_new = is_first = false;
-        int32_t steps = min((int)HC_WORKING_STEPS, end - taken);
-        working_prepare(library, working, solver);
-#pragma unroll 1
-        for (int32_t i = 0; i < steps; i++) {
-            working_advance(library, working, solver);
-        }
-        working_finish(solver);
-        taken += steps;
+        working_advance(library, pixel, working, solver);
+        taken++;
         working_write(library, pixel, working);
         list = working_list(working);
         working_look(library, pixel, list);

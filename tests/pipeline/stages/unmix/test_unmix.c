@@ -624,7 +624,7 @@ static void records_sum_up(void **state) {
     /* One step is not enough, and that is said. */
     HcText notes = {0};
     RunHow how = {.notes = &notes, .settings = {.record = "record.json"}};
-    check_runs(&how, "read scene.img ! unmix --library library.csv --solver fista --iterations 1 " ALL_BANDS);
+    check_runs(&how, "read scene.img ! unmix --library library.csv --iterations 1 " ALL_BANDS);
     Cube out = cube_read_floats("out", LINES, SAMPLES, SPECTRA + 4);
     int unfinished = 0;
     double worst = 0;
