@@ -95,6 +95,8 @@ HcAllocFn hc_gpu_alloc;
 HcReleaseFn hc_gpu_release;
 /* Gives back all memory, at the end. */
 void hc_gpu_trim(HcGpu *gpu);
+/* Copies to the device outside of any queue. When it returns, kernels of all queues find the bytes there. */
+HcStatus hc_gpu_bring(void *to, const void *from, size_t bytes, const char *what, HcError *err);
 /* Device memory that is kept for later [bytes]. */
 uint64_t hc_gpu_kept(const HcGpu *gpu);
 

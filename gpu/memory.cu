@@ -130,3 +130,9 @@ void hc_gpu_release(HcCompute *compute, HcBuffer *buffer) {
     }
     *buffer = {};
 }
+
+/* The copy may go on after cudaMemcpy() has returned, and streams of queues do not wait for it. */
+HcStatus hc_gpu_bring(void *to, const void *from, size_t bytes, const char *what, HcError *err) {
+    HC_OR_RETURN(hc_gpu_check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), what, err));
+    return hc_gpu_check(cudaStreamSynchronize(cudaStreamLegacy), what, err);
+}

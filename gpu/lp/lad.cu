@@ -232,8 +232,7 @@ static HcStatus take_tables(HcLad *lad, const HcLadProblem *problem, HcError *er
     HC_TRY(hc_gpu_alloc(&lad->gpu->base, HC_MEMORY_DEVICE, count * sizeof *host, &lad->memory, err));
     fill_tables(problem, tables, host, host + columns, host + columns + 4 * rows,
                 host + columns + 4 * rows + n, (int32_t *)(host + columns + 4 * rows + n + inverses));
-    HC_TRY(hc_gpu_check(cudaMemcpy(lad->memory.data, host, count * sizeof *host, cudaMemcpyHostToDevice),
-                        doing, err));
+    HC_TRY(hc_gpu_bring(lad->memory.data, host, count * sizeof *host, doing, err));
     at = (double *)lad->memory.data;
     tables->column = at;
     tables->low = at + columns;

@@ -194,7 +194,7 @@ static HcStatus put_levels(HcPatches *patches, HcError *err) {
         return hc_fail_memory(err, (double)bytes, "patches");
     }
     hc_patch_levels(&patches->frame.rule, pixels, levels);
-    status = hc_gpu_check(cudaMemcpy(patches->levels, levels, bytes, cudaMemcpyHostToDevice), doing, err);
+    status = hc_gpu_bring(patches->levels, levels, bytes, doing, err);
     free(levels);
     return status;
 }

@@ -717,6 +717,17 @@ CASE(test_lad_bits) {
     }
 }
 
+CASE(test_lad_opening) {
+    (void)state;
+    uint64_t seed = 15;
+    Problem problem = problem_new(ALIKE, (Size){64, 220, 1, 64}, HC_SUM_AT_MOST_ONE, (Spoil){0}, &seed);
+    Cube whole = run_problem(&problem, 2);
+    RigOperation operation = operation_of(&problem);
+    rig_check_opening(&operation, 2, &whole);
+    cube_free(&whole);
+    problem_free(&problem);
+}
+
 /* A run of the whole scene with its counts. */
 static Cube run_counted(Problem *problem, int64_t *counts, size_t bytes) {
     Rig rig;

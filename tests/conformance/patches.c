@@ -416,6 +416,18 @@ CASE(test_patches_blocks) {
     }
 }
 
+CASE(test_patches_opening) {
+    (void)state;
+    uint64_t seed = 9;
+    Cube cube = make_scene(37, 29, 11, MASK_SOME, &seed);
+    HcPatchRule rule = rule_for(1, &cube, 8, 4);
+    RigOperation operation = operation_of(&cube, &rule);
+    Cube whole = rig_run(&operation, 1);
+    rig_check_opening(&operation, 1, &whole);
+    cube_free(&whole);
+    cube_free(&cube);
+}
+
 /* A value that is no number makes NaN of all pixels that share a patch with it, and changes no other. */
 CASE(test_patches_not_finite) {
     (void)state;

@@ -184,6 +184,35 @@ void rig_check_cuts(const RigOperation *operation, int32_t threads, const int32_
     rig_close(&rig);
 }
 
+/* Copies from pinned memory, which go on behind the call; then opens and calls at once. */
+void rig_check_opening(const RigOperation *operation, int32_t threads, const Cube *whole) {
+    enum { COPIES = 8, BYTES = 64 << 20 };
+    Rig rig;
+    HcQueue *other = NULL;
+    HcBuffer from = {0};
+    rig_open(&rig, threads);
+    check_ok(hc_queue_open(rig.compute, &other, &rig.err), rig.err);
+    check_ok(hc_alloc(rig.compute, HC_MEMORY_HOST, BYTES, &from, &rig.err), rig.err);
+    memset(from.data, 0xFF, BYTES);
+    HcBuffer *to = &rig.buffer[rig.buffers++];
+    check_ok(hc_alloc(rig.compute, HC_MEMORY_DEVICE, BYTES, to, &rig.err), rig.err);
+    HcBlock in = rig_put_block(&rig, operation->cube, 0, operation->cube->lines, operation->halo);
+    HcBlock out = rig_alloc_block(&rig, operation->cube, 0, operation->cube->lines, 0, operation->bands);
+    for (int i = 0; i < COPIES; i++) {
+        check_ok(hc_upload(other, from.data, to->data, BYTES, &rig.err), rig.err);
+    }
+    void *made = operation->open(&rig, operation->rule);
+    check_ok(operation->call(rig.queue, &in, made, &out, &rig.err), rig.err);
+    Cube got = rig_get_block(&rig, &out);
+    rig_check_rows(&got, whole, 0, 0);
+    check_ok(hc_wait(other, &rig.err), rig.err);
+    cube_free(&got);
+    operation->close(made);
+    hc_queue_close(other);
+    hc_release(rig.compute, &from);
+    rig_close(&rig);
+}
+
 void rig_check_refusals(Rig *rig, const RigOperation *operation, void *made, const HcBlock *in,
                         const HcBlock *out) {
     HcError *err = &rig->err;

@@ -84,6 +84,9 @@ Cube rig_run(const RigOperation *operation, int32_t threads);
 /* Fails the test unless every pixel has the bits of the whole scene, cut into blocks of each of the sizes
  * (0 ends them), with one spare line for odd sizes. */
 void rig_check_cuts(const RigOperation *operation, int32_t threads, const int32_t *sizes, const Cube *whole);
+/* Fails the test unless a call finds all that opening brings to the device, though other copies are still on
+ * their way there. */
+void rig_check_opening(const RigOperation *operation, int32_t threads, const Cube *whole);
 /* Fails the test unless a call that lacks an argument, or whose blocks do not belong together, is refused. */
 void rig_check_refusals(Rig *rig, const RigOperation *operation, void *made, const HcBlock *in,
                         const HcBlock *out);

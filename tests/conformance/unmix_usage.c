@@ -279,6 +279,17 @@ CASE(test_unmix_counts) {
     unmix_problem_free(&problem);
 }
 
+CASE(test_unmix_opening) {
+    (void)state;
+    uint64_t seed = 11;
+    UnmixProblem problem = unmix_problem_new(SMOOTH, (UnmixSize){40, 25, 7, 130}, 1e-4, 0.02, &seed);
+    Cube whole = unmix_run(&problem, 1);
+    RigOperation operation = unmix_operation(&problem);
+    rig_check_opening(&operation, 1, &whole);
+    cube_free(&whole);
+    unmix_problem_free(&problem);
+}
+
 CASE(test_unmix_bits) {
     (void)state;
     uint64_t seed = 10;
