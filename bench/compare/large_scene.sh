@@ -74,11 +74,11 @@ run_scene() {
         --record "$work/record.json" --overwrite read "$work/scene.img" ! "${chain[@]}" ! write "$work/out.img"
 }
 
-# Figures of the record: the run, its passes, and writing [s].
+# Figures of the record: the run, writing, and its passes [s].
 figures() {
-    sed -n 's/.*"\(all\|writing\)":[[:space:]]*\([0-9.e+-]*\).*/\1 \2/p' "$work/record.json" | awk '
-        $1 == "writing" && !written { written = 1; writing = $2 }
+    sed -n '/^\t"seconds"/,/^\t}/s/.*"\(all\|writing\)":[[:space:]]*\([0-9.e+-]*\).*/\1 \2/p' "$work/record.json" | awk '
         $1 == "all" && !run { run = $2; next }
+        $1 == "writing" && !found { found = 1; writing = $2; next }
         $1 == "all" { passes = passes sprintf(" %.2f", $2) }
         END { printf "%8.2f %8.2f  %s", run, writing, passes }'
 }
