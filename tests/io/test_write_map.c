@@ -184,7 +184,9 @@ static void written_instead(void **state) {
         no_map = i == 4;
         put_bytes = brought = reserved = 0;
         HcStatus status = write_scene(in_folder("a.img"), &scene, &options, &err);
-        as_disk = no_populate = no_map = false;
+        as_disk = false;
+        no_populate = false;
+        no_map = false;
         check_ok(status, err);
         assert_int_equal(put_bytes, size);
         assert_int_equal(reserved, size);
