@@ -1,17 +1,10 @@
 /* denoise --columns: columns of different noise are scaled to one level, and a scene of even noise keeps its
  * bytes. */
-#include "tests/support/reference.h"
-#include "tests/support/strict_runs.h"
-#include "tests/support/truth.h"
+#include "tests/pipeline/stages/denoised.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { LINES = 150, SAMPLES = 60, BANDS = 24, COLUMNS = 15 };
-
-typedef struct Scene {
-    Cube truth, cube;
-} Scene;
 
 /* Groups of COLUMNS columns have one level: most of them 1. */
 static double level_of(int32_t sample, double noisy) {
@@ -42,31 +35,6 @@ static Scene make_scene(double noisy, double stripes, uint64_t seed) {
         }
     }
     return scene;
-}
-
-static void free_scene(Scene *scene) {
-    cube_free(&scene->truth);
-    cube_free(&scene->cube);
-}
-
-/* Mean square error over the valid pixels of out.img. */
-static double error_of(const Scene *scene, const char *step, HcText *notes) {
-    RunHow how = {.notes = notes};
-    check_runs(&how, "read scene.img ! %s ! write out.img --overwrite", step);
-    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
-    double sum = 0;
-    double count = 0;
-    for (size_t p = 0; p < cube_pixels(&out); p++) {
-        for (size_t b = 0; b < BANDS && scene->cube.valid[p] != 0; b++) {
-            double error = out.value[p * BANDS + b] - scene->truth.value[p * BANDS + b];
-            sum += error * error;
-            count++;
-        }
-    }
-    assert_true(count > 0 && isfinite(sum));
-    printf("%-50s error %.4f\n", step, sum / count);
-    cube_free(&out);
-    return sum / count;
 }
 
 static void columns_of_different_noise_are_scaled(void **state) {

@@ -1,17 +1,10 @@
 /* denoise --stripes: stripes whose truth is known are removed, edges and ramps of a scene are not taken for
  * any, and a scene without stripes keeps its bytes. */
-#include "tests/support/reference.h"
-#include "tests/support/strict_runs.h"
-#include "tests/support/truth.h"
+#include "tests/pipeline/stages/denoised.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { LINES = 200, SAMPLES = 60, BANDS = 24 };
-
-typedef struct Scene {
-    Cube truth, cube;
-} Scene;
 
 /* Fields whose edges lie along the columns, a ramp over the columns, and noise of variance 1. Edges go
  * through 0.4 of the lines. stripes: deviation of the terms of a band in the share of columns that has any.
@@ -39,31 +32,6 @@ static Scene make_scene(double strength, double stripes, double share, uint64_t 
         }
     }
     return scene;
-}
-
-static void free_scene(Scene *scene) {
-    cube_free(&scene->truth);
-    cube_free(&scene->cube);
-}
-
-/* Mean square error over the valid pixels of out.img. */
-static double error_of(const Scene *scene, const char *step, HcText *notes) {
-    RunHow how = {.notes = notes};
-    check_runs(&how, "read scene.img ! %s ! write out.img --overwrite", step);
-    Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
-    double sum = 0;
-    double count = 0;
-    for (size_t p = 0; p < cube_pixels(&out); p++) {
-        for (size_t b = 0; b < BANDS && scene->cube.valid[p] != 0; b++) {
-            double error = out.value[p * BANDS + b] - scene->truth.value[p * BANDS + b];
-            sum += error * error;
-            count++;
-        }
-    }
-    assert_true(count > 0 && isfinite(sum));
-    printf("%-50s error %.4f\n", step, sum / count);
-    cube_free(&out);
-    return sum / count;
 }
 
 /* What stays of stripes is little beside what they do without the option. */
