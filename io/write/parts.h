@@ -17,6 +17,9 @@
 
 /* Bytes of an ENVI file for which it is worth much to have their space early, and all threads store them. */
 #define HC_LARGE_FILE ((int64_t)512 << 20)
+/* Threads from which stores to a mapped file are faster than one thread that writes: with two they are not.
+ */
+#define HC_MAPPING_THREADS 4
 
 /* How the bytes get into the file. */
 typedef enum HcWriteWay {
@@ -45,7 +48,7 @@ typedef struct HcWritePlan {
     bool shares_nodata;       /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave;  /* ENVI */
     int64_t large;            /* bytes from which an ENVI file is begun early, and mapped in memory */
-    bool several;             /* threads that store values */
+    bool several;             /* threads store values: HC_MAPPING_THREADS */
     char **options;           /* creation options for the driver, as a GDAL string list */
     bool encodes;             /* GDAL makes the file without its tiles, which are encoded and placed here */
     int threads, threads_max; /* that compress, of GDAL or (`encodes`) ours: those in `options`, and the most

@@ -682,7 +682,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
         HC_TRY(check_sidecar(plan, options->overwrite, err));
     }
     plan->large = options->large > 0 ? options->large : HC_LARGE_FILE;
-    plan->several = hc_team_count(options->threads, HC_IO_THREADS) > 1;
+    plan->several = hc_team_count(options->threads, HC_IO_THREADS) >= HC_MAPPING_THREADS;
     if (plan->way == HC_WRITE_ENVI) {
         HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
         HC_TRY(check_header(plan, options->overwrite, err));

@@ -170,7 +170,7 @@ static void stored_in_place(void **state) {
     }
 }
 
-/* Small files, files on disks, one thread, an old kernel, no addresses. */
+/* Small files, files on disks, few threads, an old kernel, no addresses. */
 static void written_instead(void **state) {
     HcScene scene = plain_scene(700, 311, 5);
     const int64_t size = 700 * 311 * 5 * 4;
@@ -178,7 +178,7 @@ static void written_instead(void **state) {
     skip_without_memory(state);
     for (int i = 0; i < 5; i++) {
         HcWriterOptions options = {
-            .large = i == 0 ? size + 1 : size, .threads = i == 1 ? 1 : 4, .overwrite = true};
+            .large = i == 0 ? size + 1 : size, .threads = i == 1 ? 3 : 4, .overwrite = true};
         as_disk = i == 2;
         no_populate = i == 3;
         no_map = i == 4;
