@@ -43,6 +43,16 @@ typedef enum HcMissing {
     HC_MISSING_TAKEN   /* it asks for such pixels, and hands on whole ones */
 } HcMissing;
 
+/* Of the lines that two stages ask for. */
+static inline int64_t hc_common_divisor(int64_t a, int64_t b) {
+    return b == 0 ? a : hc_common_divisor(b, a % b);
+}
+
+/* a is positive; b of 0 asks for nothing. */
+static inline int64_t hc_common_multiple(int64_t a, int64_t b) {
+    return b == 0 ? a : a / hc_common_divisor(a, b) * b;
+}
+
 /* What a stage needs, filled by plan and added up by the planner. */
 typedef struct HcNeeds {
     int32_t halo;   /* lines of context on each side, in observe and process */

@@ -184,18 +184,11 @@ static double device_limit(const HcComputeInfo *info, const HcRunSettings *setti
     return all - (double)info->reserve;
 }
 
-static int32_t divisor_of(int32_t a, int32_t b) {
-    return b == 0 ? a : divisor_of(b, a % b);
-}
-
 /* Lines that no two ranks may share: whole multiples of what each stage asks for. */
 static int64_t rank_lines_of(const HcChain *chain) {
     int64_t lines = 1;
     for (int32_t s = 0; s < chain->count; s++) {
-        int32_t own = chain->stages[s].needs.rank_lines;
-        if (own > 1) {
-            lines *= own / divisor_of(own, (int32_t)(lines % own));
-        }
+        lines = hc_common_multiple(lines, chain->stages[s].needs.rank_lines);
     }
     return lines;
 }
@@ -210,7 +203,7 @@ static int32_t shown_lines_of(const HcChain *chain) {
         const HcStage *stage = &chain->stages[s];
         bool draws =
             stage->kind->role == HC_ROLE_SINK && stage->needs.passes_through && !stage->needs.observes;
-        every = divisor_of(draws ? (int32_t)hc_max64(stage->needs.shows_every, 1) : 1, every);
+        every = (int32_t)hc_common_divisor(draws ? hc_max64(stage->needs.shows_every, 1) : 1, every);
     }
     return every >= LEAST && hc_reader_skips_lines(reader) ? every : 1;
 }

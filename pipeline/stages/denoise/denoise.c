@@ -246,21 +246,12 @@ static void plan_stripes(HcStage *stage, bool fits) {
     }
 }
 
-static int64_t multiple_of(int64_t a, int64_t b) {
-    int64_t multiple = a;
-    while (b > 0 && multiple % b != 0) {
-        multiple += a;
-    }
-    return multiple;
-}
-
 /* Behind the stripes. */
 static void plan_levels(HcStage *stage, bool fits) {
     HcDenoise *state = stage->state;
-    int32_t segment = stage->needs.rank_lines;
     if (fits) {
         hc_levels_plan(&state->levels, stage, hc_denoise_params(stage)->columns, stage->round == 0);
-        stage->needs.rank_lines = (int32_t)multiple_of(HC_COLUMN_LINES, segment);
+        stage->needs.rank_lines = (int32_t)hc_common_multiple(HC_COLUMN_LINES, stage->needs.rank_lines);
     }
 }
 

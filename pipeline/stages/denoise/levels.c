@@ -1,6 +1,7 @@
 #include "pipeline/stages/denoise/levels.h"
 #include "core/allocate.h"
 #include "core/operation/column_gram.h"
+#include "pipeline/statistics/median.h"
 #include "pipeline/statistics/noise.h"
 
 #include <math.h>
@@ -45,12 +46,6 @@ void hc_levels_close(HcLevels *levels) {
 
 /* ---- levels ---- */
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Whether a group has a level of its own. */
 static bool is_known(const HcNoiseColumns *noise, int64_t group) {
     return noise->pixels[group] >= PIXELS_MIN && noise->relative[group] > 0;
@@ -66,7 +61,7 @@ static HcStatus take_levels(const HcNoiseColumns *noise, double *level, HcError 
             sorted[count++] = noise->relative[g];
         }
     }
-    qsort(sorted, count, sizeof *sorted, compare_doubles);
+    qsort(sorted, count, sizeof *sorted, hc_compare_doubles);
     double median = count > 0 ? sorted[count / 2] : 1;
     for (int64_t g = 0; g < noise->groups; g++) {
         level[g] = is_known(noise, g) ? fmax(noise->relative[g] / median, least_level) : 1;

@@ -8,6 +8,7 @@
 #include "pipeline/picture/plots.h"
 #include "pipeline/stages/noise/noise_columns.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/statistics/median.h"
 #include "pipeline/statistics/noise_choice.h"
 #include "pipeline/statistics/sums.h"
 
@@ -99,18 +100,6 @@ static double variance_of(const HcStatistics *of, int32_t band) {
     return of->covariance[(size_t)band * (size_t)(of->scene.bands + 1)];
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The lower median of values[count], which this sorts. */
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, compare_doubles);
-    return count > 0 ? values[(count - 1) / 2] : NAN;
-}
-
 /* The ratios of all bands, and their median over the bands that have noise. */
 static HcStatus find_ratios(HcStage *stage, HcError *err) {
     State *state = stage->state;
@@ -126,7 +115,7 @@ static HcStatus find_ratios(HcStage *stage, HcError *err) {
             found[count++] = state->ratio[b];
         }
     }
-    state->ratio_median = median(found, count);
+    state->ratio_median = hc_lower_median(found, count);
     free(found);
     return HC_OK;
 }

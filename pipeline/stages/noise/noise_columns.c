@@ -1,6 +1,7 @@
 #include "pipeline/stages/noise/noise_columns.h"
 #include "core/allocate.h"
 #include "io/file.h"
+#include "pipeline/statistics/median.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,12 +17,6 @@ typedef struct Work {
 
 size_t hc_noise_columns_room(int32_t bands) {
     return (2 + (size_t)bands) * (size_t)bands;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* The variance of w'(x - mean), w being column b of the filter. */
@@ -58,8 +53,7 @@ static void find_group(void *user, int64_t group, int32_t thread) {
         }
     }
     if (count > 0) {
-        qsort(ratio, count, sizeof *ratio, compare_doubles);
-        columns->relative[group] = ratio[(count - 1) / 2];
+        columns->relative[group] = hc_lower_median(ratio, count);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "core/allocate.h"
 #include "pipeline/stages/denoise/residual.h"
 #include "pipeline/option.h"
+#include "pipeline/statistics/median.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,18 +50,6 @@ HcStatus hc_unmix_lambda_observe(HcUnmixLambda *lambda, HcStage *stage, HcQueue 
     return hc_scene_sums_add(&lambda->differences, stage, queue, in, err);
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The lower median of values[count], which this sorts. */
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, compare_doubles);
-    return values[(count - 1) / 2];
-}
-
 /* Variances of the bands, every `step`-th of the list, and the median of their deviations. */
 static HcStatus keep_variances(HcUnmixLambda *lambda, const double *variance, size_t step, size_t n,
                                HcError *err) {
@@ -70,7 +59,7 @@ static HcStatus keep_variances(HcUnmixLambda *lambda, const double *variance, si
     for (size_t b = 0; b < n; b++) {
         sorted[b] = lambda->variance[b] = variance[b * step];
     }
-    lambda->sigma = sqrt(median(sorted, n));
+    lambda->sigma = sqrt(hc_lower_median(sorted, n));
     free(sorted);
     return HC_OK;
 }
@@ -123,7 +112,7 @@ HcStatus hc_unmix_lambda_of(HcUnmixLambda *lambda, const float *spectrum, int32_
         }
         deviation[k] = sqrt(sum);
     }
-    lambda->value = 0.5 * sqrt(lambda->share) * median(deviation, (size_t)count);
+    lambda->value = 0.5 * sqrt(lambda->share) * hc_lower_median(deviation, (size_t)count);
     free(deviation);
     return HC_OK;
 }
