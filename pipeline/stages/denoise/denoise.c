@@ -179,8 +179,8 @@ static void note_levels(HcStage *stage) {
                       levels->least, levels->most);
     } else {
         hc_stage_note(
-            stage, "--columns: noise that differs by %.0f %% between columns counts as even (limit: 20 %%)",
-            100 * levels->differ);
+            stage, "--columns: noise that differs by %.0f %% between columns counts as even (limit: %.0f %%)",
+            100 * levels->differ, 100 * levels->limit);
     }
 }
 

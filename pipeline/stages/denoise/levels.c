@@ -94,15 +94,15 @@ static void weigh_levels(HcLevels *levels, double *level) {
     }
 }
 
-/* By more than texture, and chance, make of it: the median over the bands of deviations. */
-static bool is_uneven(const HcLevels *levels) {
+/* What texture, and chance, make of even noise: the median over the bands of deviations. */
+static double limit_of(const HcLevels *levels) {
     const HcNoiseColumns *noise = &levels->noise;
     double pixels = 0;
     for (int64_t g = 0; g < noise->groups; g++) {
         pixels += (double)noise->pixels[g];
     }
     double chance = 0.5 * sqrt(acos(-1) * (double)noise->groups / (pixels * noise->bands));
-    return levels->differ > fmax(least_difference, 3 * chance);
+    return fmax(least_difference, 3 * chance);
 }
 
 /* By the regression of `scene`, scaled or not. */
@@ -270,7 +270,8 @@ HcStatus hc_levels_fit(HcLevels *levels, HcStage *stage, const double *stripes, 
     memcpy(whole.covariance, scene->covariance, n * n * sizeof(double));
     HC_TRY(find_levels(levels, level, scene, err));
     hc_noise_columns_note(&levels->noise, stage);
-    levels->uneven = is_uneven(levels);
+    levels->limit = limit_of(levels);
+    levels->uneven = levels->differ > levels->limit;
     for (int round = 1; round < ROUNDS && levels->uneven; round++) {
         HC_TRY(scale_scene(levels, level, stripes, &whole, scene, err));
         HC_TRY(find_levels(levels, level, scene, err));

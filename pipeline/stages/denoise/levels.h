@@ -17,6 +17,7 @@
 /* Zero-initialise; hc_levels_close() is always safe. */
 typedef struct HcLevels {
     HcNoiseColumns noise; /* width 0 = not asked for */
+    double limit;         /* of `differ`, beyond which columns are uneven */
     bool uneven;          /* the noise of the columns differs by more than chance and texture make of it */
     double differ;        /* half of the deviation of the squared levels, over their mean */
     double least, most;   /* of the levels */
