@@ -42,8 +42,7 @@ __device__ inline void load_quad(const float *const a[PIECE], int64_t ahead, con
     }
 }
 
-/* The one of row `row`, which may begin before the matrix, end behind it, and have rows that are none of it.
- */
+/* The quad of row `row` at an edge: it may begin before the matrix or end after it, and lack some rows. */
 template <typename X>
 __device__ inline void load_edge(const Job<X> &job, const float *const a[PIECE], int64_t row, Quad<X> &quad) {
     const float *end = job.a + job.rows * job.columns;

@@ -113,7 +113,7 @@ __device__ static inline void working_multiply_table(const HcWorking<SIDE> &work
         product);
 }
 
-/* Column c of the table, in block BLOCK or one behind it, to a vector; in the table it and its row become 0.
+/* Copies column c, in block BLOCK or a later one, to a vector. In the table, the column and its row become 0.
  * (A loop over blocks would let the compiler compute which tiles these are, which would leave registers.) */
 template <int SIDE, int BLOCK>
 __device__ static inline void working_take_column(HcWorking<SIDE> &working, int c, double *vector) {

@@ -24,7 +24,7 @@ static bool as_disk;                  /* files in memory are said to lie on a di
 static bool as_full;                  /* the file system has no space left, it says */
 static atomic_bool no_populate;       /* the kernel is too old to bring pages */
 static atomic_bool no_map, no_thread; /* neither is to be had */
-static atomic_int populate_end;       /* an errno of the pages to come, but for the first one */
+static atomic_int populate_end;       /* the errno of bringing pages, after the first page */
 static atomic_int no_space;           /* an errno of space that is to be reserved */
 static atomic_llong put_bytes;        /* by pwrite */
 static atomic_llong brought, given, reserved;
