@@ -26,7 +26,14 @@ static void print_scene(const HcScene *scene, bool with_type) {
     }
 }
 
-static const char *how_often_read(const HcRunReport *report) {
+/* text: room for the answer where it has numbers. */
+static const char *how_often_read(const HcRunReport *report, char *text, size_t size) {
+    if (report->passes > 1 && !report->device_resident && report->device_blocks > 0) {
+        snprintf(text, size,
+                 "%lld of %lld blocks are read once and kept on the device, the others for each pass",
+                 (long long)report->device_blocks, (long long)report->blocks);
+        return text;
+    }
     return report->passes == 1       ? "the scene is read once"
            : report->mapped          ? "the scene's file is mapped and looked at in each"
            : report->device_resident ? "the scene is read once and kept on the device"
@@ -39,6 +46,7 @@ static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompu
                         const char *way) {
     HcComputeInfo info;
     char text[3][32];
+    char often[128];
     hc_compute_info(compute, &info);
     int32_t number = 0;
     for (int32_t s = 0; s < chain->count; s++) {
@@ -62,7 +70,7 @@ static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompu
         printf(", one line of %d", chain->source->every);
     }
     printf("\n");
-    printf("passes   %d (%s)\n", report->passes, how_often_read(report));
+    printf("passes   %d (%s)\n", report->passes, how_often_read(report, often, sizeof often));
     printf("blocks   %lld of at most %d lines\n", (long long)report->blocks, report->block_lines);
     printf(info.shared_memory ? "memory   %s, of which %s for computing\n"
                               : "memory   %s, and %s on the device\n",

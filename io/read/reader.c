@@ -286,6 +286,10 @@ bool hc_reader_through_gdal(const HcReader *reader) {
     return !reader->direct && reader->chunks == NULL && !hc_read_by_product(reader);
 }
 
+bool hc_reader_direct(const HcReader *reader) {
+    return reader->direct && reader->remote == NULL;
+}
+
 bool hc_reader_skips_lines(const HcReader *reader) {
     return reader->chunks == NULL && !hc_read_by_product(reader);
 }

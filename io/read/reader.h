@@ -58,6 +58,8 @@ const char *hc_reader_method(const HcReader *reader);
 bool hc_reader_through_gdal(const HcReader *reader);
 /* Whether some lines can be read without the lines between them. */
 bool hc_reader_skips_lines(const HcReader *reader);
+/* Whether lines are read as they lie in a local file: again, they cost no more than a copy of their bytes. */
+bool hc_reader_direct(const HcReader *reader);
 /* Memory that threads of GDAL hold beside that cache, where the user has asked for threads by
  * GDAL_NUM_THREADS [bytes]. */
 size_t hc_reader_thread_bytes(const HcReader *reader);

@@ -64,7 +64,7 @@ void *hc_flow_read(void *argument) {
     HcFlow *flow = argument;
     HcError error = {0};
     double busy = 0;
-    for (int64_t block = 0; block < flow->layout.blocks; block++) {
+    for (int64_t block = flow->blocks_read; block < flow->layout.blocks; block++) {
         pthread_mutex_lock(&flow->lock);
         while (!flow->stop && block - flow->blocks_freed >= flow->layout.raw_slots) {
             pthread_cond_wait(&flow->changed, &flow->lock);

@@ -49,10 +49,10 @@ typedef struct HcFlow {
     HcQueue *work;    /* decode and stages: one block after the other, since sums grow in order */
     HcQueue *uploads; /* raw blocks on their way to the device, NULL where memory is shared */
     HcDeviceMemory device;
-    HcBuffer kept; /* the raw scene where it stays on the device, a block every device.raw_block bytes */
+    HcBuffer kept; /* the raw blocks that stay on the device, one every device.raw_block bytes */
     HcBuffer picked[HC_STAGES_MAX]; /* the list of bands of each stage that picks some, on the device */
-    HcRaw *kept_raw; /* [layout.blocks] what lies there, data NULL until it does; NULL where nothing stays */
-    HcParcel *parcels; /* all of them, [parcel_count] */
+    HcRaw *kept_raw;                /* [layout.kept_blocks] what lies there, data NULL until it does */
+    HcParcel *parcels;              /* all of them, [parcel_count] */
     int32_t parcel_count;
 
     pthread_mutex_t lock;

@@ -16,7 +16,8 @@ HcBlock hc_flow_output(const HcFlow *flow, const HcSlot *slot, int32_t place, Hc
 /* The raw bytes of a block where decode can work on them: still there from an earlier pass, or on their way.
  */
 static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw *raw, HcError *err) {
-    if (flow->kept_raw != NULL && flow->kept_raw[block].data != NULL) {
+    bool stays = block < flow->layout.kept_blocks;
+    if (stays && flow->kept_raw[block].data != NULL) {
         *raw = flow->kept_raw[block];
         return HC_OK;
     }
@@ -26,8 +27,7 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
         return HC_OK;
     }
     /* The last block in this slot is done, and so is its decode: its bytes are free. */
-    char *to = flow->kept_raw != NULL ? (char *)flow->kept.data + (size_t)block * flow->device.raw_block
-                                      : slot->memory.data;
+    char *to = stays ? (char *)flow->kept.data + (size_t)block * flow->device.raw_block : slot->memory.data;
     HC_OR_RETURN(hc_upload(flow->uploads, source->buffer.data, to, source->bytes, err));
     HC_OR_RETURN(hc_follow(flow->work, flow->uploads, err));
     const char *host = source->buffer.data;
@@ -35,7 +35,7 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
     if (raw->user_mask != NULL) {
         raw->user_mask = (uint8_t *)to + ((const char *)raw->user_mask - host);
     }
-    if (flow->kept_raw != NULL) {
+    if (stays) {
         flow->kept_raw[block] = *raw;
     }
     return HC_OK;
@@ -274,7 +274,7 @@ static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
         }
         flow->last_parcel = ordered;
     }
-    flow->blocks_freed = flow->layout.resident ? 0 : slot->block + 1;
+    flow->blocks_freed = flow->layout.resident ? 0 : hc_max64(flow->blocks_freed, slot->block + 1);
     pthread_cond_broadcast(&flow->changed);
     pthread_mutex_unlock(&flow->lock);
     release_raw(flow, slot->block);

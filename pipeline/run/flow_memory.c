@@ -66,8 +66,8 @@ static void note_less(HcFlow *flow, const HcLayout *planned, double bytes) {
     if (taken->block_lines < planned->block_lines) {
         hc_chain_note(flow->chain, "device memory: %s asked for, blocks of %d lines instead of %d taken%s",
                       text, taken->block_lines, planned->block_lines,
-                      planned->device_resident ? ", and the scene is not kept there" : "");
-    } else if (planned->device_resident && !taken->device_resident) {
+                      planned->kept_blocks > 0 ? ", and the scene is not kept there" : "");
+    } else if (planned->kept_blocks > taken->kept_blocks) {
         hc_chain_note(flow->chain, "device memory: %s asked for, the scene is not kept there", text);
     }
 }
@@ -102,8 +102,8 @@ HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
     HC_OR_RETURN(open_queues(flow, err));
     HC_OR_RETURN(fit_device(flow, err));
     flow->raw = calloc((size_t)layout->raw_slots, sizeof *flow->raw);
-    flow->kept_raw = layout->device_resident ? calloc((size_t)layout->blocks, sizeof *flow->kept_raw) : NULL;
-    if (flow->raw == NULL || (layout->device_resident && flow->kept_raw == NULL)) {
+    flow->kept_raw = calloc((size_t)hc_max64(layout->kept_blocks, 1), sizeof *flow->kept_raw);
+    if (flow->raw == NULL || flow->kept_raw == NULL) {
         return hc_fail_memory(err, (double)layout->blocks * sizeof *flow->raw, "blocks");
     }
     return HC_OK;

@@ -145,15 +145,22 @@ double hc_available_memory(void) {
     return available;
 }
 
-/* kept: raw blocks that stay on the device, 0 = each travels with its slot. */
-static size_t device_bytes(const Cost *cost, int64_t kept) {
-    size_t slot = kept > 0 ? cost->slot : cost->slot + cost->raw_device;
+/* kept: raw blocks that stay on the device; the others travel with their slots. */
+static size_t device_bytes(const Cost *cost, int64_t kept, bool all_kept) {
+    size_t slot = all_kept ? cost->slot : cost->slot + cost->raw_device;
     return slot * (size_t)cost->slots + cost->raw_device * (size_t)kept + cost->fixed;
+}
+
+/* How many raw blocks, but not all, there is memory for on the device. */
+static int64_t some_kept(const Cost *cost, const HcLimits *limits, int64_t blocks) {
+    double spare = limits->device - (double)device_bytes(cost, 0, false);
+    double most = cost->raw_device > 0 ? spare / (double)cost->raw_device : 0;
+    return most < 1 || blocks == 0 ? 0 : most < (double)blocks ? (int64_t)most : blocks - 1;
 }
 
 static size_t host_bytes(const Cost *cost, const HcComputeInfo *info, int64_t raw_slots) {
     return cost->raw_host * (size_t)raw_slots + cost->host +
-           (info->shared_memory ? device_bytes(cost, 0) : 0) + (size_t)HC_OWN_BYTES;
+           (info->shared_memory ? device_bytes(cost, 0, false) : 0) + (size_t)HC_OWN_BYTES;
 }
 
 /* Half of what the smallest blocks leave of the budget, where the scene comes through GDAL. */
@@ -285,7 +292,7 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
     for (;;) {
         Cost cost = cost_of(chain, info, limits, (int32_t)*lines);
         double host = (double)host_bytes(&cost, info, stream_slots(info));
-        double device = (double)device_bytes(&cost, 0);
+        double device = (double)device_bytes(&cost, 0, false);
         if (host <= limits->host && device <= limits->device) {
             return HC_OK;
         }
@@ -300,7 +307,9 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
     }
 }
 
-/* Fills layout (which has its limits) and report for blocks of that many lines. */
+/* Fills layout (which has its limits) and report for blocks of that many lines. A file that is read as it
+ * lies comes again from the system's page cache faster than memory is made for it that the device can copy
+ * from. */
 static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info, int64_t lines,
                     bool may_keep, HcRunReport *report) {
     const HcScene *scene = &chain->stages[0].out;
@@ -308,9 +317,11 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     Cost cost = cost_of(chain, info, &limits, (int32_t)lines);
     int64_t blocks = blocks_of(&limits, lines);
     bool again = cost.passes > 1 && !cost.mapped && !limits.streams;
-    bool on_device =
-        may_keep && again && !info->shared_memory && (double)device_bytes(&cost, blocks) <= limits.device;
-    bool resident = !on_device && again && (double)host_bytes(&cost, info, blocks) <= limits.host;
+    bool may_stay = may_keep && again && !info->shared_memory;
+    bool on_device = may_stay && (double)device_bytes(&cost, blocks, true) <= limits.device;
+    bool quick = !info->shared_memory && hc_reader_direct(hc_view_reader(chain->source->view));
+    bool resident = !on_device && again && !quick && (double)host_bytes(&cost, info, blocks) <= limits.host;
+    int64_t kept = on_device ? blocks : may_stay && !resident ? some_kept(&cost, &limits, blocks) : 0;
     int64_t raw_slots = slots_for(blocks, resident && blocks > 0 ? (int32_t)blocks : stream_slots(info));
     *layout = (HcLayout){.block_lines = (int32_t)lines,
                          .raw_halo = limits.halo,
@@ -318,6 +329,7 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
                          .slots = cost.slots,
                          .raw_slots = (int32_t)raw_slots,
                          .resident = resident,
+                         .kept_blocks = kept,
                          .device_resident = on_device,
                          .limits = limits};
     report->lines = lines_of(&limits);
@@ -326,10 +338,11 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     report->blocks = blocks;
     report->slots = cost.slots;
     report->resident = resident;
+    report->device_blocks = kept;
     report->device_resident = on_device;
     report->mapped = cost.mapped;
     report->host_bytes = host_bytes(&cost, info, raw_slots);
-    report->device_bytes = device_bytes(&cost, on_device ? blocks : 0) + info->reserve;
+    report->device_bytes = device_bytes(&cost, kept, on_device) + info->reserve;
     const int64_t all = (scene->lines + limits.every - 1) / limits.every;
     const uint64_t line =
         (uint64_t)scene->samples * (uint64_t)scene->bands * (uint64_t)hc_type_bytes(scene->type);
@@ -410,10 +423,10 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, HcCompute *compute
 bool hc_layout_shrink(HcLayout *layout, const HcChain *chain, const HcComputeInfo *info,
                       HcRunReport *report) {
     int64_t lines = layout->block_lines;
-    if (!layout->device_resident && lines <= 1) {
+    if (layout->kept_blocks == 0 && lines <= 1) {
         return false;
     }
-    lines = layout->device_resident ? lines : half_of(lines);
+    lines = layout->kept_blocks > 0 ? lines : half_of(lines);
     lay_out(layout, chain, info, lines, false, report);
     return true;
 }
@@ -423,7 +436,7 @@ void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcL
     Cost cost = cost_of(chain, info, &layout->limits, layout->block_lines);
     out->raw_block = cost.raw_device;
     out->slot = layout->device_resident ? cost.slot : cost.slot + cost.raw_device;
-    out->kept = layout->device_resident ? cost.raw_device * (size_t)layout->blocks : 0;
+    out->kept = cost.raw_device * (size_t)layout->kept_blocks;
 }
 
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,

@@ -17,12 +17,14 @@ typedef struct HcLimits {
 
 typedef struct HcLayout {
     int32_t block_lines;
-    int32_t raw_halo;     /* lines of context of the raw blocks: enough for every pass */
-    int64_t blocks;       /* 0 on a rank without lines */
-    int32_t slots;        /* blocks in flight */
-    int32_t raw_slots;    /* raw blocks in host memory: all of them when resident */
-    bool resident;        /* raw blocks stay in host memory */
-    bool device_resident; /* raw blocks stay in device memory: later passes neither read nor copy */
+    int32_t raw_halo;  /* lines of context of the raw blocks: enough for every pass */
+    int64_t blocks;    /* 0 on a rank without lines */
+    int32_t slots;     /* blocks in flight */
+    int32_t raw_slots; /* raw blocks in host memory: all of them when resident */
+    bool resident;     /* raw blocks stay in host memory */
+    int64_t
+        kept_blocks; /* the first raw blocks stay in device memory: later passes neither read nor copy them */
+    bool device_resident; /* all of them do */
     HcLimits limits;
 } HcLayout;
 
@@ -30,7 +32,7 @@ typedef struct HcLayout {
 typedef struct HcDeviceMemory {
     size_t raw_block; /* one raw block, 0 where memory is shared */
     size_t slot;      /* what the largest pass needs in a slot, and a raw block unless all of them stay */
-    size_t kept;      /* all raw blocks, 0 unless they stay on the device */
+    size_t kept;      /* the raw blocks that stay on the device */
 } HcDeviceMemory;
 
 void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,

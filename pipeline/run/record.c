@@ -98,6 +98,7 @@ static void put_numbers(const HcRunReport *report, HcJson *to) {
     hc_json_put_number(to, "passes", report->passes);
     hc_json_put_bool(to, "resident", report->resident);
     hc_json_put_bool(to, "device_resident", report->device_resident);
+    hc_json_put_number(to, "kept_on_device", (double)report->device_blocks);
     hc_json_put_bool(to, "mapped", report->mapped);
     hc_json_close(to);
     hc_json_open_object(to, "memory_bytes");

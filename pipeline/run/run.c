@@ -43,6 +43,13 @@ static HcStatus end_work(HcFlow *flow, HcStatus status, HcError *err) {
     return status != HC_OK || ended == HC_OK ? status : hc_fail(err, ended, "%s", late.text);
 }
 
+/* Bytes of the scene in the blocks that a pass reads, without lines of context. */
+static double bytes_to_read(const HcFlow *flow) {
+    int64_t there = hc_min64(flow->blocks_read * flow->layout.block_lines, flow->report->lines);
+    return (double)flow->report->share_bytes / (double)flow->report->lines *
+           (double)(flow->report->lines - there);
+}
+
 /* The three threads of a pass, until all blocks are through or one of them failed. */
 static HcStatus run_threads(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
@@ -52,9 +59,9 @@ static HcStatus run_threads(HcFlow *flow, HcError *err) {
     bool reader_runs = false;
     bool writer_runs = false;
     if (reads) {
+        flow->report->bytes_read += bytes_to_read(flow);
         HC_TRY(start(&reader, hc_flow_read, flow, err));
         reader_runs = true;
-        flow->report->bytes_read += (double)flow->report->share_bytes;
     }
     if (flow->parcel_count > 0) {
         HC_TRY(start(&writer, hc_flow_write, flow, err));
@@ -135,10 +142,10 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     double blocks = 0;
     flow->pass_number++;
     flow->all_computed = false;
-    flow->blocks_freed = 0;
-    if (!flow->layout.resident && !flow->layout.device_resident) {
-        flow->blocks_read = 0;
-    }
+    /* What stayed in an earlier pass is there. */
+    flow->blocks_read =
+        flow->layout.resident ? flow->blocks_read : hc_min64(flow->blocks_read, flow->layout.kept_blocks);
+    flow->blocks_freed = flow->layout.resident ? 0 : flow->blocks_read;
     if (flow->settings->cold) {
         HC_TRY(hc_view_forget(flow->chain->source->view, err));
     }

@@ -76,7 +76,8 @@ typedef struct HcRunReport {
     int32_t block_lines, slots;
     int64_t blocks;
     bool resident;         /* the raw scene is kept in host memory and read once */
-    bool device_resident;  /* the raw scene is kept in device memory and read once */
+    int64_t device_blocks; /* raw blocks that are kept in device memory and read once */
+    bool device_resident;  /* all of them are */
     bool mapped;           /* the file itself is the raw scene: nothing is copied */
     uint64_t host_bytes;   /* planned host memory: raw, output buffers, and what the program itself takes */
     uint64_t device_bytes; /* planned device memory, the backend's own included (part of the host's where

@@ -71,10 +71,11 @@ static HcStatus look_at(HcFlow *flow, HcStage *stage, const HcBlock *block, cons
 /* The raw block that a line lies in, where it stayed on the device from an earlier pass. */
 static const HcRaw *kept_block(const HcFlow *flow, int64_t line) {
     const HcLimits *limits = &flow->layout.limits;
-    if (flow->kept_raw == NULL || line < limits->first_line || line >= limits->end_line) {
+    int64_t block = (line - limits->first_line) / flow->layout.block_lines;
+    if (line < limits->first_line || line >= limits->end_line || block >= flow->layout.kept_blocks) {
         return NULL;
     }
-    const HcRaw *raw = &flow->kept_raw[(line - limits->first_line) / flow->layout.block_lines];
+    const HcRaw *raw = &flow->kept_raw[block];
     return raw->data != NULL ? raw : NULL;
 }
 

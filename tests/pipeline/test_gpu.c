@@ -201,7 +201,7 @@ static void large_scenes_are_streamed_from_the_file(void **state) {
         .memory = (uint64_t)88 << 20, .device_memory = reserve + ((uint64_t)7 << 20), .block_lines = 54};
     check_runs(&how, "%s", chain);
     assert_true(!report.device_resident && !report.resident);
-    assert_int_equal(report.bytes_read, 2 * report.raw_bytes);
+    assert_true(report.device_blocks < report.blocks && report.bytes_read > (double)report.raw_bytes);
     assert_int_equal(rename("kept.m.json", "model.json"), 0);
     check_same_files("m.json", "model.json");
     assert_int_equal(rename("model.json", "kept.m.json"), 0);
