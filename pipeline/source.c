@@ -49,6 +49,23 @@ void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t l
     }
 }
 
+bool hc_source_may_have_border(const HcSource *source, int64_t line) {
+    return source->zeros_may_be_none && hc_view_ends_in_zero(source->view, line, source->bands[0]);
+}
+
+bool hc_source_passes_bytes(const HcSource *source) {
+    enum { PROBES = 16 };
+    const int64_t lines = hc_view_scene(source->view)->lines;
+    if (!hc_view_passes_bytes(source->view)) {
+        return false;
+    }
+    bool border = false;
+    for (int64_t probe = 0; probe < PROBES && !border; probe++) {
+        border = hc_source_may_have_border(source, lines * probe / PROBES);
+    }
+    return !border;
+}
+
 void hc_source_close(HcSource *source, HcCompute *compute) {
     hc_memory_release(compute, &source->index);
     hc_memory_release(compute, &source->counts);

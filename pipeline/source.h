@@ -42,6 +42,13 @@ HcStatus hc_source_counts(const HcSource *source, HcCompute *compute, int64_t co
  * it once for each line, on the reading thread. */
 void hc_source_look(HcSource *source, const HcRaw *raw, int64_t line0, int32_t lines);
 
+/* Whether bytes of the file may go to a device in pieces, since nobody looks at them before: no masks, and no
+ * zeros at the ends of some lines spread over the scene. */
+bool hc_source_passes_bytes(const HcSource *source);
+
+/* Whether a line may have border pixels of zeros, where bytes are passed. Any thread. */
+bool hc_source_may_have_border(const HcSource *source, int64_t line);
+
 void hc_source_close(HcSource *source, HcCompute *compute);
 
 #endif

@@ -188,18 +188,13 @@ __global__ void __launch_bounds__(THREADS, LONG_BLOCKS) multiply_long(Job<X> job
     __shared__ double shared[ROWS * WARPS];
     int64_t steps = job.shares.steps;
     int64_t step = hc_first_step(job.shares, blockIdx.x);
-    int64_t end = hc_first_step(job.shares, blockIdx.x + 1);
-    fetch_early<ROWS>(job, step / steps, step % steps, end - step);
+    fetch_early<ROWS>(job, step / steps, step % steps, hc_first_step(job.shares, blockIdx.x + 1) - step);
     if (!hc_begin(job.stopped)) {
         return;
     }
-    while (step < end) {
-        int64_t group = step / steps;
-        int64_t first = step - group * steps;
-        int64_t some = end - step < steps - first ? end - step : steps - first;
-        add_group<ROWS, EVEN>(job, group, first, first + some, shared);
-        step += some;
-    }
+    hc_each_tile(job.shares, [&](int64_t group, int64_t first, int64_t end) {
+        add_group<ROWS, EVEN>(job, group, first, end, shared);
+    });
 }
 
 /* ---- short rows ---- */

@@ -145,6 +145,19 @@ __device__ static inline int32_t hc_block_of(const HcShares &shares, int64_t ste
     return (int32_t)(((step + 1) * shares.blocks - 1) / (shares.tiles * shares.steps));
 }
 
+/* Calls take(tile, first, end) for the steps of each tile that this block has. */
+template <typename Take> __device__ static inline void hc_each_tile(const HcShares &shares, Take take) {
+    int64_t step = hc_first_step(shares, blockIdx.x);
+    int64_t end = hc_first_step(shares, blockIdx.x + 1);
+    while (step < end) {
+        int64_t tile = step / shares.steps;
+        int64_t first = step - tile * shares.steps;
+        int64_t some = end - step < shares.steps - first ? end - step : shares.steps - first;
+        take(tile, first, first + some);
+        step += some;
+    }
+}
+
 /* All threads bring `value` of their block's part of a tile, those below shares.width. True in the block that
  * has the sum of all parts in its place. AT_ONCE: parts that are read at once; few where registers are. */
 template <int AT_ONCE = HC_GEMV_FAN>

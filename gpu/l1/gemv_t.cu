@@ -158,18 +158,13 @@ template <typename X> __global__ void __launch_bounds__(THREADS, LONG_BLOCKS) mu
     __shared__ double shared[WARPS * STRIP];
     int64_t steps = job.shares.steps;
     int64_t step = hc_first_step(job.shares, blockIdx.x);
-    int64_t end = hc_first_step(job.shares, blockIdx.x + 1);
     hc_fetch_strip(job, step / steps * job.strip, job.strip, step % steps * job.step_rows, LONG_EARLY);
     if (!hc_begin(job.stopped)) {
         return;
     }
-    while (step < end) {
-        int64_t tile = step / steps;
-        int64_t first = step - tile * steps;
-        int64_t some = end - step < steps - first ? end - step : steps - first;
-        add_tile<PIECE, WARPS>(job, tile, first * job.step_rows, (first + some) * job.step_rows, shared);
-        step += some;
-    }
+    hc_each_tile(job.shares, [&](int64_t tile, int64_t first, int64_t end) {
+        add_tile<PIECE, WARPS>(job, tile, first * job.step_rows, end * job.step_rows, shared);
+    });
 }
 
 template <int V, typename X>

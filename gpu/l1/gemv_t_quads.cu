@@ -169,18 +169,13 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) multiply_quads(Job<X> job) {
     __shared__ __align__(16) double shared[SHIFTS * THREADS * PIECE];
     int64_t steps = job.shares.steps;
     int64_t step = hc_first_step(job.shares, blockIdx.x);
-    int64_t end = hc_first_step(job.shares, blockIdx.x + 1);
     hc_fetch_strip(job, step / steps * job.strip, job.strip, step % steps * PIECE, EARLY);
     if (!hc_begin(job.stopped)) {
         return;
     }
-    while (step < end) {
-        int64_t tile = step / steps;
-        int64_t first = step - tile * steps;
-        int64_t some = end - step < steps - first ? end - step : steps - first;
-        add_tile<SHIFTS>(job, tile, first, first + some, shared);
-        step += some;
-    }
+    hc_each_tile(job.shares, [&](int64_t tile, int64_t first, int64_t end) {
+        add_tile<SHIFTS>(job, tile, first, end, shared);
+    });
 }
 
 template <typename X> bool is_aligned(const HcGemvJob<X> &job) {

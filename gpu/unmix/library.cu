@@ -61,7 +61,7 @@ __global__ static void unmix_one(const __grid_constant__ HcUnmixLibrary library,
 }
 
 static HcStatus up(double *to, const double *from, size_t count, HcError *err) {
-    return hc_gpu_check(cudaMemcpy(to, from, count * sizeof(double), cudaMemcpyHostToDevice), doing, err);
+    return hc_gpu_bring(to, from, count * sizeof(double), doing, err);
 }
 
 static HcStatus down(double *to, const double *from, size_t count, HcError *err) {

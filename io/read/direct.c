@@ -193,24 +193,29 @@ static void keep_failure(Request *request, int64_t at, int error) {
     pthread_mutex_unlock(&request->lock);
 }
 
-static void read_share(void *user, int64_t number, int32_t thread) {
-    (void)thread;
-    Request *request = user;
-    int64_t end = (number + 1) * request->share_bytes;
-    end = end < request->total ? end : request->total;
-    for (int64_t at = number * request->share_bytes; at < end;) {
+/* Bytes of the request from `begin` to `end` - 1. */
+static void read_bytes(Request *request, char *to, int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {
         int64_t piece = at / request->piece_bytes, within = at % request->piece_bytes;
         int64_t bytes = request->piece_bytes - within;
         int error = 0;
         bytes = bytes < end - at ? bytes : end - at;
         int64_t offset = offset_of(request, piece) + within;
-        int64_t got = read_fully(request->reader, request->to + at, bytes, offset, &error);
+        int64_t got = read_fully(request->reader, to + (at - begin), bytes, offset, &error);
         if (got < bytes) {
             keep_failure(request, at + got, error);
             return;
         }
         at += bytes;
     }
+}
+
+static void read_share(void *user, int64_t number, int32_t thread) {
+    (void)thread;
+    Request *request = user;
+    int64_t begin = number * request->share_bytes;
+    int64_t end = begin + request->share_bytes;
+    read_bytes(request, request->to + begin, begin, end < request->total ? end : request->total);
 }
 
 static HcStatus fail_request(const Request *request, HcError *err) {
@@ -226,19 +231,31 @@ static HcStatus fail_request(const Request *request, HcError *err) {
                          reader->path, line, reader->scene.lines);
 }
 
-static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t lines, HcError *err) {
+static Request new_request(const HcReader *reader, int64_t line0, int64_t lines) {
     const bool narrow = hc_read_direct_narrow(reader);
-    const int64_t total = (int64_t)hc_read_direct_bytes(reader, lines);
-    Request request = {.reader = reader,
-                       .to = to,
-                       .narrow = narrow,
-                       .line0 = line0,
-                       .lines = lines,
-                       .piece_bytes = narrow ? narrow_bytes(reader) : hc_read_direct_piece(reader, lines),
-                       .share_bytes = total / ((int64_t)reader->threads * SHARES_EACH),
-                       .total = total,
-                       .lock = PTHREAD_MUTEX_INITIALIZER,
-                       .failed_at = -1};
+    return (Request){.reader = reader,
+                     .narrow = narrow,
+                     .line0 = line0,
+                     .lines = lines,
+                     .piece_bytes = narrow ? narrow_bytes(reader) : hc_read_direct_piece(reader, lines),
+                     .total = (int64_t)hc_read_direct_bytes(reader, lines),
+                     .lock = PTHREAD_MUTEX_INITIALIZER,
+                     .failed_at = -1};
+}
+
+HcStatus hc_read_direct_part(const HcReader *reader, int64_t line0, int32_t lines, int64_t at, int64_t bytes,
+                             void *to, HcError *err) {
+    Request request = new_request(reader, line0, lines);
+    read_bytes(&request, to, at, at + bytes < request.total ? at + bytes : request.total);
+    pthread_mutex_destroy(&request.lock);
+    return request.failed_at < 0 ? HC_OK : fail_request(&request, err);
+}
+
+static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t lines, HcError *err) {
+    Request request = new_request(reader, line0, lines);
+    const int64_t total = request.total;
+    request.to = to;
+    request.share_bytes = total / ((int64_t)reader->threads * SHARES_EACH);
     request.share_bytes = request.share_bytes < SHARE_LEAST ? SHARE_LEAST
                           : request.share_bytes > SHARE_MAX ? SHARE_MAX
                                                             : request.share_bytes;
@@ -304,14 +321,28 @@ static void narrow_view(const HcReader *reader, HcRaw *raw) {
     raw->stride_band = reader->whole_lines ? bytes : raw->lines * bytes;
 }
 
-HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
-                              HcError *err) {
+void hc_read_direct_describe(const HcReader *reader, int64_t line0, int32_t lines, const void *at,
+                             HcRaw *raw) {
     *raw = hc_read_direct_view(reader, line0, lines);
-    raw->data = to;
+    raw->data = at;
     if (hc_read_direct_narrow(reader)) {
         narrow_view(reader, raw);
     }
+}
+
+HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
+                              HcError *err) {
+    hc_read_direct_describe(reader, line0, lines, to, raw);
     return read_request(reader, to, line0, lines, err);
+}
+
+bool hc_read_direct_is_zero(const HcReader *reader, int64_t line, int64_t sample, int32_t band) {
+    const HcRawLayout *layout = &reader->layout;
+    const int64_t bytes = value_bytes(reader);
+    uint64_t value = 0;
+    int error = 0;
+    int64_t at = layout->offset + line * layout->line + sample * layout->pixel + band * layout->band;
+    return read_fully(reader, (char *)&value, bytes, at, &error) < bytes || value == 0;
 }
 
 static void swap_values(char *data, int64_t count, int64_t bytes) {

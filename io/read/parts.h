@@ -184,6 +184,12 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err);
 size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                               HcError *err);
+/* As hc_reader_read_part, hc_reader_describe and hc_reader_is_zero. */
+HcStatus hc_read_direct_part(const HcReader *reader, int64_t line0, int32_t lines, int64_t at, int64_t bytes,
+                             void *to, HcError *err);
+void hc_read_direct_describe(const HcReader *reader, int64_t line0, int32_t lines, const void *at,
+                             HcRaw *raw);
+bool hc_read_direct_is_zero(const HcReader *reader, int64_t line, int64_t sample, int32_t band);
 /* Whether the samples of a window are read without those around them: where these are many. */
 bool hc_read_direct_narrow(const HcReader *reader);
 /* Whether all bands are read, not only those that are used. */

@@ -290,6 +290,11 @@ bool hc_reader_direct(const HcReader *reader) {
     return reader->direct && reader->remote == NULL;
 }
 
+int32_t hc_reader_threads(const HcReader *reader) {
+    enum { MOST = 24 }; /* they wait for copies, too: more than bring lines together */
+    return hc_team_count(reader->options.threads, MOST);
+}
+
 bool hc_reader_skips_lines(const HcReader *reader) {
     return reader->chunks == NULL && !hc_read_by_product(reader);
 }
@@ -413,6 +418,10 @@ static int32_t file_band(const HcReader *reader, int32_t band) {
     return reader->order != NULL ? reader->order[band] : band;
 }
 
+bool hc_reader_is_zero(const HcReader *reader, int64_t line, int64_t sample, int32_t band) {
+    return hc_read_direct_is_zero(reader, line, sample, file_band(reader, band));
+}
+
 HcStatus hc_reader_use_bands(HcReader *reader, const int32_t *index, int32_t count, HcError *err) {
     int32_t bands = reader->scene.bands, kept = 0;
     HC_OR_RETURN(check_bands(reader, index, count, err));
@@ -518,13 +527,27 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
     return HC_OK;
 }
 
+/* A change of the file explains a failure to read it. */
+static HcStatus explain(const HcReader *reader, HcStatus status, const HcError *failure, HcError *err) {
+    if (status == HC_OK || (status == HC_E_IO && hc_watch_check(&reader->watch, err) != HC_OK)) {
+        return status == HC_OK ? HC_OK : HC_E_INPUT;
+    }
+    return hc_fail(err, status, "%s", failure->text);
+}
+
 HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
     HcError failure = {0};
-    HcStatus status = read_lines(reader, line0, lines, to, raw, &failure);
-    if (status == HC_OK || (status == HC_E_IO && hc_watch_check(&reader->watch, err) != HC_OK)) {
-        return status == HC_OK ? HC_OK : HC_E_INPUT; /* the change explains the failure */
-    }
-    return hc_fail(err, status, "%s", failure.text);
+    return explain(reader, read_lines(reader, line0, lines, to, raw, &failure), &failure, err);
+}
+
+HcStatus hc_reader_read_part(const HcReader *reader, int64_t line0, int32_t lines, int64_t at, int64_t bytes,
+                             void *to, HcError *err) {
+    HcError failure = {0};
+    return explain(reader, hc_read_direct_part(reader, line0, lines, at, bytes, to, &failure), &failure, err);
+}
+
+void hc_reader_describe(const HcReader *reader, int64_t line0, int32_t lines, const void *at, HcRaw *raw) {
+    hc_read_direct_describe(reader, line0, lines, at, raw);
 }
 
 HcStatus hc_reader_files(const HcReader *reader, HcPaths *out, HcError *err) {

@@ -137,6 +137,21 @@ size_t hc_reader_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                         HcError *err) HC_MUST_CHECK;
 
+/* ---- of a scene that is read directly (hc_reader_direct); any thread, several at once ---- */
+
+/* Reads a part of what hc_reader_read would for these lines: `bytes` of its bytes from `at` on. */
+HcStatus hc_reader_read_part(const HcReader *reader, int64_t line0, int32_t lines, int64_t at, int64_t bytes,
+                             void *to, HcError *err) HC_MUST_CHECK;
+
+/* Describes these lines as if all their bytes lay at `at`, which is not looked at. */
+void hc_reader_describe(const HcReader *reader, int64_t line0, int32_t lines, const void *at, HcRaw *raw);
+
+/* Whether that value is 0 in all its bits, or cannot be read. */
+bool hc_reader_is_zero(const HcReader *reader, int64_t line, int64_t sample, int32_t band);
+
+/* Threads that are worth having for parts. */
+int32_t hc_reader_threads(const HcReader *reader);
+
 #ifdef __cplusplus
 }
 #endif

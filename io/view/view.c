@@ -528,6 +528,27 @@ static void shift(const HcView *view, int64_t line0, HcRaw *raw) {
     raw->line0 = line0;
 }
 
+bool hc_view_passes_bytes(const HcView *view) {
+    return hc_reader_direct(view->reader) && !hc_view_masks(view) && !view->converts;
+}
+
+HcStatus hc_view_read_part(const HcView *view, int64_t line0, int32_t lines, int64_t at, int64_t bytes,
+                           void *to, HcError *err) {
+    return hc_reader_read_part(view->reader, view->window.y0 + line0, lines, at, bytes, to, err);
+}
+
+void hc_view_describe(const HcView *view, int64_t line0, int32_t lines, const void *at, HcRaw *raw) {
+    hc_reader_describe(view->reader, view->window.y0 + line0, lines, at, raw);
+    shift(view, line0, raw);
+}
+
+bool hc_view_ends_in_zero(const HcView *view, int64_t line, int32_t band) {
+    const int64_t first = view->window.x0;
+    const int64_t last = first + view->scene.samples - 1;
+    return hc_reader_is_zero(view->reader, view->window.y0 + line, first, band) ||
+           hc_reader_is_zero(view->reader, view->window.y0 + line, last, band);
+}
+
 HcStatus hc_view_read(HcView *view, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {
     char *at = (char *)to + float_bytes(view, lines);
     if (line0 < 0 || lines < 1 || line0 > view->scene.lines - lines) {

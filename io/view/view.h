@@ -136,6 +136,15 @@ size_t hc_view_mapped_bytes(const HcView *view, int64_t lines);
 HcStatus hc_view_read(HcView *view, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                       HcError *err) HC_MUST_CHECK;
 
+/* Whether hc_view_read gives bytes of a local file as they lie there and nothing else. Then threads may read
+ * parts of them: as hc_reader_read_part and hc_reader_describe, of hc_view_bytes(). */
+bool hc_view_passes_bytes(const HcView *view);
+HcStatus hc_view_read_part(const HcView *view, int64_t line0, int32_t lines, int64_t at, int64_t bytes,
+                           void *to, HcError *err) HC_MUST_CHECK;
+void hc_view_describe(const HcView *view, int64_t line0, int32_t lines, const void *at, HcRaw *raw);
+/* Whether the first or the last sample of a line is 0 in that band of the file. */
+bool hc_view_ends_in_zero(const HcView *view, int64_t line, int32_t band);
+
 /* Of these bands (file indices from 0, ascending) of the scene at `path`, keeps those that hold no value:
  * nodata, NaN or infinity in every pixel. Masks do not count. Reads until the others have shown a value. */
 HcStatus hc_view_empty_bands(const char *path, const HcViewOptions *options, int32_t *bands, int32_t *count,

@@ -38,21 +38,26 @@ void hc_flow_halo(const HcFlow *flow, HcSpan span, int32_t halo, int32_t *above,
 
 /* ---- reading ---- */
 
-static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
-    HcRawSlot *slot = &flow->raw[block % flow->layout.raw_slots];
-    HcView *view = flow->chain->source->view;
+int64_t hc_flow_raw_lines(const HcFlow *flow, int64_t block, int32_t *lines) {
     int32_t above = 0;
     int32_t below = 0;
     hc_flow_halo(flow, hc_flow_span(flow, block), flow->layout.raw_halo, &above, &below);
-    int32_t rows = above + hc_flow_lines(flow, block) + below;
+    *lines = above + hc_flow_lines(flow, block) + below;
+    return hc_flow_first_line(flow, block) - above;
+}
+
+static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
+    HcRawSlot *slot = &flow->raw[block % flow->layout.raw_slots];
+    HcView *view = flow->chain->source->view;
+    int32_t rows = 0;
+    int64_t line0 = hc_flow_raw_lines(flow, block, &rows);
     size_t bytes = hc_view_bytes(view, rows);
     if (bytes > slot->buffer.bytes) {
         hc_memory_release(flow->compute, &slot->buffer);
         HC_OR_RETURN(hc_flow_host_memory(flow, bytes, "a block of the scene", &slot->buffer, err));
     }
     slot->bytes = bytes;
-    HC_OR_RETURN(hc_view_read(view, hc_flow_first_line(flow, block) - above, rows, slot->buffer.data,
-                              &slot->raw, err));
+    HC_OR_RETURN(hc_view_read(view, line0, rows, slot->buffer.data, &slot->raw, err));
     if (flow->pass_number == 1) {
         hc_source_look(flow->chain->source, &slot->raw, hc_flow_first_line(flow, block),
                        hc_flow_lines(flow, block));
@@ -60,10 +65,9 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     return HC_OK;
 }
 
-void *hc_flow_read(void *argument) {
-    HcFlow *flow = argument;
+/* Whole blocks, one after the other; *busy grows by the seconds that it did not wait. */
+static void read_blocks(HcFlow *flow, double *busy) {
     HcError error = {0};
-    double busy = 0;
     for (int64_t block = flow->blocks_read; block < flow->layout.blocks; block++) {
         pthread_mutex_lock(&flow->lock);
         while (!flow->stop && block - flow->blocks_freed >= flow->layout.raw_slots) {
@@ -79,11 +83,21 @@ void *hc_flow_read(void *argument) {
             hc_flow_fail(flow, &error);
             break;
         }
-        busy += hc_now() - start;
+        *busy += hc_now() - start;
         pthread_mutex_lock(&flow->lock);
         flow->blocks_read = block + 1;
         pthread_cond_broadcast(&flow->changed);
         pthread_mutex_unlock(&flow->lock);
+    }
+}
+
+void *hc_flow_read(void *argument) {
+    HcFlow *flow = argument;
+    double busy = 0;
+    if (flow->layout.straight) {
+        hc_flow_pieces_read(flow, &busy);
+    } else {
+        read_blocks(flow, &busy);
     }
     pthread_mutex_lock(&flow->lock);
     flow->report->seconds_read += busy;

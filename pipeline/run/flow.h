@@ -3,9 +3,11 @@
 #ifndef HC_PIPELINE_RUN_FLOW_H
 #define HC_PIPELINE_RUN_FLOW_H
 
+#include "core/team.h"
 #include "pipeline/run/layout.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* Raw bytes of one block, as the reader left them. */
 typedef struct HcRawSlot {
@@ -33,6 +35,18 @@ typedef struct HcSlot {
     void *output[HC_STAGES_MAX];
 } HcSlot;
 
+/* Memory of a thread for pieces of the scene that go straight to the device: one is filled while the other is
+ * copied. */
+typedef struct HcHand {
+    struct {
+        HcBuffer buffer;
+        HcQueue *queue;
+        int64_t block; /* that its bytes are of, which are on their way; -1 = none */
+    } piece[2];
+    int32_t now;   /* the piece that is filled */
+    double waited; /* for places [s] */
+} HcHand;
+
 /* One run, and what its three threads share. */
 typedef struct HcFlow {
     HcChain *chain;
@@ -49,11 +63,19 @@ typedef struct HcFlow {
     HcQueue *work;    /* decode and stages: one block after the other, since sums grow in order */
     HcQueue *uploads; /* raw blocks on their way to the device, NULL where memory is shared */
     HcDeviceMemory device;
+    HcBuffer
+        ring; /* places of raw blocks that come in pieces and do not stay, every device.raw_block bytes */
     HcBuffer kept; /* the raw blocks that stay on the device, one every device.raw_block bytes */
     HcBuffer picked[HC_STAGES_MAX]; /* the list of bands of each stage that picks some, on the device */
     HcRaw *kept_raw;                /* [layout.kept_blocks] what lies there, data NULL until it does */
     HcParcel *parcels;              /* all of them, [parcel_count] */
     int32_t parcel_count;
+    HcTeam *team;  /* reads pieces */
+    HcHand *hands; /* [hand_count] one a thread of it; NULL unless the layout is straight */
+    int32_t hand_count;
+    atomic_llong next_part; /* of all blocks, that no thread has taken */
+    int32_t parts;          /* of a block: so many threads share it */
+    int32_t *missing;       /* [layout.blocks] pieces of each that are not there; by the lock */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -105,6 +127,17 @@ HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuf
 
 /* Waits for all queues; reports the first failure. */
 HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+
+/* Blocks that go to the device in pieces (flow_pieces.c). open: for the whole run, where the layout has it
+ * so. read: all blocks of a pass, on the reading thread; *busy grows by the seconds that it did not wait.
+ * close: safe always. place: where such a block lies on the device. */
+HcStatus hc_flow_pieces_open(HcFlow *flow, HcError *err) HC_MUST_CHECK;
+void hc_flow_pieces_read(HcFlow *flow, double *busy);
+void hc_flow_pieces_close(HcFlow *flow);
+char *hc_flow_place(const HcFlow *flow, int64_t block);
+
+/* Lines of the scene that a block is read with: the first, and how many. */
+int64_t hc_flow_raw_lines(const HcFlow *flow, int64_t block, int32_t *lines);
 
 /* Bodies of the reading and the writing thread; argument is the HcFlow. */
 void *hc_flow_read(void *argument);

@@ -21,6 +21,15 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
         *raw = flow->kept_raw[block];
         return HC_OK;
     }
+    if (flow->layout.straight) {
+        int32_t lines = 0;
+        int64_t line0 = hc_flow_raw_lines(flow, block, &lines);
+        hc_view_describe(flow->chain->source->view, line0, lines, hc_flow_place(flow, block), raw);
+        if (stays) {
+            flow->kept_raw[block] = *raw;
+        }
+        return HC_OK;
+    }
     const HcRawSlot *source = &flow->raw[block % flow->layout.raw_slots];
     *raw = source->raw;
     if (flow->uploads == NULL) {

@@ -28,6 +28,7 @@ static void close_queues(HcFlow *flow) {
 
 static void release_device(HcFlow *flow) {
     hc_memory_release(flow->compute, &flow->kept);
+    hc_memory_release(flow->compute, &flow->ring);
     for (int32_t s = 0; flow->slots != NULL && s < flow->info.slots; s++) {
         hc_memory_release(flow->compute, &flow->slots[s].memory);
     }
@@ -50,6 +51,9 @@ static HcStatus alloc_device(HcFlow *flow, HcError *err) {
     hc_layout_memory(flow->chain, &flow->info, &flow->layout, &flow->device);
     if (flow->device.kept > 0) {
         HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->device.kept, &flow->kept, err));
+    }
+    if (flow->device.ring > 0) {
+        HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, flow->device.ring, &flow->ring, err));
     }
     for (int32_t s = 0; s < flow->layout.slots; s++) {
         HC_OR_RETURN(
@@ -101,6 +105,7 @@ HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
     HC_OR_RETURN(hc_new(flow->slots, flow->info.slots, "blocks", err));
     HC_OR_RETURN(open_queues(flow, err));
     HC_OR_RETURN(fit_device(flow, err));
+    HC_OR_RETURN(hc_flow_pieces_open(flow, err));
     flow->raw = calloc((size_t)layout->raw_slots, sizeof *flow->raw);
     flow->kept_raw = calloc((size_t)hc_max64(layout->kept_blocks, 1), sizeof *flow->kept_raw);
     if (flow->raw == NULL || flow->kept_raw == NULL) {
@@ -111,6 +116,7 @@ HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
 
 void hc_flow_give_memory(HcFlow *flow) {
     close_queues(flow);
+    hc_flow_pieces_close(flow);
     release_device(flow);
     for (int32_t r = 0; flow->raw != NULL && r < flow->layout.raw_slots; r++) {
         hc_memory_release(flow->compute, &flow->raw[r].buffer);
@@ -149,7 +155,7 @@ HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuf
 }
 
 static HcStatus cut_slot(HcFlow *flow, HcSlot *slot, const HcSlotLayout *cut, HcError *err) {
-    size_t raw = flow->layout.device_resident ? 0 : flow->device.raw_block;
+    size_t raw = flow->layout.device_resident || flow->layout.straight ? 0 : flow->device.raw_block;
     if (raw + cut->all > slot->memory.bytes) { /* a fit made a pass larger than planned */
         hc_memory_release(flow->compute, &slot->memory);
         HC_OR_RETURN(hc_alloc(flow->compute, HC_MEMORY_DEVICE, raw + cut->all, &slot->memory, err));

@@ -145,22 +145,21 @@ double hc_available_memory(void) {
     return available;
 }
 
-/* kept: raw blocks that stay on the device; the others travel with their slots. */
-static size_t device_bytes(const Cost *cost, int64_t kept, bool all_kept) {
-    size_t slot = all_kept ? cost->slot : cost->slot + cost->raw_device;
-    return slot * (size_t)cost->slots + cost->raw_device * (size_t)kept + cost->fixed;
+/* raw_blocks: those that have a place on the device. */
+static size_t device_bytes(const Cost *cost, int64_t raw_blocks) {
+    return cost->slot * (size_t)cost->slots + cost->raw_device * (size_t)raw_blocks + cost->fixed;
 }
 
-/* How many raw blocks, but not all, there is memory for on the device. */
-static int64_t some_kept(const Cost *cost, const HcLimits *limits, int64_t blocks) {
-    double spare = limits->device - (double)device_bytes(cost, 0, false);
+/* How many raw blocks, of so many, there is memory for on the device. */
+static int64_t fitting_blocks(const Cost *cost, const HcLimits *limits, int64_t blocks) {
+    double spare = limits->device - (double)device_bytes(cost, 0);
     double most = cost->raw_device > 0 ? spare / (double)cost->raw_device : 0;
-    return most < 1 || blocks == 0 ? 0 : most < (double)blocks ? (int64_t)most : blocks - 1;
+    return most < 1 ? 0 : most < (double)blocks ? (int64_t)most : blocks;
 }
 
 static size_t host_bytes(const Cost *cost, const HcComputeInfo *info, int64_t raw_slots) {
     return cost->raw_host * (size_t)raw_slots + cost->host +
-           (info->shared_memory ? device_bytes(cost, 0, false) : 0) + (size_t)HC_OWN_BYTES;
+           (info->shared_memory ? device_bytes(cost, cost->slots) : 0) + (size_t)HC_OWN_BYTES;
 }
 
 /* Half of what the smallest blocks leave of the budget, where the scene comes through GDAL. */
@@ -236,6 +235,10 @@ static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const
     HcView *view = chain->source->view;
     HcLimits limits = {
         .every = shown_lines_of(chain), .halo = raw_halo_of(chain), .streams = settings->streams};
+    limits.readers = hc_reader_threads(hc_view_reader(view));
+    if (settings->shares > 1 && limits.readers > HC_IO_THREADS) {
+        limits.readers = HC_IO_THREADS;
+    }
     share_lines(chain, settings->ranks, &limits);
     double available = 0.75 * hc_available_memory() / hc_ranks_local_count(settings->ranks) /
                        (settings->shares > 1 ? settings->shares : 1);
@@ -292,7 +295,7 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
     for (;;) {
         Cost cost = cost_of(chain, info, limits, (int32_t)*lines);
         double host = (double)host_bytes(&cost, info, stream_slots(info));
-        double device = (double)device_bytes(&cost, 0, false);
+        double device = (double)device_bytes(&cost, cost.slots);
         if (host <= limits->host && device <= limits->device) {
             return HC_OK;
         }
@@ -307,6 +310,29 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
     }
 }
 
+/* Pieces in which blocks of a file that is read as it lies go to a device, where these take less host memory
+ * than whole blocks; returns what they take, 0 = there are none. */
+static size_t lay_out_pieces(HcLayout *layout, const HcChain *chain, size_t raw_host, int64_t blocks) {
+    enum { PIECE = 1 << 20 }; /* the copy of a smaller one costs more than its bytes */
+    const size_t threads = (size_t)layout->limits.readers;
+    const size_t piece = raw_host / threads < PIECE ? raw_host / threads + 1 : PIECE;
+    if (blocks == 0 || 2 * threads * piece > raw_host * (size_t)layout->raw_slots ||
+        !hc_source_passes_bytes(chain->source)) {
+        return 0;
+    }
+    layout->straight = true;
+    layout->piece_bytes = piece;
+    return 2 * threads * piece;
+}
+
+/* Places on the device for blocks that come in pieces and do not stay. With many, each thread may be at
+ * another block. */
+static int64_t ring_of(const Cost *cost, const HcLimits *limits, int64_t fitting) {
+    enum { MANY = 4 };
+    const int64_t wanted = cost->slots + limits->readers;
+    return fitting < MANY * wanted ? cost->slots : wanted;
+}
+
 /* Fills layout (which has its limits) and report for blocks of that many lines. A file that is read as it
  * lies comes again from the system's page cache faster than memory is made for it that the device can copy
  * from. */
@@ -318,31 +344,35 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
     int64_t blocks = blocks_of(&limits, lines);
     bool again = cost.passes > 1 && !cost.mapped && !limits.streams;
     bool may_stay = may_keep && again && !info->shared_memory;
-    bool on_device = may_stay && (double)device_bytes(&cost, blocks, true) <= limits.device;
+    bool on_device = may_stay && (double)device_bytes(&cost, blocks) <= limits.device;
     bool quick = !info->shared_memory && hc_reader_direct(hc_view_reader(chain->source->view));
     bool resident = !on_device && again && !quick && (double)host_bytes(&cost, info, blocks) <= limits.host;
-    int64_t kept = on_device ? blocks : may_stay && !resident ? some_kept(&cost, &limits, blocks) : 0;
     int64_t raw_slots = slots_for(blocks, resident && blocks > 0 ? (int32_t)blocks : stream_slots(info));
+    int64_t fitting = fitting_blocks(&cost, &limits, blocks);
     *layout = (HcLayout){.block_lines = (int32_t)lines,
                          .raw_halo = limits.halo,
                          .blocks = blocks,
                          .slots = cost.slots,
                          .raw_slots = (int32_t)raw_slots,
                          .resident = resident,
-                         .kept_blocks = kept,
                          .device_resident = on_device,
                          .limits = limits};
+    const size_t pieces = quick ? lay_out_pieces(layout, chain, cost.raw_host, blocks) : 0;
+    int64_t traveling = on_device ? 0 : layout->straight ? ring_of(&cost, &limits, fitting) : cost.slots;
+    int64_t kept = may_stay && !resident ? hc_max64(hc_min64(fitting - traveling, blocks - 1), 0) : 0;
+    layout->ring_blocks = layout->straight ? traveling : 0;
+    layout->kept_blocks = on_device ? blocks : kept;
     report->lines = lines_of(&limits);
     report->passes = cost.passes;
     report->block_lines = layout->block_lines;
     report->blocks = blocks;
     report->slots = cost.slots;
     report->resident = resident;
-    report->device_blocks = kept;
+    report->device_blocks = layout->kept_blocks;
     report->device_resident = on_device;
     report->mapped = cost.mapped;
-    report->host_bytes = host_bytes(&cost, info, raw_slots);
-    report->device_bytes = device_bytes(&cost, kept, on_device) + info->reserve;
+    report->host_bytes = pieces + host_bytes(&cost, info, layout->straight ? 0 : raw_slots);
+    report->device_bytes = device_bytes(&cost, layout->kept_blocks + traveling) + info->reserve;
     const int64_t all = (scene->lines + limits.every - 1) / limits.every;
     const uint64_t line =
         (uint64_t)scene->samples * (uint64_t)scene->bands * (uint64_t)hc_type_bytes(scene->type);
@@ -435,8 +465,9 @@ void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcL
                       HcDeviceMemory *out) {
     Cost cost = cost_of(chain, info, &layout->limits, layout->block_lines);
     out->raw_block = cost.raw_device;
-    out->slot = layout->device_resident ? cost.slot : cost.slot + cost.raw_device;
+    out->slot = layout->device_resident || layout->straight ? cost.slot : cost.slot + cost.raw_device;
     out->kept = cost.raw_device * (size_t)layout->kept_blocks;
+    out->ring = cost.raw_device * (size_t)layout->ring_blocks;
 }
 
 HcStatus hc_run_layout(HcChain *chain, HcCompute *compute, const HcRunSettings *settings, HcLayout *layout,

@@ -9,10 +9,11 @@
 typedef struct HcLimits {
     double host, device;          /* bytes for buffers; device: INFINITY where there is no limit of its own */
     int64_t first_line, end_line; /* of this rank */
-    int32_t every;  /* lines whose number is a multiple of this are read, one a block; 1 = all lines */
-    int32_t halo;   /* of the raw blocks */
-    uint64_t cache; /* what reading keeps: GDAL's cache, or rows of chunks */
-    bool streams;   /* nothing is kept between passes */
+    int32_t every;   /* lines whose number is a multiple of this are read, one a block; 1 = all lines */
+    int32_t halo;    /* of the raw blocks */
+    uint64_t cache;  /* what reading keeps: GDAL's cache, or rows of chunks */
+    bool streams;    /* nothing is kept between passes */
+    int32_t readers; /* threads that read pieces */
 } HcLimits;
 
 typedef struct HcLayout {
@@ -25,14 +26,18 @@ typedef struct HcLayout {
     int64_t
         kept_blocks; /* the first raw blocks stay in device memory: later passes neither read nor copy them */
     bool device_resident; /* all of them do */
+    bool straight;        /* raw blocks go to the device in pieces, and are not in host memory as a whole */
+    int64_t ring_blocks;  /* places there for those that do not stay, 0 unless straight */
+    size_t piece_bytes;
     HcLimits limits;
 } HcLayout;
 
 /* Device buffers of a whole run [bytes]. */
 typedef struct HcDeviceMemory {
     size_t raw_block; /* one raw block, 0 where memory is shared */
-    size_t slot;      /* what the largest pass needs in a slot, and a raw block unless all of them stay */
+    size_t slot;      /* what the largest pass needs in a slot, and a raw block where these travel with it */
     size_t kept;      /* the raw blocks that stay on the device */
+    size_t ring;      /* places of raw blocks that come in pieces */
 } HcDeviceMemory;
 
 void hc_layout_memory(const HcChain *chain, const HcComputeInfo *info, const HcLayout *layout,

@@ -122,6 +122,68 @@ static void results_do_not_depend_on_where_the_scene_lies(void **state) {
     check_clean();
 }
 
+/* Zeros at the ends of a line, in all bands. */
+static void clear_ends(Cube *cube, int32_t line, int32_t left, int32_t right) {
+    for (int32_t s = 0; s < cube->samples; s++) {
+        for (int32_t b = 0; b < cube->bands && (s < left || s >= cube->samples - right); b++) {
+            cube->value[((size_t)line * (size_t)cube->samples + (size_t)s) * (size_t)cube->bands +
+                        (size_t)b] = 0;
+        }
+    }
+}
+
+/* Pieces go to the device before anybody has looked at whole lines. Scenes: no zeros at the ends of lines; in
+ * a few lines that are not among the probes; in all; where a window cuts; and pixels with a zero in the first
+ * band alone. */
+static void borders_of_zeros_are_counted(void **state) {
+    (void)state;
+    enum { FEW = 3 + 7 + SAMPLES, ALL = FEW + (LINES - 3) * 4 };
+    static const char *const layouts[] = {"bil", "bsq", "bip"};
+    for (size_t i = 0; i < 3; i++) {
+        for (int scene = 0; scene < 4; scene++) {
+            Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 61, true);
+            for (int32_t line = 0; line < LINES; line++) {
+                int32_t left = scene == 0                 ? 0
+                               : line == 5                ? 3
+                               : line == 6                ? SAMPLES
+                               : scene == 2 && line != 20 ? 4
+                                                          : 0;
+                clear_ends(&cube, line, left, scene > 0 && line == 20 ? 7 : 0);
+                if (scene == 3 && line == 11) {
+                    cube.value[(size_t)line * SAMPLES * BANDS] = 0;
+                }
+            }
+            cube_write(&cube, "zeros", HC_UINT16, layouts[i], NULL);
+            cube_free(&cube);
+            for (int ways = 0; ways < 3; ways++) { /* all stay on the device, some do, on the CPU */
+                HcText notes = {0};
+                HcRunReport report = {0};
+                RunHow how = {.ops = ways < 2 ? hc_strict_ops() : NULL,
+                              .threads = 2,
+                              .settings = {.block_lines = 8, .record = "r.json"},
+                              .report = &report,
+                              .notes = &notes};
+                check_runs(&how, "read zeros.img ! mnf --components 2 ! write out.img");
+                if (ways == 1) {
+                    hc_text_clear(&notes);
+                    how.settings.device_memory = report.device_bytes - 1;
+                    check_runs(&how, "read zeros.img ! mnf --components 2 ! write out.img");
+                }
+                char wanted[64];
+                snprintf(wanted, sizeof wanted, " %d of %d pixels are 0 in all", scene == 2 ? ALL : FEW,
+                         LINES * SAMPLES);
+                bool told = notes.data != NULL && strstr(notes.data, wanted) != NULL;
+                if (told != (scene > 0)) {
+                    fail_msg("%s, scene %d, way %d: %s", layouts[i], scene, ways,
+                             notes.data != NULL ? notes.data : "no note");
+                }
+                hc_text_clear(&notes);
+            }
+        }
+    }
+    check_clean();
+}
+
 /* What has to be decoded stays in host memory where the device has no place for all of it. */
 static void decoded_scenes_stay_in_host_memory(void **state) {
     (void)state;
@@ -497,6 +559,7 @@ static void missing_host_memory_has_its_line(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(results_do_not_depend_on_where_the_scene_lies),
+        IN_FOLDER(borders_of_zeros_are_counted),
         IN_FOLDER(decoded_scenes_stay_in_host_memory),
         IN_FOLDER(scenes_larger_than_both_memories_are_streamed),
         IN_FOLDER(later_passes_copy_nothing),

@@ -1,0 +1,211 @@
+/* Blocks that go straight to the device. Each reading thread has memory for two small pieces: it reads one
+ * and sends it while the other is on its way. They stay in the processor's cache, where whole blocks in host
+ * memory would cross the memory twice more; and no thread waits for the others at the end of a block. */
+#include "core/allocate.h"
+#include "core/clock.h"
+#include "pipeline/memory.h"
+#include "pipeline/run/flow.h"
+
+#include <stdlib.h>
+
+enum { PARTS_EACH = 4 }; /* parts for each thread, at least: the last ones end at about the same time */
+
+HcStatus hc_flow_pieces_open(HcFlow *flow, HcError *err) {
+    const HcLayout *layout = &flow->layout;
+    if (!layout->straight || layout->blocks == 0) {
+        return HC_OK;
+    }
+    flow->team = hc_team_open(layout->limits.readers);
+    const int32_t count = hc_team_threads(flow->team);
+    flow->parts = (int32_t)((PARTS_EACH * (int64_t)count - 1) / layout->blocks + 1);
+    HC_OR_RETURN(hc_new(flow->missing, layout->blocks, "blocks", err));
+    HC_OR_RETURN(hc_new(flow->hands, count, "pieces of the scene", err));
+    flow->hand_count = count;
+    for (int32_t k = 0; k < 2 * count; k++) {
+        flow->hands[k / 2].piece[k % 2].block = -1;
+        HC_OR_RETURN(hc_queue_open(flow->compute, &flow->hands[k / 2].piece[k % 2].queue, err));
+        HC_OR_RETURN(hc_flow_host_memory(flow, layout->piece_bytes, "a piece of the scene",
+                                         &flow->hands[k / 2].piece[k % 2].buffer, err));
+    }
+    return HC_OK;
+}
+
+void hc_flow_pieces_close(HcFlow *flow) {
+    for (int32_t k = 0; k < 2 * flow->hand_count; k++) {
+        hc_queue_close(flow->hands[k / 2].piece[k % 2].queue);
+        hc_memory_release(flow->compute, &flow->hands[k / 2].piece[k % 2].buffer);
+    }
+    hc_team_close(flow->team);
+    free(flow->hands);
+    free(flow->missing);
+    flow->team = NULL;
+    flow->hands = NULL;
+    flow->missing = NULL;
+    flow->hand_count = 0;
+}
+
+char *hc_flow_place(const HcFlow *flow, int64_t block) {
+    const HcLayout *layout = &flow->layout;
+    const size_t bytes = flow->device.raw_block;
+    return block < layout->kept_blocks
+               ? (char *)flow->kept.data + (size_t)block * bytes
+               : (char *)flow->ring.data + (size_t)(block % layout->ring_blocks) * bytes;
+}
+
+/* Bytes of a block before that part. */
+static int64_t part_begin(const HcFlow *flow, int64_t all, int32_t part) {
+    return all / flow->parts * part + hc_min64(all % flow->parts, part);
+}
+
+static int64_t bytes_of(const HcFlow *flow, int64_t block) {
+    int32_t lines = 0;
+    (void)hc_flow_raw_lines(flow, block, &lines);
+    return (int64_t)hc_view_bytes(flow->chain->source->view, lines);
+}
+
+/* Pieces of all parts of a block. */
+static int32_t pieces_of(const HcFlow *flow, int64_t block) {
+    const int64_t all = bytes_of(flow, block);
+    const int64_t piece = (int64_t)flow->layout.piece_bytes;
+    int64_t count = 0;
+    for (int32_t part = 0; part < flow->parts; part++) {
+        count += (part_begin(flow, all, part + 1) - part_begin(flow, all, part) + piece - 1) / piece;
+    }
+    return (int32_t)count;
+}
+
+/* Waits until the bytes of a piece are there; a block is, once it lacks none. */
+static HcStatus arrive(HcFlow *flow, HcHand *hand, int32_t piece, HcError *err) {
+    const int64_t block = hand->piece[piece].block;
+    if (block < 0) {
+        return HC_OK;
+    }
+    hand->piece[piece].block = -1;
+    HC_OR_RETURN(hc_wait(hand->piece[piece].queue, err));
+    pthread_mutex_lock(&flow->lock);
+    if (--flow->missing[block] == 0 && block == flow->blocks_read) {
+        while (flow->blocks_read < flow->layout.blocks && flow->missing[flow->blocks_read] == 0) {
+            flow->blocks_read++;
+        }
+        pthread_cond_broadcast(&flow->changed);
+    }
+    pthread_mutex_unlock(&flow->lock);
+    return HC_OK;
+}
+
+static HcStatus arrive_both(HcFlow *flow, HcHand *hand, HcError *err) {
+    HcError late = {0};
+    HcStatus first = arrive(flow, hand, 0, err);
+    HcStatus second = arrive(flow, hand, 1, first == HC_OK ? err : &late);
+    return first != HC_OK ? first : second;
+}
+
+/* Waits for the place of a block; *there: false when the run stops. A thread that waits holds nothing back.
+ */
+static HcStatus wait_for_place(HcFlow *flow, HcHand *hand, int64_t block, bool *there, HcError *err) {
+    const bool stays = block < flow->layout.kept_blocks;
+    bool arrived = false;
+    pthread_mutex_lock(&flow->lock);
+    while (!flow->stop && !stays && block - flow->blocks_freed >= flow->layout.ring_blocks) {
+        if (arrived) {
+            double start = hc_now();
+            pthread_cond_wait(&flow->changed, &flow->lock);
+            hand->waited += hc_now() - start;
+            continue;
+        }
+        pthread_mutex_unlock(&flow->lock);
+        HC_OR_RETURN(arrive_both(flow, hand, err));
+        arrived = true;
+        pthread_mutex_lock(&flow->lock);
+    }
+    *there = !flow->stop;
+    pthread_mutex_unlock(&flow->lock);
+    return HC_OK;
+}
+
+/* Lines that begin or end in zeros are read once more: these are few (hc_source_passes_bytes). */
+static HcStatus look_at_border(HcFlow *flow, int64_t line, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSource *source = flow->chain->source;
+    const int64_t bytes = (int64_t)hc_view_bytes(source->view, 1);
+    char *memory = NULL;
+    HcRaw raw;
+    HC_TRY(hc_new(memory, bytes, "a line", err));
+    HC_TRY(hc_view_read_part(source->view, line, 1, 0, bytes, memory, err));
+    hc_view_describe(source->view, line, 1, memory, &raw);
+    pthread_mutex_lock(&flow->lock);
+    hc_source_look(source, &raw, line, 1);
+    pthread_mutex_unlock(&flow->lock);
+done:
+    free(memory);
+    return status;
+}
+
+static HcStatus send_part(HcFlow *flow, HcHand *hand, int64_t block, int32_t part, HcError *err) {
+    const HcView *view = flow->chain->source->view;
+    const HcSpan span = hc_flow_span(flow, block);
+    const int64_t piece_bytes = (int64_t)flow->layout.piece_bytes;
+    const int64_t all = bytes_of(flow, block);
+    const int64_t end = part_begin(flow, all, part + 1);
+    int32_t lines = 0;
+    const int64_t line0 = hc_flow_raw_lines(flow, block, &lines);
+    for (int64_t at = part_begin(flow, all, part); at < end; at += piece_bytes) {
+        const int64_t bytes = hc_min64(end - at, piece_bytes);
+        hand->now ^= 1;
+        HC_OR_RETURN(arrive(flow, hand, hand->now, err));
+        char *memory = hand->piece[hand->now].buffer.data;
+        HC_OR_RETURN(hc_view_read_part(view, line0, lines, at, bytes, memory, err));
+        HC_OR_RETURN(hc_upload(hand->piece[hand->now].queue, memory, hc_flow_place(flow, block) + at,
+                               (size_t)bytes, err));
+        hand->piece[hand->now].block = block;
+    }
+    for (int64_t l = part; l < span.lines && flow->pass_number == 1; l += flow->parts) {
+        if (hc_source_may_have_border(flow->chain->source, span.line0 + l)) {
+            HC_OR_RETURN(look_at_border(flow, span.line0 + l, err));
+        }
+    }
+    return HC_OK;
+}
+
+/* A thread takes parts while there are any. It leaves with all its pieces there: others may wait until their
+ * block is used. */
+static void send_parts(void *user, int64_t item, int32_t thread) {
+    (void)item;
+    HcFlow *flow = user;
+    HcHand *hand = &flow->hands[thread];
+    HcStatus status = HC_OK;
+    HcError error = {0};
+    bool there = true;
+    while (status == HC_OK && there) {
+        const int64_t number = atomic_fetch_add(&flow->next_part, 1);
+        const int64_t block = number / flow->parts;
+        if (block >= flow->layout.blocks) {
+            break;
+        }
+        status = wait_for_place(flow, hand, block, &there, &error);
+        if (status == HC_OK && there) {
+            status = send_part(flow, hand, block, (int32_t)(number % flow->parts), &error);
+        }
+    }
+    if (status != HC_OK) {
+        hc_flow_fail(flow, &error);
+    }
+    if (arrive_both(flow, hand, &error) != HC_OK) { /* after a failure, too: the memory is given back then */
+        hc_flow_fail(flow, &error);
+    }
+}
+
+void hc_flow_pieces_read(HcFlow *flow, double *busy) {
+    double waited = 0;
+    double start = hc_now();
+    for (int64_t block = flow->blocks_read; block < flow->layout.blocks; block++) {
+        flow->missing[block] = pieces_of(flow, block);
+    }
+    atomic_store(&flow->next_part, flow->blocks_read * flow->parts);
+    hc_team_run(flow->team, flow->hand_count, send_parts, flow);
+    for (int32_t h = 0; h < flow->hand_count; h++) {
+        waited += flow->hands[h].waited / flow->hand_count;
+        flow->hands[h].waited = 0;
+    }
+    *busy += hc_now() - start - waited;
+}
