@@ -7,7 +7,6 @@
 #include "pipeline/run/layout.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 /* Raw bytes of one block, as the reader left them. */
 typedef struct HcRawSlot {
@@ -73,9 +72,9 @@ typedef struct HcFlow {
     HcTeam *team;  /* reads pieces */
     HcHand *hands; /* [hand_count] one a thread of it; NULL unless the layout is straight */
     int32_t hand_count;
-    atomic_llong next_part; /* of all blocks, that no thread has taken */
-    int32_t parts;          /* of a block: so many threads share it */
-    int32_t *missing;       /* [layout.blocks] pieces of each that are not there; by the lock */
+    int64_t next_part; /* of all blocks, that no thread has taken; by the lock */
+    int32_t parts;     /* of a block: so many threads share it */
+    int32_t *missing;  /* [layout.blocks] pieces of each that are not there; by the lock */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;

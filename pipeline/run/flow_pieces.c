@@ -177,7 +177,9 @@ static void send_parts(void *user, int64_t item, int32_t thread) {
     HcError error = {0};
     bool there = true;
     while (status == HC_OK && there) {
-        const int64_t number = atomic_fetch_add(&flow->next_part, 1);
+        pthread_mutex_lock(&flow->lock);
+        const int64_t number = flow->next_part++;
+        pthread_mutex_unlock(&flow->lock);
         const int64_t block = number / flow->parts;
         if (block >= flow->layout.blocks) {
             break;
@@ -201,7 +203,7 @@ void hc_flow_pieces_read(HcFlow *flow, double *busy) {
     for (int64_t block = flow->blocks_read; block < flow->layout.blocks; block++) {
         flow->missing[block] = pieces_of(flow, block);
     }
-    atomic_store(&flow->next_part, flow->blocks_read * flow->parts);
+    flow->next_part = flow->blocks_read * flow->parts;
     hc_team_run(flow->team, flow->hand_count, send_parts, flow);
     for (int32_t h = 0; h < flow->hand_count; h++) {
         waited += flow->hands[h].waited / flow->hand_count;

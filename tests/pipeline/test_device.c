@@ -6,6 +6,7 @@
 #include "tests/support/strict.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -431,20 +432,26 @@ static struct {
     const char *to;
 } pending[QUEUES_MAX]; /* downloads that nobody waited for */
 static int pending_count;
+static pthread_mutex_t watching_lock = PTHREAD_MUTEX_INITIALIZER; /* of all these: threads send pieces */
 
 static HcStatus watch_decode(HcQueue *queue, const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                              HcError *err) {
+    pthread_mutex_lock(&watching_lock);
     assert_true(worker == NULL || worker == queue);
     worker = queue;
+    pthread_mutex_unlock(&watching_lock);
     return hc_strict_ops()->decode(queue, raw, how, out, err);
 }
 
 static HcStatus watch_upload(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    pthread_mutex_lock(&watching_lock);
     uploads_on_worker += queue == worker;
+    pthread_mutex_unlock(&watching_lock);
     return hc_strict_ops()->upload(queue, from, to, bytes, err);
 }
 
 static HcStatus watch_download(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err) {
+    pthread_mutex_lock(&watching_lock);
     downloads_on_worker += queue == worker;
     if (worker != NULL && sending_count < QUEUES_MAX) {
         sending[sending_count++] = queue;
@@ -452,15 +459,18 @@ static HcStatus watch_download(HcQueue *queue, const void *from, void *to, size_
     assert_true(pending_count < QUEUES_MAX);
     pending[pending_count].queue = queue;
     pending[pending_count++].to = to;
+    pthread_mutex_unlock(&watching_lock);
     return hc_strict_ops()->download(queue, from, to, bytes, err);
 }
 
 static HcStatus watch_wait(HcQueue *queue, HcError *err) {
+    pthread_mutex_lock(&watching_lock);
     for (int k = pending_count - 1; k >= 0; k--) {
         if (pending[k].queue == queue) {
             pending[k] = pending[--pending_count];
         }
     }
+    pthread_mutex_unlock(&watching_lock);
     return hc_strict_ops()->wait(queue, err);
 }
 
