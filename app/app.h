@@ -12,7 +12,7 @@
 /* Options of every command that runs a chain. */
 typedef struct HcCommon {
     const char *device;
-    int64_t threads;
+    int64_t threads, ranks; /* 0 = not given */
     uint64_t memory, device_memory;
     bool quiet;
     int32_t overwrite; /* HcOverwrite */
@@ -27,7 +27,7 @@ extern const HcOption hc_plan_options[]; /* those of plan alone */
 /* Copies those that are not left out (a list of names that ends with NULL); returns how many. */
 size_t hc_common_options_but(const char *const *left_out, HcOption *options);
 
-/* The processes that share the command, NULL where a launcher started none or one. */
+/* The processes that share the command, NULL where this one has it alone. */
 HcRanks *hc_app_ranks(void);
 void hc_set_app_ranks(HcRanks *ranks);
 
@@ -150,6 +150,8 @@ HcStatus hc_print_json(HcJson *json, HcError *err) HC_MUST_CHECK;
 
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
 const HcFlag *hc_catch_signals(void);
+/* From the next hc_catch_signals on the flag is one of this process and of all that it forks. */
+HcStatus hc_share_signals(HcError *err) HC_MUST_CHECK;
 
 /* The command line as it was typed, for records; its text is NULL where memory lacked. argv stays with the
  * caller, up to the end of the program. */

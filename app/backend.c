@@ -74,7 +74,8 @@ static void *open_gpu(void *opening) {
     return NULL;
 }
 
-/* Ranks of one host share its processors: as the launcher has bound them, else evenly. 0 = all of them. */
+/* Ranks of one host share its processors: as the launcher has bound them, else evenly. Those that were forked
+ * share what the first one may use. 0 = all of them. */
 static int32_t threads_of(const HcCommon *common) {
     int32_t ranks = hc_ranks_local_count(hc_app_ranks());
     cpu_set_t set;
@@ -83,7 +84,7 @@ static int32_t threads_of(const HcCommon *common) {
     }
     int64_t all = sysconf(_SC_NPROCESSORS_ONLN);
     int64_t bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
-    int64_t threads = bound < all ? bound : all / ranks;
+    int64_t threads = hc_ranks_forked(hc_app_ranks()) ? bound / ranks : bound < all ? bound : all / ranks;
     return threads > 1 ? (int32_t)threads : 1;
 }
 

@@ -208,11 +208,41 @@ void hc_describe_plan(HcUsage *usage) {
     hc_usage_add(usage, "Options", hc_common_options);
 }
 
+/* Starts the further processes of --ranks, which go on behind this call as this one does. No library that
+ * starts threads has been called so far. */
+static HcStatus start_ranks(const HcCommon *common, HcError *err) {
+    HcRanks *ranks = hc_app_ranks();
+    if (common->ranks <= 1) {
+        return HC_OK;
+    }
+    if (ranks != NULL) {
+        return hc_fail(err, HC_E_USAGE, "--ranks %lld: the launcher has started %d ranks already",
+                       (long long)common->ranks, hc_ranks_count(ranks));
+    }
+    HC_OR_RETURN(hc_share_signals(err));
+    (void)hc_catch_signals();
+    fflush(NULL);
+    HcStatus status = hc_ranks_start(&ranks, (int32_t)common->ranks, err);
+    hc_set_app_ranks(ranks);
+    hc_process_begins();
+    return status;
+}
+
+/* Takes the chain. */
+static HcStatus run_shared(HcChain *chain, const HcCommon *common, HcError *err) {
+    HcStatus status = start_ranks(common, err);
+    if (status != HC_OK) {
+        hc_chain_free(chain);
+        return status;
+    }
+    return hc_run_by_options(chain, common, NULL, err);
+}
+
 HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *err) {
     HcCommon common;
     HcChain *chain = NULL;
     HC_OR_RETURN(hc_read_chain("run", word_count, words, &common, NULL, &chain, err));
-    return hc_run_by_options(chain, &common, NULL, err);
+    return run_shared(chain, &common, err);
 }
 
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
@@ -227,7 +257,7 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
         hc_chain_free(chain);
         return status;
     }
-    return hc_run_by_options(chain, &common, NULL, err);
+    return run_shared(chain, &common, err);
 }
 
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err) {

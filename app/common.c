@@ -15,6 +15,8 @@ const HcOption hc_common_options[] = {
      .help = "device that computes (see: hcube devices)"},
     {HC_INT(HcCommon, threads), .range = {1, 4096}, .otherwise = "one for each processor", .value = "COUNT",
      .help = "threads that compute"},
+    {HC_INT(HcCommon, ranks), .range = {1, HC_RANKS_MAX}, .otherwise = "1", .value = "COUNT",
+     .help = "processes of this host that share the lines of the scene, a GPU each"},
     {HC_SIZE(HcCommon, memory), .otherwise = "3/4 of what is free", .value = "SIZE",
      .help = "maximum memory, like 400M or 4G, including the 80 MiB of the program itself"},
     {HC_SIZE(HcCommon, device_memory, "device-memory"), .otherwise = "9/10 of what is free", .value = "SIZE",

@@ -211,7 +211,9 @@ static HcStatus run_command(int argc, char **argv, HcRanks **ranks, HcError *err
     }
     HC_OR_RETURN(hc_ranks_open(ranks, hc_command_line()->text, err));
     hc_set_app_ranks(*ranks);
-    return hc_ranks_agree(*ranks, dispatch(argc, argv, err), err);
+    HcStatus status = dispatch(argc, argv, err);
+    *ranks = hc_app_ranks(); /* those that --ranks has started */
+    return hc_ranks_agree(*ranks, status, err);
 }
 
 /* `help solve lp` is `solve lp --help`, and help of itself is that of all. */
@@ -268,6 +270,11 @@ int main(int argc, char **argv) {
     }
     /* Last, since all wait here for each other: the launcher ends the others when one has gone with a
      * failure. */
-    hc_ranks_close(ranks);
+    HcError late = {0};
+    HcStatus ended = hc_ranks_close(ranks, &late);
+    if (ended != HC_OK && status == HC_OK) {
+        hc_say("hcube: %s", late.text);
+        status = ended;
+    }
     return exit_code(status);
 }

@@ -3,11 +3,22 @@
 #include "app/app.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 
-static HcFlag interrupted; /* the signal */
+static HcFlag of_this_process;
+static HcFlag *interrupted = &of_this_process; /* the signal */
 
 static void on_signal(int number) {
-    hc_flag_set(&interrupted, number);
+    hc_flag_set(interrupted, number);
+}
+
+HcStatus hc_share_signals(HcError *err) {
+    void *memory = mmap(NULL, sizeof *interrupted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return hc_fail_memory(err, sizeof *interrupted, "signals");
+    }
+    interrupted = memory;
+    return HC_OK;
 }
 
 /* Whether hangups are ignored (nohup). This must be seen before the constructors of libraries run: UCX, which
@@ -41,5 +52,5 @@ const HcFlag *hc_catch_signals(void) {
         }
         sigaction(caught[s].number, &action, NULL);
     }
-    return &interrupted;
+    return interrupted;
 }

@@ -28,11 +28,12 @@ static int32_t size_of(MPI_Comm comm) {
 
 /* Every other call begins with this one. It may wait long, and sleeps then: MPI itself would keep a processor
  * busy that other ranks compute on. */
-static void gather(int32_t number, int32_t *out) {
+static HcStatus gather(int32_t number, int32_t *out, HcError *err) {
     enum { QUICK = 1000 };
     const struct timespec moment = {.tv_nsec = 200000};
     MPI_Request request;
     int done = 0;
+    (void)err;
     MPI_Iallgather(&number, 1, MPI_INT32_T, out, 1, MPI_INT32_T, world, &request);
     for (int tries = 0; done == 0; tries++) {
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -40,6 +41,7 @@ static void gather(int32_t number, int32_t *out) {
             nanosleep(&moment, NULL);
         }
     }
+    return HC_OK;
 }
 
 static void add_wide(void *from, void *to, int *count, MPI_Datatype *type) {
@@ -54,7 +56,8 @@ static void add_wide(void *from, void *to, int *count, MPI_Datatype *type) {
     }
 }
 
-static void reduce(HcReduction how, void *data, size_t count) {
+static HcStatus reduce(HcReduction how, void *data, size_t count, HcError *err) {
+    (void)err;
     MPI_Datatype type = how == HC_REDUCE_OR ? MPI_BYTE : how == HC_REDUCE_SUM_WIDE ? wide_type : MPI_INT64_T;
     MPI_Op op = how == HC_REDUCE_OR         ? MPI_BOR
                 : how == HC_REDUCE_LARGEST  ? MPI_MAX
@@ -65,26 +68,33 @@ static void reduce(HcReduction how, void *data, size_t count) {
         int some = (int)(count - at < piece ? count - at : piece);
         MPI_Allreduce(MPI_IN_PLACE, (char *)data + at * size, some, type, op, world);
     }
+    return HC_OK;
 }
 
-static void share(int32_t from, void *data, size_t bytes) {
+static HcStatus share(int32_t from, void *data, size_t bytes, HcError *err) {
+    (void)err;
     for (size_t at = 0; at < bytes; at += piece) {
         MPI_Bcast((char *)data + at, (int)(bytes - at < piece ? bytes - at : piece), MPI_BYTE, from, world);
     }
+    return HC_OK;
 }
 
-static void send(int32_t to, const void *data, size_t bytes) {
+static HcStatus send(int32_t to, const void *data, size_t bytes, HcError *err) {
+    (void)err;
     for (size_t at = 0; at < bytes; at += piece) {
         MPI_Send((const char *)data + at, (int)(bytes - at < piece ? bytes - at : piece), MPI_BYTE, to, 0,
                  world);
     }
+    return HC_OK;
 }
 
-static void receive(int32_t from, void *data, size_t bytes) {
+static HcStatus receive(int32_t from, void *data, size_t bytes, HcError *err) {
+    (void)err;
     for (size_t at = 0; at < bytes; at += piece) {
         MPI_Recv((char *)data + at, (int)(bytes - at < piece ? bytes - at : piece), MPI_BYTE, from, 0, world,
                  MPI_STATUS_IGNORE);
     }
+    return HC_OK;
 }
 
 /* Empty messages leave at once, so the requests need not be kept. */
@@ -112,12 +122,15 @@ static void hear(const int32_t *failed) {
     }
 }
 
-static void close_mpi(void) {
+static HcStatus close_mpi(bool agreed, HcError *err) {
+    (void)agreed;
+    (void)err;
     MPI_Type_free(&wide_type);
     MPI_Op_free(&wide_sum);
     MPI_Comm_free(&alarms);
     MPI_Comm_free(&world);
     MPI_Finalize();
+    return HC_OK;
 }
 
 static const HcTransport transport = {.gather = gather,

@@ -1,7 +1,7 @@
 #include "ranks/ranks.h"
 #include "core/allocate.h"
+#include "ranks/host.h"
 #include "ranks/launcher.h"
-#include "ranks/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int32_t number_of(const char *text) {
 static HcStatus compare_commands(HcRanks *ranks, const char *command, HcError *err) {
     int32_t own = number_of(command);
     int32_t different = 0;
-    ranks->transport->gather(own, ranks->failed);
+    HC_OR_RETURN(ranks->transport->gather(own, ranks->failed, err));
     for (int32_t r = 1; r < ranks->count && different == 0; r++) {
         different = ranks->failed[r] != ranks->failed[0] ? r : 0;
     }
@@ -68,25 +68,42 @@ HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) {
             module->library());
     }
     if (ranks->count == 1) {
-        hc_ranks_close(ranks);
         *out = NULL;
+        return hc_ranks_close(ranks, err);
     }
     return HC_OK;
 }
 
-void hc_ranks_close(HcRanks *ranks) {
+HcStatus hc_ranks_start(HcRanks **out, int32_t count, HcError *err) {
+    HcRanks *ranks = NULL;
+    *out = NULL;
+    HC_OR_RETURN(hc_new(ranks, 1, "the ranks", err));
+    HcStatus status = hc_new(ranks->failed, count, "the ranks", err);
+    status = status == HC_OK ? hc_host_start(ranks, count, err) : status;
+    if (ranks->transport == NULL) {
+        free(ranks->failed);
+        free(ranks);
+        return status;
+    }
+    *out = ranks;
+    return status;
+}
+
+HcStatus hc_ranks_close(HcRanks *ranks, HcError *err) {
+    HcStatus status = HC_OK;
     if (ranks == NULL) {
-        return;
+        return HC_OK;
     }
     if (ranks->transport != NULL) {
-        ranks->transport->close();
+        status = ranks->transport->close(!ranks->broken, err);
     }
     free(ranks->failed);
     free(ranks);
+    return status;
 }
 
 bool hc_ranks_speaks(void) {
-    return hc_launcher_number() == 0;
+    return hc_launcher_number() == 0 && !hc_host_is_forked();
 }
 
 HcStatus hc_ranks_library(char *text, size_t size, HcError *err) {
@@ -122,6 +139,10 @@ int32_t hc_ranks_local_count(const HcRanks *ranks) {
     return ranks != NULL ? ranks->local_count : 1;
 }
 
+bool hc_ranks_forked(const HcRanks *ranks) {
+    return ranks != NULL && ranks->forked;
+}
+
 /* ---- failures ---- */
 
 bool hc_ranks_broken(HcRanks *ranks) {
@@ -136,11 +157,11 @@ static HcStatus take_failure(HcRanks *ranks, int32_t first, HcStatus status, HcE
         (void)hc_fail(&own, status, "%s", err != NULL ? err->text : "");
         theirs = own;
     }
-    ranks->transport->share(first, &theirs, sizeof theirs);
+    HcStatus heard = ranks->transport->share(first, &theirs, sizeof theirs, status == HC_OK ? err : NULL);
     ranks->transport->hear(ranks->failed);
     ranks->broken = true;
-    if (status != HC_OK) {
-        return status;
+    if (status != HC_OK || heard != HC_OK) {
+        return status != HC_OK ? status : heard;
     }
     return first > 0 ? hc_fail(err, theirs.status, "rank %d of %d: %s", first, ranks->count, theirs.text)
                      : hc_fail(err, theirs.status, "%s", theirs.text);
@@ -156,7 +177,11 @@ HcStatus hc_ranks_agree(HcRanks *ranks, HcStatus status, HcError *err) {
     if (status != HC_OK) {
         ranks->transport->tell();
     }
-    ranks->transport->gather((int32_t)status, ranks->failed);
+    HcStatus heard = ranks->transport->gather((int32_t)status, ranks->failed, status == HC_OK ? err : NULL);
+    if (heard != HC_OK) {
+        ranks->broken = true;
+        return status != HC_OK ? status : heard;
+    }
     for (int32_t r = 0; r < ranks->count; r++) {
         if (ranks->failed[r] != HC_OK) {
             return take_failure(ranks, r, status, err);
@@ -167,12 +192,18 @@ HcStatus hc_ranks_agree(HcRanks *ranks, HcStatus status, HcError *err) {
 
 /* ---- numbers ---- */
 
+/* A rank that has ended before its time is a failure of all. */
+static HcStatus break_with(HcRanks *ranks, HcStatus status) {
+    ranks->broken = ranks->broken || status != HC_OK;
+    return status;
+}
+
 static HcStatus reduce(HcRanks *ranks, HcReduction how, void *data, size_t count, HcError *err) {
     HcStatus status = hc_ranks_agree(ranks, HC_OK, err);
-    if (ranks != NULL && status == HC_OK) {
-        ranks->transport->reduce(how, data, count);
+    if (ranks == NULL || status != HC_OK) {
+        return status;
     }
-    return status;
+    return break_with(ranks, ranks->transport->reduce(how, data, count, err));
 }
 
 HcStatus hc_ranks_sum(HcRanks *ranks, int64_t *value, size_t count, HcError *err) {
@@ -193,10 +224,22 @@ HcStatus hc_ranks_join(HcRanks *ranks, void *data, size_t bytes, HcError *err) {
 
 HcStatus hc_ranks_share(HcRanks *ranks, void *data, size_t bytes, HcError *err) {
     HcStatus status = hc_ranks_agree(ranks, HC_OK, err);
-    if (ranks != NULL && status == HC_OK) {
-        ranks->transport->share(0, data, bytes);
+    if (ranks == NULL || status != HC_OK) {
+        return status;
     }
-    return status;
+    return break_with(ranks, ranks->transport->share(0, data, bytes, err));
+}
+
+static HcStatus hand_on(HcRanks *ranks, void *state, size_t bytes, void (*add)(void *state, void *user),
+                        void *user, HcError *err) {
+    if (ranks->number > 0) {
+        HC_OR_RETURN(ranks->transport->receive(ranks->number - 1, state, bytes, err));
+        add(state, user);
+    }
+    if (ranks->number + 1 < ranks->count) {
+        HC_OR_RETURN(ranks->transport->send(ranks->number + 1, state, bytes, err));
+    }
+    return ranks->transport->share(ranks->count - 1, state, bytes, err);
 }
 
 HcStatus hc_ranks_fold(HcRanks *ranks, void *state, size_t bytes, void (*add)(void *state, void *user),
@@ -205,13 +248,5 @@ HcStatus hc_ranks_fold(HcRanks *ranks, void *state, size_t bytes, void (*add)(vo
     if (ranks == NULL || status != HC_OK) {
         return status;
     }
-    if (ranks->number > 0) {
-        ranks->transport->receive(ranks->number - 1, state, bytes);
-        add(state, user);
-    }
-    if (ranks->number + 1 < ranks->count) {
-        ranks->transport->send(ranks->number + 1, state, bytes);
-    }
-    ranks->transport->share(ranks->count - 1, state, bytes);
-    return HC_OK;
+    return break_with(ranks, hand_on(ranks, state, bytes, add, user, err));
 }

@@ -1,11 +1,12 @@
-/* Ranks: the processes that a launcher (mpirun, srun) started together to share one run. Without a
- * launcher a program is one process and has no HcRanks (NULL); the functions below then do nothing. All
- * ranks run the same program on the same command line. They call the functions that say "all ranks" in the
- * same order, each from the thread that opened them.
+/* Ranks: the processes that share one run. A launcher (mpirun, srun) has started them together, or the first
+ * one has forked the others (hc_ranks_start). Without either a program is one process and has no HcRanks
+ * (NULL); the functions below then do nothing. All ranks run the same program on the same command line. They
+ * call the functions that say "all ranks" in the same order, each from the thread that opened them.
  *
  * Failures: a rank that fails returns through its callers and says so in the last hc_ranks_agree of the
  * program. Every function of all ranks first asks whether some rank has failed. It then fails on all of them,
- * with the message of the first that did, and no later call waits for another rank. */
+ * with the message of the first that did, and no later call waits for another rank. A rank that is killed
+ * ends the job by way of the launcher; without one its end is a failure of all. */
 #ifndef HC_RANKS_RANKS_H
 #define HC_RANKS_RANKS_H
 
@@ -26,11 +27,21 @@ typedef struct HcRanks HcRanks;
  * (hc_ranks_speaks), and all close what they got, also after a failure. */
 HcStatus hc_ranks_open(HcRanks **out, const char *command, HcError *err) HC_MUST_CHECK;
 
-/* Leaves the others, once all have come here. The launcher may then end a rank at any moment. NULL is fine.
- */
-void hc_ranks_close(HcRanks *ranks);
+/* Most ranks that hc_ranks_start makes. */
+#define HC_RANKS_MAX 64
 
-/* Whether this process is the one that speaks for all, by what the launcher says; also before hc_ranks_open.
+/* Forks this process count - 1 times, count from 2 to HC_RANKS_MAX, without a launcher: the calling process
+ * is the first rank. The others return from here as well, and return and end as they would under a launcher.
+ * To be called while the process has one thread. Fails with HC_E_MEMORY; where *out is not NULL then, there
+ * are ranks to close. */
+HcStatus hc_ranks_start(HcRanks **out, int32_t count, HcError *err) HC_MUST_CHECK;
+
+/* Leaves the others, once all have come here. The launcher may then end a rank at any moment. The first rank
+ * waits for the end of those that it has forked. It fails where all had agreed, and one of them ended with an
+ * exit code or by a signal nevertheless. NULL is fine. */
+HcStatus hc_ranks_close(HcRanks *ranks, HcError *err) HC_MUST_CHECK;
+
+/* Whether this process is the one that speaks for all; known before hc_ranks_open by what the launcher says.
  */
 bool hc_ranks_speaks(void);
 
@@ -44,6 +55,9 @@ int32_t hc_ranks_count(const HcRanks *ranks);  /* 1 without ranks */
 /* The same among the ranks of this host. */
 int32_t hc_ranks_local_number(const HcRanks *ranks);
 int32_t hc_ranks_local_count(const HcRanks *ranks);
+
+/* Whether hc_ranks_start has made them: no launcher has given each processors of its own. */
+bool hc_ranks_forked(const HcRanks *ranks);
 
 /* Whether some rank has failed, as far as is known here; does not wait. */
 bool hc_ranks_broken(HcRanks *ranks);

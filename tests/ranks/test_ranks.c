@@ -37,7 +37,7 @@ static void alone(void **state) {
     assert_true(value[0] == 3 && value[1] == -4 && wide == (HcWide)1 << 100);
     check_ok(hc_ranks_agree(ranks, HC_OK, &err), err);
     assert_int_equal(hc_ranks_agree(ranks, HC_E_IO, &err), HC_E_IO);
-    hc_ranks_close(ranks);
+    check_ok(hc_ranks_close(ranks, &err), err);
 }
 
 /* What launchers leave in the environment, and what only looks like it. */
