@@ -172,6 +172,8 @@ typedef struct HcOpening {
     HcComputeConfig config;
     bool automatic, numbered, tried, running; /* numbered: gpu:N */
     int32_t local_number;                     /* of this rank on its host: GPUs are taken in turn */
+    int32_t gpus;                             /* of this host; at most 0 = only CUDA can tell */
+    int32_t shares;                           /* ranks that compute on the device */
     int32_t alone; /* the GPU that CUDA_VISIBLE_DEVICES leaves, as it is numbered without that; -1 = all */
     pthread_t thread;
     HcCompute *gpu;

@@ -37,9 +37,9 @@ static HcStatus parse_device(const char *text, HcOpening *opening, HcError *err)
 /* Leaves the process the GPU that it will open, where that is known: ranks of one host take its GPUs in turn.
  */
 static void see_only(HcOpening *opening) {
-    int32_t count = hc_gpus_list(NULL, 0);
-    if (!opening->numbered && count > 0) {
-        opening->config.device = opening->local_number % count;
+    opening->gpus = hc_gpus_list(NULL, 0);
+    if (!opening->numbered && opening->gpus > 0) {
+        opening->config.device = opening->local_number % opening->gpus;
     }
     opening->alone = hc_gpus_see_only(opening->config.device) ? opening->config.device : -1;
 }
@@ -47,11 +47,17 @@ static void see_only(HcOpening *opening) {
 /* The number of the GPU as CUDA has it now. */
 static HcStatus choose_gpu(const HcModule *module, HcOpening *opening) {
     int32_t count = 0;
-    bool turn = !opening->numbered && opening->local_number > 0;
+    int32_t ranks = hc_ranks_local_count(hc_app_ranks());
+    bool turn = !opening->numbered && ranks > 1;
+    opening->shares = ranks;
     if (opening->alone < 0 && !turn) {
         return HC_OK;
     }
     HC_OR_RETURN(module->devices(NULL, 0, &count, &opening->error));
+    if (turn) {
+        int32_t gpus = opening->gpus > 0 ? opening->gpus : count;
+        opening->shares = (ranks + gpus - 1) / gpus;
+    }
     if (opening->alone >= 0) {
         /* Where MPI has started CUDA, it has seen all of them before. */
         opening->config.device = count == 1 ? 0 : opening->alone;

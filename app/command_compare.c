@@ -48,8 +48,8 @@ static const HcOption compare_options[] = {
     {0}};
 
 /* Options of every run that have no meaning here. */
-static const char *const left_out[] = {"device", "device-memory", "progress",    "record",
-                                       "report", "verify",        "verify-seed", NULL};
+static const char *const left_out[] = {"device", "ranks",  "device-memory", "progress", "record",
+                                       "report", "verify", "verify-seed",   NULL};
 
 enum { OPTIONS_MOST = 64 };
 

@@ -25,8 +25,9 @@ static const HcOption diff_options[] = {
     {0}};
 
 /* Options of every run that have no meaning here. */
-static const char *const left_out[] = {"device", "threads", "memory", "device-memory", "progress",
-                                       "record", "report",  "verify", "verify-seed",   NULL};
+static const char *const left_out[] = {"device",        "threads",     "ranks",  "memory",
+                                       "device-memory", "progress",    "record", "report",
+                                       "verify",        "verify-seed", NULL};
 
 static const HcOption *run_options(void) {
     static HcOption table[16];

@@ -150,7 +150,7 @@ static HcStatus make_plan(HcChain *chain, const HcCommon *common, HcRunSettings 
         .memory = common->memory, .device_memory = common->device_memory, .record = common->record};
     HC_OR_RETURN(hc_backend_open(common, compute, reason, sizeof reason, err));
     HC_OR_RETURN(hc_run_plan(chain, *compute, settings, report, err));
-    return common->verify > 0 ? hc_verify_check(chain, NULL, err) : HC_OK;
+    return common->verify > 0 ? hc_verify_check(chain, (int32_t)common->ranks, err) : HC_OK;
 }
 
 /* The batch makes folders when it runs. Until then the output is planned in the nearest one that is there,
@@ -212,6 +212,7 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     HcCompute *compute = NULL;
     HcRunSettings settings;
     HcRunReport report;
+    char heading[96] = "";
     if (word_count > 0 && strcmp(words[0], "batch") == 0) {
         return plan_batch(word_count - 1, words + 1, err);
     }
@@ -225,7 +226,11 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
         HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &trial, err));
     }
     HC_TRY(make_plan(chain, &common, &settings, &compute, &report, err));
-    HC_TRY(print_plan("", chain, &report, compute, err));
+    if (common.ranks > 1) {
+        snprintf(heading, sizeof heading, "ranks    %d share the lines; what follows is for one process\n",
+                 (int)common.ranks);
+    }
+    HC_TRY(print_plan(heading, chain, &report, compute, err));
     if (params.measure) {
         settings.cancel = hc_catch_signals();
         HC_TRY(print_time(trial, compute, &settings, &report, err));

@@ -26,8 +26,8 @@ static const HcOption rerun_options[] = {
      .help = "go on where an input has changed since the record was written"},
     {0}};
 
-/* Options of every run that have no meaning here. */
-static const char *const left_out[] = {"record", "report", NULL};
+/* Options of every run that have no meaning here. One process makes again what ranks have made. */
+static const char *const left_out[] = {"ranks", "record", "report", NULL};
 
 /* Those that the record answers where they are not given. */
 static const char *const of_record[] = {"device", "threads",     "memory", "device-memory",

@@ -153,6 +153,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
     status = hc_chain_plan(chain, err);
     int32_t told = quiet || status != HC_OK ? 0 : print_notes(chain, 0);
     HC_TRY(first_of(status, hc_backend_end(&opening, &compute, reason, sizeof reason, err)));
+    settings.device_shares = opening.shares;
     if (!quiet && *reason != '\0') {
         hc_say("note: computing on the CPU (%s)", reason);
     }
@@ -168,6 +169,9 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
     HC_TRY(status);
     print_end(&show, chain, &report, &settings, &verify, quiet);
 done:
+    if (status != HC_OK && hc_ranks_forked(settings.ranks) && hc_ranks_number(settings.ranks) == 0) {
+        hc_chain_remove_dead(chain); /* of a rank that was killed */
+    }
     /* Stages hold memory of the backend: they go first. */
     hc_chain_free(chain);
     hc_compute_close(compute);

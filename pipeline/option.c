@@ -229,6 +229,7 @@ static const char *const foreign[][2] = {
     {"ot", "here: --type"},
     {"force", "here: --overwrite"},
     {"output-format", "here: --format"},
+    {"ranks", "it is one of hcube run and of stages as commands"},
     {"scenes", OF_BATCH},
     {"exclude", OF_BATCH},
     {"jobs", OF_BATCH},

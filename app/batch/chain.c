@@ -46,8 +46,8 @@ const HcOption hc_batch_own_options[] = {
 
 /* HcCommon lies at the beginning of HcBatchParams. */
 const HcOption *hc_batch_common_options(void) {
-    /* Outputs are replaced, and records are what a batch goes on by. */
-    static const char *const left_out[] = {"overwrite", "record", "report", NULL};
+    /* Outputs are replaced, and records are what a batch goes on by. --jobs shares out whole scenes. */
+    static const char *const left_out[] = {"ranks", "overwrite", "record", "report", NULL};
     static HcOption shared[16];
     shared[hc_common_options_but(left_out, shared)] = (HcOption){0};
     return shared;

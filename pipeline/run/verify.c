@@ -117,11 +117,11 @@ static HcStatus draw_tiles(HcVerify *verify, HcError *err) {
 
 /* ---- the check ---- */
 
-HcStatus hc_verify_check(const HcChain *chain, const HcRanks *ranks, HcError *err) {
+HcStatus hc_verify_check(const HcChain *chain, int32_t ranks, HcError *err) {
     bool any = false;
-    if (hc_ranks_count(ranks) > 1) {
+    if (ranks > 1) {
         return hc_fail(err, HC_E_UNSUPPORTED, "--verify: a run that %d processes share cannot be verified",
-                       hc_ranks_count(ranks));
+                       ranks);
     }
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
@@ -227,7 +227,7 @@ HcStatus hc_verify_begin(HcVerify *verify, HcRunSettings *settings, HcError *err
     if (verify->tiles == 0) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_verify_check(verify->chain, settings->ranks, err));
+    HC_OR_RETURN(hc_verify_check(verify->chain, hc_ranks_count(settings->ranks), err));
     verify->settings = *settings;
     settings->describe = describe;
     settings->inspect = inspect;

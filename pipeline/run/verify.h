@@ -32,8 +32,8 @@ typedef struct HcVerify {
 } HcVerify;
 
 /* Refuses what cannot be verified, of a planned chain: no raster that is written, rasters on a map or on a
- * stream, shared runs. */
-HcStatus hc_verify_check(const HcChain *chain, const HcRanks *ranks, HcError *err) HC_MUST_CHECK;
+ * stream, runs that several ranks share. */
+HcStatus hc_verify_check(const HcChain *chain, int32_t ranks, HcError *err) HC_MUST_CHECK;
 
 /* Where tiles are asked for: refuses a planned chain that cannot be verified, and puts the check in front of
  * what `describe` and `inspect` of the settings do. The run then ends with HC_E_VERIFY where something
