@@ -3,6 +3,7 @@
 #include "ranks/transport.h"
 #include "tests/support/check.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,6 +282,7 @@ static int one_ends(HcRanks *ranks) {
             }
             raise(death);
         }
+        memset(data, 0, sizeof data);
         switch (round % 4) {
         case 0:
             status = hc_ranks_agree(ranks, HC_OK, &err);
@@ -415,6 +417,45 @@ static void end_of_the_first(void **state) {
     assert_string_equal(byte, "++");
 }
 
+/* ---- starting ---- */
+
+static int forks_left = -1; /* below 0 = any number */
+
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+
+pid_t __wrap_fork(void) {
+    if (forks_left == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    forks_left -= forks_left > 0;
+    return __real_fork();
+}
+
+/* The system gives no further process: those that have begun end, and so does the run. */
+static void too_few_processes(void **state) {
+    (void)state;
+    for (int given = 0; given < 3; given++) {
+        HcError err = {0};
+        HcRanks *ranks = NULL;
+        forks_left = given;
+        HcStatus status = hc_ranks_start(&ranks, 4, &err);
+        forks_left = -1;
+        assert_non_null(ranks);
+        if (hc_ranks_number(ranks) > 0) { /* the failure finds it in its first call */
+            bool failed = status == HC_OK && hc_ranks_agree(ranks, HC_OK, &err) == HC_E_MEMORY;
+            _exit(!failed);
+        }
+        char text[128];
+        snprintf(text, sizeof text, "rank %d of 4 could not be started: %s", given + 1, strerror(EAGAIN));
+        assert_int_equal(status, HC_E_MEMORY);
+        assert_string_equal(err.text, text);
+        assert_int_equal(hc_ranks_agree(ranks, status, &err), HC_E_MEMORY);
+        check_ok(hc_ranks_close(ranks, &err), err);
+    }
+}
+
 /* A caller that ignores the ends of its children leaves that to the programs that it starts. */
 static void children_that_are_ignored(void **state) {
     (void)state;
@@ -434,6 +475,7 @@ int main(void) {
         cmocka_unit_test(end_is_told_to_ranks_that_compute),
         cmocka_unit_test(end_behind_the_last_agreement),
         cmocka_unit_test(end_of_the_first),
+        cmocka_unit_test(too_few_processes),
         cmocka_unit_test(children_that_are_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

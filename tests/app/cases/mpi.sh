@@ -37,32 +37,6 @@ lines() {
     grep '^hcube: ' <<<"$err" || true
 }
 
-# same COUNTS STEP...: the chain with `write OUT` makes the same bytes on one process and on each count of ranks.
-same() {
-    local counts=$1 count file wrote
-    shift
-    mkdir one
-    (cd one && run 0 run --device cpu "$@" && echo "$err" >../one.err)
-    wrote=$(grep -c '^wrote ' one.err)
-    for count in $counts; do
-        mkdir many
-        cd many
-        ranks "$count" 0 run --device cpu "$@"
-        cd ..
-        for file in one/*; do
-            [[ $file == *.hcube.json ]] || cmp "$file" "many/${file#one/}"
-        done
-        [[ $(ls -A one) == "$(ls -A many)" ]] || fail "$count ranks left $(ls -A many), one process $(ls -A one)"
-        for file in many/*.hcube.json; do
-            (($(grep -c first_line_from_0 "$file") == count)) || fail "$file tells of other than $count ranks"
-        done
-        # The first rank alone speaks.
-        [[ $(grep -c '^wrote ' <<<"$err") == "$wrote" && $(grep -c '^done in ' <<<"$err") == 1 ]] || fail "$count ranks say $err"
-        rm -r many
-    done
-    rm -r one one.err
-}
-
 # Exact sums, both ways of writing, in all interleaves.
 same "2 3 5" read "$scene" ! mnf --components 7 --save-model model.json ! write out.img ! write out.tif \
     ! preview picture.png --scree scree.png
