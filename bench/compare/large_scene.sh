@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures one large scene on some ranks, a GPU each: the bench scene again and again, one below the other.
 #
-#     bench/compare/large_scene.sh [HCUBE] [--times N] [--ranks N[,N]] [--device cpu|gpu] [--runs N] [--folder DIR]
-#                    [--against HCUBE] [-- STAGES BETWEEN read AND write]
+#     bench/compare/large_scene.sh [HCUBE] [--times N] [--ranks N[,N]] [--start ranks|mpirun|both] [--device cpu|gpu] [--runs N]
+#                    [--folder DIR] [--against HCUBE] [-- STAGES BETWEEN read AND write]
 #
 # HCUBE is build/release/app/hcube unless given; --against is another program, run in turn with it. The scene has N times
-# 299 MB (336 make 100 GB) and is made in DIR, /dev/shm unless given, with the outputs; all are removed. More than one rank
-# needs mpirun, and the outputs of all runs must have the same bytes.
+# 299 MB (336 make 100 GB) and is made in DIR, /dev/shm unless given, with the outputs; all are removed. --start says
+# who starts the ranks: hcube run --ranks, mpirun, or each in turn. The outputs of all runs must have the same bytes.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -17,6 +17,7 @@ against=
 size=614x1087x224
 times=8
 ranks=1
+start=ranks
 device=gpu
 runs=2
 folder=/dev/shm
@@ -24,7 +25,7 @@ chain=(mnf --components 20)
 
 while (($#)); do
     case $1 in
-    --times | --ranks | --device | --runs | --folder | --against)
+    --times | --ranks | --start | --device | --runs | --folder | --against)
         (($# > 1)) || fail "$1 needs a value"
         declare "${1#--}=$2"
         shift 2
@@ -49,6 +50,11 @@ check_arguments
 [[ -z $against || (-x $against && ! -d $against) ]] || fail "--against $against: no such program"
 [[ $times =~ ^[1-9][0-9]*$ ]] || fail "--times must be a positive number, not '$times'"
 [[ $ranks =~ ^[1-9][0-9]*(,[1-9][0-9]*)*$ ]] || fail "--ranks must be numbers with commas between, not '$ranks'"
+case $start in
+ranks | mpirun) starts=("$start") ;;
+both) starts=(ranks mpirun) ;;
+*) fail "--start must be ranks, mpirun or both, not '$start'" ;;
+esac
 ((${#chain[@]})) || fail "the stages are missing behind --"
 
 work=$(mktemp -d "$folder/hcube-large.XXXXXX")
@@ -65,12 +71,16 @@ sed "s/^lines = .*/lines = $((lines * times))/" "$work/one.hdr" >"$work/scene.hd
 
 # ---- measuring ----
 
-# A whole run of PROGRAM by so many ranks.
+# A whole run of PROGRAM by so many ranks, which --ranks or mpirun starts.
 run_scene() {
-    local program=$1 count=$2 launch=() visible=${CUDA_VISIBLE_DEVICES:-0,1,2,3,4,5,6,7}
-    ((count == 1)) || launch=(mpirun -n "$count" --oversubscribe --bind-to none)
-    ((count == 1 || EUID != 0)) || launch+=(--allow-run-as-root)
-    CUDA_VISIBLE_DEVICES=$(cut -d, -f "1-$count" <<<"$visible") "${launch[@]}" "$program" run --device "$device" \
+    local program=$1 count=$2 by=$3 launch=() words=() visible=${CUDA_VISIBLE_DEVICES:-0,1,2,3,4,5,6,7}
+    if ((count > 1)) && [[ $by == mpirun ]]; then
+        launch=(mpirun -n "$count" --oversubscribe --bind-to none)
+        ((EUID != 0)) || launch+=(--allow-run-as-root)
+    elif ((count > 1)); then
+        words=(--ranks "$count")
+    fi
+    CUDA_VISIBLE_DEVICES=$(cut -d, -f "1-$count" <<<"$visible") "${launch[@]}" "$program" run --device "$device" "${words[@]}" \
         --record "$work/record.json" --overwrite read "$work/scene.img" ! "${chain[@]}" ! write "$work/out.img"
 }
 
@@ -103,11 +113,15 @@ IFS=, read -ra counts <<<"$ranks"
 for count in "${counts[@]}"; do
     for ((r = 0; r < runs; r++)); do
         for program in ${against:+"$against"} "$hcube"; do
-            name="$count ranks"
-            [[ $program == "$hcube" ]] || name+=", --against"
-            measure run_scene "$program" "$count"
-            printf '%-28s %8.2f %s\n' "$name" "$seconds" "$(figures)"
-            keep_bytes
+            for by in "${starts[@]}"; do
+                name="$count ranks"
+                ((count == 1)) || name+=" by $by"
+                [[ $program == "$hcube" ]] || name+=", --against"
+                ((count > 1)) || [[ $by == "${starts[0]}" ]] || continue
+                measure run_scene "$program" "$count" "$by"
+                printf '%-28s %8.2f %s\n' "$name" "$seconds" "$(figures)"
+                keep_bytes
+            done
         done
     done
 done
