@@ -1,7 +1,9 @@
 /* Ranks without MPI: the first one forks the others and shares a piece of memory with them. Each rank has a
  * place in it, with counters that it alone raises. So a rank that dies leaves nothing locked, and its
  * counters tell what it has not done. All wait for counters. The first rank then asks the system whether
- * another one has ended, and the others look whether they still are its children.
+ * another one has ended, and the others look whether they still are its children. (PR_SET_PDEATHSIG would
+ * tell them, but once for each thread of the first rank, and a second signal ends a process without a
+ * clean-up.)
  *
  * All ranks count the steps at which they meet. A step is over once all have come to it. A buffer is written
  * again only behind a step to which no rank comes before it has read it. */
@@ -14,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -310,8 +311,6 @@ static void begin(HcRanks *ranks, int32_t number) {
     forked = true;
     host.number = ranks->number = ranks->local_number = number;
     memset(host.child, 0, sizeof host.child);
-    /* Where the first rank is killed, the others end as on a signal of a person, and clean up. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
 HcStatus hc_host_start(HcRanks *ranks, int32_t count, HcError *err) {

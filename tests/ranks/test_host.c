@@ -382,7 +382,6 @@ static void end_behind_the_last_agreement(void **state) {
 /* The first rank is killed: the others end, although nobody waits for them. A pipe tells when none has it. */
 static int first_is_killed(HcRanks *ranks) {
     HcError err = {0};
-    signal(SIGTERM, SIG_IGN); /* which the system sends them then; here they find it out themselves */
     EXPECT(hc_ranks_agree(ranks, HC_OK, &err) == HC_OK);
     if (hc_ranks_number(ranks) == 0) {
         raise(SIGKILL);
