@@ -68,7 +68,7 @@ each=$((here / 2 > 1 ? here / 2 : 1))
 if ((here > 2)); then # two of more processors
     cpus=()
     for ((cpu = 0; ${#cpus[@]} < 2; cpu++)); do
-        ! taskset -c $cpu true 2>/dev/null || cpus+=($cpu)
+        ! taskset -c $cpu true 2>/dev/null || cpus+=("$cpu")
     done
     [[ $(taskset -cp "${cpus[0]},${cpus[1]}" $BASHPID >/dev/null && threads 2) == "1 1 " ]] ||
         fail "two ranks do not share two processors"
