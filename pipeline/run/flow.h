@@ -72,9 +72,9 @@ typedef struct HcFlow {
     HcTeam *team;  /* reads pieces */
     HcHand *hands; /* [hand_count] one a thread of it; NULL unless the layout is straight */
     int32_t hand_count;
-    int64_t next_part; /* of all blocks, that no thread has taken; by the lock */
-    int32_t parts;     /* of a block: so many threads share it */
-    int32_t *missing;  /* [layout.blocks] pieces of each that are not there; by the lock */
+    int64_t next_block; /* the piece that no thread has taken, and its block; by the lock */
+    int32_t next_piece;
+    int32_t *missing; /* [layout.blocks] pieces of each that are not there; by the lock */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;

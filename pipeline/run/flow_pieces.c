@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-enum { PARTS_EACH = 4 }; /* parts for each thread, at least: the last ones end at about the same time */
-
 HcStatus hc_flow_pieces_open(HcFlow *flow, HcError *err) {
     const HcLayout *layout = &flow->layout;
     if (!layout->straight || layout->blocks == 0) {
@@ -17,7 +15,6 @@ HcStatus hc_flow_pieces_open(HcFlow *flow, HcError *err) {
     }
     flow->team = hc_team_open(layout->limits.readers);
     const int32_t count = hc_team_threads(flow->team);
-    flow->parts = (int32_t)((PARTS_EACH * (int64_t)count - 1) / layout->blocks + 1);
     HC_OR_RETURN(hc_new(flow->missing, layout->blocks, "blocks", err));
     HC_OR_RETURN(hc_new(flow->hands, count, "pieces of the scene", err));
     flow->hand_count = count;
@@ -52,26 +49,16 @@ char *hc_flow_place(const HcFlow *flow, int64_t block) {
                : (char *)flow->ring.data + (size_t)(block % layout->ring_blocks) * bytes;
 }
 
-/* Bytes of a block before that part. */
-static int64_t part_begin(const HcFlow *flow, int64_t all, int32_t part) {
-    return all / flow->parts * part + hc_min64(all % flow->parts, part);
-}
-
 static int64_t bytes_of(const HcFlow *flow, int64_t block) {
     int32_t lines = 0;
     (void)hc_flow_raw_lines(flow, block, &lines);
     return (int64_t)hc_view_bytes(flow->chain->source->view, lines);
 }
 
-/* Pieces of all parts of a block. */
+/* Pieces of a block. */
 static int32_t pieces_of(const HcFlow *flow, int64_t block) {
-    const int64_t all = bytes_of(flow, block);
     const int64_t piece = (int64_t)flow->layout.piece_bytes;
-    int64_t count = 0;
-    for (int32_t part = 0; part < flow->parts; part++) {
-        count += (part_begin(flow, all, part + 1) - part_begin(flow, all, part) + piece - 1) / piece;
-    }
-    return (int32_t)count;
+    return (int32_t)((bytes_of(flow, block) + piece - 1) / piece);
 }
 
 /* Waits until the bytes of a piece are there; a block is, once it lacks none. */
@@ -141,25 +128,22 @@ done:
     return status;
 }
 
-static HcStatus send_part(HcFlow *flow, HcHand *hand, int64_t block, int32_t part, HcError *err) {
+static HcStatus send_piece(HcFlow *flow, HcHand *hand, int64_t block, int32_t number, HcError *err) {
     const HcView *view = flow->chain->source->view;
     const HcSpan span = hc_flow_span(flow, block);
-    const int64_t piece_bytes = (int64_t)flow->layout.piece_bytes;
-    const int64_t all = bytes_of(flow, block);
-    const int64_t end = part_begin(flow, all, part + 1);
+    const int64_t at = number * (int64_t)flow->layout.piece_bytes;
+    const int64_t bytes = hc_min64(bytes_of(flow, block) - at, (int64_t)flow->layout.piece_bytes);
     int32_t lines = 0;
     const int64_t line0 = hc_flow_raw_lines(flow, block, &lines);
-    for (int64_t at = part_begin(flow, all, part); at < end; at += piece_bytes) {
-        const int64_t bytes = hc_min64(end - at, piece_bytes);
-        hand->now ^= 1;
-        HC_OR_RETURN(arrive(flow, hand, hand->now, err));
-        char *memory = hand->piece[hand->now].buffer.data;
-        HC_OR_RETURN(hc_view_read_part(view, line0, lines, at, bytes, memory, err));
-        HC_OR_RETURN(hc_upload(hand->piece[hand->now].queue, memory, hc_flow_place(flow, block) + at,
-                               (size_t)bytes, err));
-        hand->piece[hand->now].block = block;
-    }
-    for (int64_t l = part; l < span.lines && flow->pass_number == 1; l += flow->parts) {
+    hand->now ^= 1;
+    HC_OR_RETURN(arrive(flow, hand, hand->now, err));
+    char *memory = hand->piece[hand->now].buffer.data;
+    HC_OR_RETURN(hc_view_read_part(view, line0, lines, at, bytes, memory, err));
+    HC_OR_RETURN(
+        hc_upload(hand->piece[hand->now].queue, memory, hc_flow_place(flow, block) + at, (size_t)bytes, err));
+    hand->piece[hand->now].block = block;
+    const int32_t pieces = pieces_of(flow, block);
+    for (int64_t l = number; l < span.lines && flow->pass_number == 1; l += pieces) {
         if (hc_source_may_have_border(flow->chain->source, span.line0 + l)) {
             HC_OR_RETURN(look_at_border(flow, span.line0 + l, err));
         }
@@ -167,26 +151,36 @@ static HcStatus send_part(HcFlow *flow, HcHand *hand, int64_t block, int32_t par
     return HC_OK;
 }
 
-/* A thread takes parts while there are any. It leaves with all its pieces there: others may wait until their
+/* The next piece, in the order of the file: what is read at the same time lies side by side. False when there
+ * is none left. */
+static bool next_piece(HcFlow *flow, int64_t *block, int32_t *number) {
+    pthread_mutex_lock(&flow->lock);
+    bool there = flow->next_block < flow->layout.blocks;
+    *block = flow->next_block;
+    *number = flow->next_piece++;
+    if (there && flow->next_piece == pieces_of(flow, *block)) {
+        flow->next_block++;
+        flow->next_piece = 0;
+    }
+    pthread_mutex_unlock(&flow->lock);
+    return there;
+}
+
+/* A thread takes pieces while there are any. It leaves with all its own there: others may wait until their
  * block is used. */
-static void send_parts(void *user, int64_t item, int32_t thread) {
+static void send_pieces(void *user, int64_t item, int32_t thread) {
     (void)item;
     HcFlow *flow = user;
     HcHand *hand = &flow->hands[thread];
     HcStatus status = HC_OK;
     HcError error = {0};
     bool there = true;
-    while (status == HC_OK && there) {
-        pthread_mutex_lock(&flow->lock);
-        const int64_t number = flow->next_part++;
-        pthread_mutex_unlock(&flow->lock);
-        const int64_t block = number / flow->parts;
-        if (block >= flow->layout.blocks) {
-            break;
-        }
+    int64_t block = 0;
+    int32_t number = 0;
+    while (status == HC_OK && there && next_piece(flow, &block, &number)) {
         status = wait_for_place(flow, hand, block, &there, &error);
         if (status == HC_OK && there) {
-            status = send_part(flow, hand, block, (int32_t)(number % flow->parts), &error);
+            status = send_piece(flow, hand, block, number, &error);
         }
     }
     if (status != HC_OK) {
@@ -203,8 +197,9 @@ void hc_flow_pieces_read(HcFlow *flow, double *busy) {
     for (int64_t block = flow->blocks_read; block < flow->layout.blocks; block++) {
         flow->missing[block] = pieces_of(flow, block);
     }
-    flow->next_part = flow->blocks_read * flow->parts;
-    hc_team_run(flow->team, flow->hand_count, send_parts, flow);
+    flow->next_block = flow->blocks_read;
+    flow->next_piece = 0;
+    hc_team_run(flow->team, flow->hand_count, send_pieces, flow);
     for (int32_t h = 0; h < flow->hand_count; h++) {
         waited += flow->hands[h].waited / flow->hand_count;
         flow->hands[h].waited = 0;

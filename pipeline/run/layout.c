@@ -325,12 +325,11 @@ static size_t lay_out_pieces(HcLayout *layout, const HcChain *chain, size_t raw_
     return 2 * threads * piece;
 }
 
-/* Places on the device for blocks that come in pieces and do not stay. With many, each thread may be at
- * another block. */
-static int64_t ring_of(const Cost *cost, const HcLimits *limits, int64_t fitting) {
-    enum { MANY = 4 };
-    const int64_t wanted = cost->slots + limits->readers;
-    return fitting < MANY * wanted ? cost->slots : wanted;
+/* Places on the device for blocks that come in pieces and do not stay: more than are computed at a time,
+ * where they fit. */
+static int64_t ring_of(const Cost *cost, int64_t fitting) {
+    enum { AHEAD = 3 };
+    return fitting < cost->slots + AHEAD ? cost->slots : cost->slots + AHEAD;
 }
 
 /* Fills layout (which has its limits) and report for blocks of that many lines. A file that is read as it
@@ -358,7 +357,7 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
                          .device_resident = on_device,
                          .limits = limits};
     const size_t pieces = quick ? lay_out_pieces(layout, chain, cost.raw_host, blocks) : 0;
-    int64_t traveling = on_device ? 0 : layout->straight ? ring_of(&cost, &limits, fitting) : cost.slots;
+    int64_t traveling = on_device ? 0 : layout->straight ? ring_of(&cost, fitting) : cost.slots;
     int64_t kept = may_stay && !resident ? hc_max64(hc_min64(fitting - traveling, blocks - 1), 0) : 0;
     layout->ring_blocks = layout->straight ? traveling : 0;
     layout->kept_blocks = on_device ? blocks : kept;
