@@ -228,6 +228,15 @@ static HcStatus choose_bands(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+/* Whether pixels of zeros are values, and may be none: not where 0 is the nodata value, or the user says that
+ * nodata is data; one band may well be 0. */
+static bool zeros_are_data(const HcStage *stage) {
+    const Params *params = stage->params;
+    const HcScene *scene = &stage->out;
+    return scene->meaning == HC_SPECTRAL && scene->bands > 1 && !params->ignore_nodata &&
+           !(scene->has_nodata && scene->nodata == 0);
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     HcSource *source = stage->state;
@@ -260,22 +269,13 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     memcpy(stage->out.source_band, source->bands, (size_t)source->band_count * sizeof *source->bands);
     bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
     stage->out.complete = is_integer && !stage->out.has_nodata && !hc_view_masks(source->view);
+    source->zeros_may_be_none = zeros_are_data(stage);
     return HC_OK;
-}
-
-/* Whether pixels of zeros are values, and may be none: not where 0 is the nodata value, or the user says that
- * nodata is data; one band may well be 0. */
-static bool zeros_are_data(const HcStage *stage) {
-    const Params *params = stage->params;
-    const HcScene *scene = &stage->out;
-    return scene->meaning == HC_SPECTRAL && scene->bands > 1 && !params->ignore_nodata &&
-           !(scene->has_nodata && scene->nodata == 0);
 }
 
 static HcStatus open_source(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     HcSource *source = stage->state;
-    source->zeros_may_be_none = zeros_are_data(stage);
     source->decode = (HcDecode){.nodata_needs_all_bands = params->nodata_rule == 1,
                                 .keep_missing = hc_chain_keeps_missing(stage->chain)};
     source->any_counts =
