@@ -44,17 +44,19 @@ static void see_only(HcOpening *opening) {
     opening->alone = hc_gpus_see_only(opening->config.device) ? opening->config.device : -1;
 }
 
-/* The number of the GPU as CUDA has it now. */
+/* The number of the GPU as CUDA has it now. How many ranks share it is known of forked ones alone: a launcher
+ * may give each a GPU that the others do not see. */
 static HcStatus choose_gpu(const HcModule *module, HcOpening *opening) {
     int32_t count = 0;
     int32_t ranks = hc_ranks_local_count(hc_app_ranks());
     bool turn = !opening->numbered && ranks > 1;
-    opening->shares = ranks;
+    bool forked = hc_ranks_forked(hc_app_ranks());
+    opening->shares = forked ? ranks : 1;
     if (opening->alone < 0 && !turn) {
         return HC_OK;
     }
     HC_OR_RETURN(module->devices(NULL, 0, &count, &opening->error));
-    if (turn) {
+    if (turn && forked) {
         int32_t gpus = opening->gpus > 0 ? opening->gpus : count;
         opening->shares = (ranks + gpus - 1) / gpus;
     }

@@ -60,8 +60,8 @@ bool hc_source_passes_bytes(const HcSource *source) {
         return false;
     }
     bool border = false;
-    for (int64_t probe = 0; probe < PROBES && !border; probe++) {
-        border = hc_source_may_have_border(source, lines * probe / PROBES);
+    for (int64_t probe = 0; probe < PROBES && !border; probe++) { /* the first and the last line among them */
+        border = hc_source_may_have_border(source, (lines - 1) * probe / (PROBES - 1));
     }
     return !border;
 }

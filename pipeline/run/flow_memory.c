@@ -148,8 +148,10 @@ HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuf
     char text[32];
     HcStatus status = hc_alloc(flow->compute, HC_MEMORY_HOST, bytes, out, &failure);
     if (status == HC_E_MEMORY) {
-        return hc_fail(err, status, "the host is out of memory: %s for %s (a smaller --memory needs less)",
-                       hc_text_bytes(text, sizeof text, (double)bytes), what);
+        return hc_fail(
+            err, status,
+            "the host is out of memory: %s for %s (a smaller --memory or fewer --read-threads need less)",
+            hc_text_bytes(text, sizeof text, (double)bytes), what);
     }
     return status != HC_OK ? hc_fail(err, status, "%s", failure.text) : HC_OK;
 }

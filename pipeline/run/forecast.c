@@ -14,16 +14,18 @@ static int64_t lines_of_trial(const HcRunReport *plan) {
     return lines < (double)plan->lines ? (int64_t)lines : plan->lines;
 }
 
-/* Blocks and the ends of outputs grow with the lines; the rest takes as long as in the trial. */
-static HcPassTimes grown(const HcPassTimes *pass, double factor) {
+/* Blocks and the ends of outputs grow with the lines; the rest takes as long as in the trial. read: the share
+ * of the scene that the pass reads, of which the trial has read all. */
+static HcPassTimes grown(const HcPassTimes *pass, double factor, double read) {
+    double spared = pass->waiting_for_reading * (1 - read);
     return (HcPassTimes){.what = pass->what,
-                         .seconds = pass->fixed + (pass->seconds - pass->fixed) * factor,
+                         .seconds = pass->fixed + (pass->seconds - pass->fixed - spared) * factor,
                          .fixed = pass->fixed,
-                         .waiting_for_reading = pass->waiting_for_reading * factor,
+                         .waiting_for_reading = pass->waiting_for_reading * read * factor,
                          .waiting_for_writing = pass->waiting_for_writing * factor,
-                         .reading = pass->reading * factor,
+                         .reading = pass->reading * read * factor,
                          .writing = pass->writing * factor,
-                         .bytes_read = pass->bytes_read * factor};
+                         .bytes_read = pass->bytes_read * read * factor};
 }
 
 HcStatus hc_run_forecast(HcChain *chain, HcCompute *compute, const HcRunSettings *settings,
@@ -42,7 +44,9 @@ HcStatus hc_run_forecast(HcChain *chain, HcCompute *compute, const HcRunSettings
     out->trial_seconds = report.seconds;
     out->passes = report.passes_done;
     for (int32_t p = 0; p < out->passes; p++) {
-        out->pass[p] = grown(&report.pass[p], factor);
+        bool again = p > 0 && trial.streams;
+        double read = again ? 1 - (double)plan->device_blocks / (double)plan->blocks : 1;
+        out->pass[p] = grown(&report.pass[p], factor, read);
         out->seconds += out->pass[p].seconds;
     }
     return HC_OK;

@@ -316,13 +316,16 @@ static size_t lay_out_pieces(HcLayout *layout, const HcChain *chain, size_t raw_
     enum { PIECE = 1 << 20 }; /* the copy of a smaller one costs more than its bytes */
     const size_t threads = (size_t)layout->limits.readers;
     const size_t piece = raw_host / threads < PIECE ? raw_host / threads + 1 : PIECE;
-    if (blocks == 0 || 2 * threads * piece > raw_host * (size_t)layout->raw_slots ||
-        !hc_source_passes_bytes(chain->source)) {
+    const HcSource *source = chain->source;
+    const size_t line =
+        source->zeros_may_be_none ? hc_view_bytes(source->view, 1) : 0; /* looked at once more */
+    const size_t all = threads * (2 * piece + line);
+    if (blocks == 0 || all > raw_host * (size_t)layout->raw_slots || !hc_source_passes_bytes(source)) {
         return 0;
     }
     layout->straight = true;
     layout->piece_bytes = piece;
-    return 2 * threads * piece;
+    return all;
 }
 
 /* Places on the device for blocks that come in pieces and do not stay: more than are computed at a time,
@@ -357,7 +360,7 @@ static void lay_out(HcLayout *layout, const HcChain *chain, const HcComputeInfo 
                          .device_resident = on_device,
                          .limits = limits};
     const size_t pieces = quick ? lay_out_pieces(layout, chain, cost.raw_host, blocks) : 0;
-    int64_t traveling = on_device ? 0 : layout->straight ? ring_of(&cost, fitting) : cost.slots;
+    int64_t traveling = on_device ? 0 : layout->straight && may_keep ? ring_of(&cost, fitting) : cost.slots;
     int64_t kept = may_stay && !resident ? hc_max64(hc_min64(fitting - traveling, blocks - 1), 0) : 0;
     layout->ring_blocks = layout->straight ? traveling : 0;
     layout->kept_blocks = on_device ? blocks : kept;

@@ -1,6 +1,8 @@
 /* Runs on a device with memory of its own: where the scene lies, what is copied when, and what happens when
  * the device is full or fails. */
 #include "core/operation/table.h"
+#include "cpu/cpu.h"
+#include "pipeline/run/forecast.h"
 #include "pipeline/run/run.h"
 #include "tests/support/scene_files.h"
 #include "tests/support/strict.h"
@@ -151,7 +153,7 @@ static void borders_of_zeros_are_counted(void **state) {
                                : scene == 2 && line != 20 ? 4
                                                           : 0;
                 clear_ends(&cube, line, left, scene > 0 && line == 20 ? 7 : 0);
-                if (scene == 3 && line == 11) {
+                if (scene == 3 && line == 12) {
                     cube.value[(size_t)line * SAMPLES * BANDS] = 0;
                 }
             }
@@ -231,6 +233,41 @@ static void scenes_larger_than_both_memories_are_streamed(void **state) {
     assert_true(report.device_blocks > 0 && report.device_blocks < report.blocks);
     assert_true(fabs(report.bytes_read - read_bytes(&report)) < 1);
     check_truth();
+    check_clean();
+}
+
+/* The trial reads all of its lines in each pass; the run that it stands for reads again what does not stay.
+ */
+static void forecasts_know_what_stays(void **state) {
+    (void)state;
+    static const char *const words[] = {"read", "bil.img", "!",     "mnf",    "--components",
+                                        "3",    "!",       "write", "out.img"};
+    const int32_t count = (int32_t)(sizeof words / sizeof *words);
+    write_scene();
+    HcRunSettings settings = {.record = "none", .block_lines = STEP};
+    HcComputeConfig config = {.threads = 1, .host = hc_cpu_ops()};
+    HcCompute *compute = NULL;
+    HcRunReport plan = {0};
+    assert_int_equal(hc_compute_open(hc_strict_ops(), &config, &compute, NULL), HC_OK);
+    for (int all = 1; all >= 0; all--) {
+        HcChain *chain = NULL;
+        HcChain *trial = NULL;
+        HcForecast forecast;
+        assert_int_equal(hc_chain_parse(&chain, words, count, NULL, NULL), HC_OK);
+        assert_int_equal(hc_chain_parse(&trial, words, count, NULL, NULL), HC_OK);
+        settings.device_memory = all ? 0 : plan.device_bytes - 1;
+        assert_int_equal(hc_run_plan(chain, compute, &settings, &plan, NULL), HC_OK);
+        assert_true(all ? plan.device_resident : plan.device_blocks > 0 && plan.device_blocks < plan.blocks);
+        assert_int_equal(hc_run_forecast(trial, compute, &settings, &plan, &forecast, NULL), HC_OK);
+        assert_int_equal(forecast.passes, 2);
+        double again = 1 - (double)plan.device_blocks / (double)plan.blocks;
+        assert_true(fabs(forecast.pass[0].bytes_read - (double)plan.raw_bytes) < 1);
+        assert_true(fabs(forecast.pass[1].bytes_read - again * (double)plan.raw_bytes) < 1);
+        hc_chain_free(trial);
+        hc_chain_free(chain);
+    }
+    hc_compute_close(compute);
+    assert_false(file_exists("out.img"));
     check_clean();
 }
 
@@ -577,6 +614,7 @@ int main(void) {
         IN_FOLDER(borders_of_zeros_are_counted),
         IN_FOLDER(decoded_scenes_stay_in_host_memory),
         IN_FOLDER(scenes_larger_than_both_memories_are_streamed),
+        IN_FOLDER(forecasts_know_what_stays),
         IN_FOLDER(later_passes_copy_nothing),
         IN_FOLDER(planned_memory_is_enough),
         IN_FOLDER(a_full_device_gets_smaller_blocks),
