@@ -65,9 +65,10 @@ static HcStatus read_block(HcFlow *flow, int64_t block, HcError *err) {
     return HC_OK;
 }
 
-/* Whole blocks, one after the other; *busy grows by the seconds that it did not wait. */
-static void read_blocks(HcFlow *flow, double *busy) {
+void *hc_flow_read(void *argument) {
+    HcFlow *flow = argument;
     HcError error = {0};
+    double busy = 0;
     for (int64_t block = flow->blocks_read; block < flow->layout.blocks; block++) {
         pthread_mutex_lock(&flow->lock);
         while (!flow->stop && block - flow->blocks_freed >= flow->layout.raw_slots) {
@@ -83,21 +84,11 @@ static void read_blocks(HcFlow *flow, double *busy) {
             hc_flow_fail(flow, &error);
             break;
         }
-        *busy += hc_now() - start;
+        busy += hc_now() - start;
         pthread_mutex_lock(&flow->lock);
         flow->blocks_read = block + 1;
         pthread_cond_broadcast(&flow->changed);
         pthread_mutex_unlock(&flow->lock);
-    }
-}
-
-void *hc_flow_read(void *argument) {
-    HcFlow *flow = argument;
-    double busy = 0;
-    if (flow->layout.straight) {
-        hc_flow_pieces_read(flow, &busy);
-    } else {
-        read_blocks(flow, &busy);
     }
     pthread_mutex_lock(&flow->lock);
     flow->report->seconds_read += busy;

@@ -127,19 +127,16 @@ HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuf
 /* Waits for all queues; reports the first failure. */
 HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 
-/* Blocks that go to the device in pieces (flow_pieces.c). open: for the whole run, where the layout has it
- * so. read: all blocks of a pass, on the reading thread; *busy grows by the seconds that it did not wait.
- * close: safe always. place: where such a block lies on the device. */
-HcStatus hc_flow_pieces_open(HcFlow *flow, HcError *err) HC_MUST_CHECK;
-void hc_flow_pieces_read(HcFlow *flow, double *busy);
-void hc_flow_pieces_close(HcFlow *flow);
+/* Where a block that goes to the device in pieces lies there (flow_pieces.c). */
 char *hc_flow_place(const HcFlow *flow, int64_t block);
 
 /* Lines of the scene that a block is read with: the first, and how many. */
 int64_t hc_flow_raw_lines(const HcFlow *flow, int64_t block, int32_t *lines);
 
-/* Bodies of the reading and the writing thread; argument is the HcFlow. */
+/* Bodies of the reading and the writing thread; argument is the HcFlow. Where the layout is straight,
+ * hc_flow_read_pieces reads, with threads of its own. */
 void *hc_flow_read(void *argument);
+void *hc_flow_read_pieces(void *argument);
 void *hc_flow_write(void *argument);
 
 /* Waits until a raw block is read; false when the run stops. */

@@ -26,6 +26,40 @@ static void close_queues(HcFlow *flow) {
     }
 }
 
+/* Memory of the threads that read pieces, and a queue for each of these. */
+static HcStatus open_hands(HcFlow *flow, HcError *err) {
+    const HcLayout *layout = &flow->layout;
+    if (!layout->straight) {
+        return HC_OK;
+    }
+    flow->team = hc_team_open(layout->limits.readers);
+    const int32_t count = hc_team_threads(flow->team);
+    HC_OR_RETURN(hc_new(flow->missing, layout->blocks, "blocks", err));
+    HC_OR_RETURN(hc_new(flow->hands, count, "pieces of the scene", err));
+    flow->hand_count = count;
+    for (int32_t k = 0; k < 2 * count; k++) {
+        flow->hands[k / 2].piece[k % 2].block = -1;
+        HC_OR_RETURN(hc_queue_open(flow->compute, &flow->hands[k / 2].piece[k % 2].queue, err));
+        HC_OR_RETURN(hc_flow_host_memory(flow, layout->piece_bytes, "a piece of the scene",
+                                         &flow->hands[k / 2].piece[k % 2].buffer, err));
+    }
+    return HC_OK;
+}
+
+static void close_hands(HcFlow *flow) {
+    for (int32_t k = 0; k < 2 * flow->hand_count; k++) {
+        hc_queue_close(flow->hands[k / 2].piece[k % 2].queue);
+        hc_memory_release(flow->compute, &flow->hands[k / 2].piece[k % 2].buffer);
+    }
+    hc_team_close(flow->team);
+    free(flow->hands);
+    free(flow->missing);
+    flow->team = NULL;
+    flow->hands = NULL;
+    flow->missing = NULL;
+    flow->hand_count = 0;
+}
+
 static void release_device(HcFlow *flow) {
     hc_memory_release(flow->compute, &flow->kept);
     hc_memory_release(flow->compute, &flow->ring);
@@ -105,7 +139,7 @@ HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
     HC_OR_RETURN(hc_new(flow->slots, flow->info.slots, "blocks", err));
     HC_OR_RETURN(open_queues(flow, err));
     HC_OR_RETURN(fit_device(flow, err));
-    HC_OR_RETURN(hc_flow_pieces_open(flow, err));
+    HC_OR_RETURN(open_hands(flow, err));
     flow->raw = calloc((size_t)layout->raw_slots, sizeof *flow->raw);
     flow->kept_raw = calloc((size_t)hc_max64(layout->kept_blocks, 1), sizeof *flow->kept_raw);
     if (flow->raw == NULL || flow->kept_raw == NULL) {
@@ -116,7 +150,7 @@ HcStatus hc_flow_take_memory(HcFlow *flow, HcError *err) {
 
 void hc_flow_give_memory(HcFlow *flow) {
     close_queues(flow);
-    hc_flow_pieces_close(flow);
+    close_hands(flow);
     release_device(flow);
     for (int32_t r = 0; flow->raw != NULL && r < flow->layout.raw_slots; r++) {
         hc_memory_release(flow->compute, &flow->raw[r].buffer);

@@ -3,43 +3,9 @@
  * memory would cross the memory twice more; and no thread waits for the others at the end of a block. */
 #include "core/allocate.h"
 #include "core/clock.h"
-#include "pipeline/memory.h"
 #include "pipeline/run/flow.h"
 
 #include <stdlib.h>
-
-HcStatus hc_flow_pieces_open(HcFlow *flow, HcError *err) {
-    const HcLayout *layout = &flow->layout;
-    if (!layout->straight || layout->blocks == 0) {
-        return HC_OK;
-    }
-    flow->team = hc_team_open(layout->limits.readers);
-    const int32_t count = hc_team_threads(flow->team);
-    HC_OR_RETURN(hc_new(flow->missing, layout->blocks, "blocks", err));
-    HC_OR_RETURN(hc_new(flow->hands, count, "pieces of the scene", err));
-    flow->hand_count = count;
-    for (int32_t k = 0; k < 2 * count; k++) {
-        flow->hands[k / 2].piece[k % 2].block = -1;
-        HC_OR_RETURN(hc_queue_open(flow->compute, &flow->hands[k / 2].piece[k % 2].queue, err));
-        HC_OR_RETURN(hc_flow_host_memory(flow, layout->piece_bytes, "a piece of the scene",
-                                         &flow->hands[k / 2].piece[k % 2].buffer, err));
-    }
-    return HC_OK;
-}
-
-void hc_flow_pieces_close(HcFlow *flow) {
-    for (int32_t k = 0; k < 2 * flow->hand_count; k++) {
-        hc_queue_close(flow->hands[k / 2].piece[k % 2].queue);
-        hc_memory_release(flow->compute, &flow->hands[k / 2].piece[k % 2].buffer);
-    }
-    hc_team_close(flow->team);
-    free(flow->hands);
-    free(flow->missing);
-    flow->team = NULL;
-    flow->hands = NULL;
-    flow->missing = NULL;
-    flow->hand_count = 0;
-}
 
 char *hc_flow_place(const HcFlow *flow, int64_t block) {
     const HcLayout *layout = &flow->layout;
@@ -191,7 +157,8 @@ static void send_pieces(void *user, int64_t item, int32_t thread) {
     }
 }
 
-void hc_flow_pieces_read(HcFlow *flow, double *busy) {
+void *hc_flow_read_pieces(void *argument) {
+    HcFlow *flow = argument;
     double waited = 0;
     double start = hc_now();
     for (int64_t block = flow->blocks_read; block < flow->layout.blocks; block++) {
@@ -204,5 +171,8 @@ void hc_flow_pieces_read(HcFlow *flow, double *busy) {
         waited += flow->hands[h].waited / flow->hand_count;
         flow->hands[h].waited = 0;
     }
-    *busy += hc_now() - start - waited;
+    pthread_mutex_lock(&flow->lock);
+    flow->report->seconds_read += hc_now() - start - waited;
+    pthread_mutex_unlock(&flow->lock);
+    return NULL;
 }

@@ -60,7 +60,7 @@ static HcStatus run_threads(HcFlow *flow, HcError *err) {
     bool writer_runs = false;
     if (reads) {
         flow->report->bytes_read += bytes_to_read(flow);
-        HC_TRY(start(&reader, hc_flow_read, flow, err));
+        HC_TRY(start(&reader, flow->layout.straight ? hc_flow_read_pieces : hc_flow_read, flow, err));
         reader_runs = true;
     }
     if (flow->parcel_count > 0) {
