@@ -35,11 +35,17 @@ static HcStatus parse_device(const char *text, HcOpening *opening, HcError *err)
 }
 
 /* Leaves the process the GPU that it will open, where that is known: ranks of one host take its GPUs in turn.
- */
+ * Those that were forked sit beside theirs, where each GPU has as many; a launcher binds its own. */
 static void see_only(HcOpening *opening) {
-    opening->gpus = hc_gpus_list(NULL, 0);
+    HcAddress list[HC_ADDRESSES_MAX];
+    const int32_t ranks = hc_ranks_local_count(hc_app_ranks());
+    opening->gpus = hc_gpus_list(list, HC_ADDRESSES_MAX);
     if (!opening->numbered && opening->gpus > 0) {
         opening->config.device = opening->local_number % opening->gpus;
+        if (hc_ranks_forked(hc_app_ranks()) && opening->gpus <= HC_ADDRESSES_MAX &&
+            ranks % opening->gpus == 0) {
+            hc_gpus_sit_near(list, opening->gpus, opening->config.device);
+        }
     }
     opening->alone = hc_gpus_see_only(opening->config.device) ? opening->config.device : -1;
 }

@@ -1,12 +1,14 @@
 /* A GPU module without a GPU: the strict backend behind the border of core/module/module.h. It has two
  * devices, or as many as the environment variable HCUBE_STAND_IN says, of which CUDA_VISIBLE_DEVICES leaves
- * some (numbers). Under fail_at.c each of its operations can fail.
+ * some (numbers). With HCUBE_STAND_IN_PROCESSORS its name tells which of the first two processors the process
+ * may use. Under fail_at.c each of its operations can fail.
  */
 #include "core/module/module.h"
 #include "core/operation/table.h"
 #include "tests/support/strict.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -135,7 +137,12 @@ static HcStatus open_device(HcCompute **out, const HcComputeConfig *config, HcEr
 
 static void tell_device(const HcCompute *compute, HcComputeInfo *out) {
     hc_strict_ops()->info(compute, out);
+    cpu_set_t own;
     snprintf(out->name, sizeof out->name, "stand-in %d, %d seen", opened, device_count());
+    if (getenv("HCUBE_STAND_IN_PROCESSORS") != NULL && sched_getaffinity(0, sizeof own, &own) == 0) {
+        snprintf(out->name, sizeof out->name, "stand-in %d, processors%s%s", opened,
+                 CPU_ISSET(0, &own) ? " 0" : "", CPU_ISSET(1, &own) ? " 1" : "");
+    }
 }
 
 static HcStatus devices(HcDevice *out, int32_t capacity, int32_t *count, HcError *err) {

@@ -73,6 +73,20 @@ if ((here > 2)); then # two of more processors
     [[ $(taskset -cp "${cpus[0]},${cpus[1]}" $BASHPID >/dev/null && threads 2) == "1 1 " ]] ||
         fail "two ranks do not share two processors"
 fi
+# They sit beside their GPUs (here processor 0 beside the first and 1 beside the second) where each GPU has as many.
+# seats COUNT WORD...: the device of each rank, and its processors.
+seats() {
+    HCUBE_GPU_MODULE=$MODULES/stand_in.so HCUBE_STAND_IN_PROCESSORS=1 ranks "$1" 0 run --device "${2:-gpu}" --overwrite read "$scene" \
+        ! mnf --components 2 ! write out.img
+    sed -n '/"ranks"/,$p' out.img.hcube.json | grep -o 'stand-in [0-9]*, processors[ 01]*' | sed 's/stand-in //' | tr '\n' ';'
+}
+if [[ $(taskset -cp 0,1 $BASHPID 2>/dev/null >&2 && nproc) == 2 ]]; then
+    [[ $(taskset -cp 0,1 $BASHPID >/dev/null && seats 2) == "0, processors 0;1, processors 1;" ]] || fail "two ranks sit at $(seats 2)"
+    [[ $(taskset -cp 0,1 $BASHPID >/dev/null && seats 3) == "0, processors 0 1;1, processors 0 1;0, processors 0 1;" ]] ||
+        fail "three ranks sit at $(seats 3)"
+    [[ $(taskset -cp 0,1 $BASHPID >/dev/null && seats 2 gpu:1) == "1, processors 0 1;1, processors 0 1;" ]] ||
+        fail "two ranks of one GPU sit at $(seats 2 gpu:1)"
+fi
 rm out.*
 
 # Wrong words.
