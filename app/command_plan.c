@@ -227,7 +227,8 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     }
     HC_TRY(make_plan(chain, &common, &settings, &compute, &report, err));
     if (common.ranks > 1) {
-        snprintf(heading, sizeof heading, "ranks    %d share the lines; what follows is for one process that has the scene alone\n",
+        snprintf(heading, sizeof heading,
+                 "ranks    %d share the lines; what follows is for one process that has the scene alone\n",
                  (int)common.ranks);
     }
     HC_TRY(print_plan(heading, chain, &report, compute, err));

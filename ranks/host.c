@@ -45,7 +45,7 @@ typedef struct Child {
 } Child;
 
 static struct {
-    Shared *shared; /* behind it the buffers: one a rank, and one for results */
+    Shared *shared; /* the buffers follow: one for each rank, and one for results */
     size_t bytes;   /* of all */
     int32_t number, count;
     uint64_t step;

@@ -158,10 +158,14 @@ typedef struct Request {
     int error;
 } Request;
 
+/* Where a value lies in the file. */
+static int64_t place_of(const HcRawLayout *layout, int64_t line, int64_t sample, int64_t band) {
+    return layout->offset + line * layout->line + sample * layout->pixel + band * layout->band;
+}
+
 int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece) {
-    const HcRawLayout *layout = &reader->layout;
     int64_t band = reader->whole_lines ? 0 : reader->used != NULL ? reader->used[piece] : piece;
-    return layout->offset + line0 * layout->line + band * layout->band;
+    return place_of(&reader->layout, line0, 0, band);
 }
 
 /* Line of the file and place among the bands of a stretch of a narrow window. */
@@ -174,14 +178,13 @@ static int64_t narrow_place(const Request *request, int64_t piece, int64_t *band
 
 static int64_t offset_of(const Request *request, int64_t piece) {
     const HcReader *reader = request->reader;
-    const HcRawLayout *layout = &reader->layout;
     int64_t band = 0;
     if (!request->narrow) {
         return hc_read_direct_offset(reader, request->line0, piece);
     }
     int64_t line = narrow_place(request, piece, &band);
     band = !by_pixels(reader) && reader->used != NULL ? reader->used[band] : band;
-    return layout->offset + line * layout->line + band * layout->band + reader->sample0 * layout->pixel;
+    return place_of(&reader->layout, line, reader->sample0, band);
 }
 
 static void keep_failure(Request *request, int64_t at, int error) {
@@ -273,9 +276,8 @@ int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines) {
 }
 
 int64_t hc_read_direct_end(const HcReader *reader) {
-    const HcRawLayout *layout = &reader->layout;
-    return layout->offset + (reader->scene.lines - 1) * layout->line +
-           (reader->scene.bands - 1) * layout->band + (reader->scene.samples - 1) * layout->pixel +
+    const HcScene *scene = &reader->scene;
+    return place_of(&reader->layout, scene->lines - 1, scene->samples - 1, scene->bands - 1) +
            value_bytes(reader);
 }
 
@@ -337,11 +339,10 @@ HcStatus hc_read_direct_lines(HcReader *reader, int64_t line0, int32_t lines, vo
 }
 
 bool hc_read_direct_is_zero(const HcReader *reader, int64_t line, int64_t sample, int32_t band) {
-    const HcRawLayout *layout = &reader->layout;
     const int64_t bytes = value_bytes(reader);
     uint64_t value = 0;
     int error = 0;
-    int64_t at = layout->offset + line * layout->line + sample * layout->pixel + band * layout->band;
+    int64_t at = place_of(&reader->layout, line, sample, band);
     return read_fully(reader, (char *)&value, bytes, at, &error) < bytes || value == 0;
 }
 
@@ -401,7 +402,7 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
     }
     for (int32_t k = 0; k < sample->bands; k++) {
         int64_t band = sample->number[k] - 1;
-        int64_t at = layout->offset + line * layout->line + band * layout->band + sample0 * layout->pixel;
+        int64_t at = place_of(layout, line, sample0, band);
         if (read_fully(reader, lying, stored, at, &error) != stored) {
             return hc_fail(err, hc_errno_status(error, HC_E_IO),
                            "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,

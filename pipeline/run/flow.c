@@ -36,6 +36,21 @@ void hc_flow_halo(const HcFlow *flow, HcSpan span, int32_t halo, int32_t *above,
     *below = (int32_t)(rest < halo ? rest : halo);
 }
 
+char *hc_flow_place(const HcFlow *flow, int64_t block) {
+    const HcLayout *layout = &flow->layout;
+    const size_t bytes = flow->device.raw_block;
+    return block < layout->kept_blocks ? (char *)flow->kept.data + (size_t)block * bytes
+           : layout->straight ? (char *)flow->ring.data + (size_t)(block % layout->ring_blocks) * bytes
+                              : flow->slots[block % layout->slots].memory.data;
+}
+
+void hc_flow_move(HcRaw *raw, const char *host, char *to) {
+    raw->data = to + ((const char *)raw->data - host);
+    if (raw->user_mask != NULL) {
+        raw->user_mask = (uint8_t *)to + ((const char *)raw->user_mask - host);
+    }
+}
+
 /* ---- reading ---- */
 
 int64_t hc_flow_raw_lines(const HcFlow *flow, int64_t block, int32_t *lines) {

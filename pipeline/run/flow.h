@@ -62,8 +62,7 @@ typedef struct HcFlow {
     HcQueue *work;    /* decode and stages: one block after the other, since sums grow in order */
     HcQueue *uploads; /* raw blocks on their way to the device, NULL where memory is shared */
     HcDeviceMemory device;
-    HcBuffer
-        ring; /* places of raw blocks that come in pieces and do not stay, every device.raw_block bytes */
+    HcBuffer ring; /* places of raw blocks that come in pieces and do not stay, as in `kept` */
     HcBuffer kept; /* the raw blocks that stay on the device, one every device.raw_block bytes */
     HcBuffer picked[HC_STAGES_MAX]; /* the list of bands of each stage that picks some, on the device */
     HcRaw *kept_raw;                /* [layout.kept_blocks] what lies there, data NULL until it does */
@@ -127,8 +126,12 @@ HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuf
 /* Waits for all queues; reports the first failure. */
 HcStatus hc_flow_wait_queues(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 
-/* Where a block that goes to the device in pieces lies there (flow_pieces.c). */
+/* Where a raw block lies on the device: for good, in the ring, or with its slot. The last block in a place of
+ * the latter two is done when the next one may come, and so is its decode. */
 char *hc_flow_place(const HcFlow *flow, int64_t block);
+
+/* What lay at `host` lies at `to` now. */
+void hc_flow_move(HcRaw *raw, const char *host, char *to);
 
 /* Lines of the scene that a block is read with: the first, and how many. */
 int64_t hc_flow_raw_lines(const HcFlow *flow, int64_t block, int32_t *lines);

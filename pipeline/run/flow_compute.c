@@ -13,9 +13,24 @@ HcBlock hc_flow_output(const HcFlow *flow, const HcSlot *slot, int32_t place, Hc
     return out;
 }
 
-/* The raw bytes of a block where decode can work on them: still there from an earlier pass, or on their way.
- */
-static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw *raw, HcError *err) {
+/* Takes a raw block from host memory to its place on the device. */
+static HcStatus upload_raw(HcFlow *flow, int64_t block, HcRaw *raw, HcError *err) {
+    const HcRawSlot *source = &flow->raw[block % flow->layout.raw_slots];
+    const char *host = source->buffer.data;
+    *raw = source->raw;
+    if (flow->uploads == NULL) {
+        return HC_OK;
+    }
+    char *to = hc_flow_place(flow, block);
+    HC_OR_RETURN(hc_upload(flow->uploads, host, to, source->bytes, err));
+    HC_OR_RETURN(hc_follow(flow->work, flow->uploads, err));
+    hc_flow_move(raw, host, to);
+    return HC_OK;
+}
+
+/* The raw bytes of a block where decode can work on them: still there from an earlier pass, there in pieces,
+ * or on their way. */
+static HcStatus bring_raw(HcFlow *flow, int64_t block, HcRaw *raw, HcError *err) {
     bool stays = block < flow->layout.kept_blocks;
     if (stays && flow->kept_raw[block].data != NULL) {
         *raw = flow->kept_raw[block];
@@ -25,24 +40,8 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
         int32_t lines = 0;
         int64_t line0 = hc_flow_raw_lines(flow, block, &lines);
         hc_view_describe(flow->chain->source->view, line0, lines, hc_flow_place(flow, block), raw);
-        if (stays) {
-            flow->kept_raw[block] = *raw;
-        }
-        return HC_OK;
-    }
-    const HcRawSlot *source = &flow->raw[block % flow->layout.raw_slots];
-    *raw = source->raw;
-    if (flow->uploads == NULL) {
-        return HC_OK;
-    }
-    /* The last block in this slot is done, and so is its decode: its bytes are free. */
-    char *to = stays ? (char *)flow->kept.data + (size_t)block * flow->device.raw_block : slot->memory.data;
-    HC_OR_RETURN(hc_upload(flow->uploads, source->buffer.data, to, source->bytes, err));
-    HC_OR_RETURN(hc_follow(flow->work, flow->uploads, err));
-    const char *host = source->buffer.data;
-    raw->data = to + ((const char *)raw->data - host);
-    if (raw->user_mask != NULL) {
-        raw->user_mask = (uint8_t *)to + ((const char *)raw->user_mask - host);
+    } else {
+        HC_OR_RETURN(upload_raw(flow, block, raw, err));
     }
     if (stays) {
         flow->kept_raw[block] = *raw;
@@ -50,10 +49,9 @@ static HcStatus bring_raw(HcFlow *flow, const HcSlot *slot, int64_t block, HcRaw
     return HC_OK;
 }
 
-static HcStatus decode_block(HcFlow *flow, const HcSlot *slot, int64_t block, const HcBlock *out,
-                             HcError *err) {
+static HcStatus decode_block(HcFlow *flow, int64_t block, const HcBlock *out, HcError *err) {
     HcRaw raw;
-    HC_OR_RETURN(bring_raw(flow, slot, block, &raw, err));
+    HC_OR_RETURN(bring_raw(flow, block, &raw, err));
     double start = hc_now();
     HC_OR_RETURN(hc_decode(flow->work, &raw, &flow->chain->source->decode, out, err));
     flow->report->seconds_decode += hc_now() - start;
@@ -86,7 +84,7 @@ static HcStatus sum_block(HcFlow *flow, const HcSlot *slot, int64_t block, HcErr
     HcStage *last = NULL;
     HcRaw raw;
     HcBlock shape = hc_flow_output(flow, slot, 0, hc_flow_span(flow, block));
-    HC_OR_RETURN(bring_raw(flow, slot, block, &raw, err));
+    HC_OR_RETURN(bring_raw(flow, block, &raw, err));
     for (int32_t s = 1; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {
@@ -192,7 +190,7 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
         return sum_block(flow, slot, block, err);
     }
     HcBlock current = hc_flow_output(flow, slot, 0, span);
-    HC_OR_RETURN(decode_block(flow, slot, block, &current, err));
+    HC_OR_RETURN(decode_block(flow, block, &current, err));
     for (int32_t s = 1; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         double start = hc_now();

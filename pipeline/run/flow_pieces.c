@@ -7,14 +7,6 @@
 
 #include <stdlib.h>
 
-char *hc_flow_place(const HcFlow *flow, int64_t block) {
-    const HcLayout *layout = &flow->layout;
-    const size_t bytes = flow->device.raw_block;
-    return block < layout->kept_blocks
-               ? (char *)flow->kept.data + (size_t)block * bytes
-               : (char *)flow->ring.data + (size_t)(block % layout->ring_blocks) * bytes;
-}
-
 static int64_t bytes_of(const HcFlow *flow, int64_t block) {
     int32_t lines = 0;
     (void)hc_flow_raw_lines(flow, block, &lines);
@@ -53,26 +45,27 @@ static HcStatus arrive_both(HcFlow *flow, HcHand *hand, HcError *err) {
     return first != HC_OK ? first : second;
 }
 
+static bool has_place(const HcFlow *flow, int64_t block) {
+    return block < flow->layout.kept_blocks || block - flow->blocks_freed < flow->layout.ring_blocks;
+}
+
 /* Waits for the place of a block; *there: false when the run stops. A thread that waits holds nothing back.
  */
 static HcStatus wait_for_place(HcFlow *flow, HcHand *hand, int64_t block, bool *there, HcError *err) {
-    const bool stays = block < flow->layout.kept_blocks;
-    bool arrived = false;
     pthread_mutex_lock(&flow->lock);
-    while (!flow->stop && !stays && block - flow->blocks_freed >= flow->layout.ring_blocks) {
-        if (arrived) {
-            double start = hc_now();
-            pthread_cond_wait(&flow->changed, &flow->lock);
-            hand->waited += hc_now() - start;
-            continue;
-        }
-        pthread_mutex_unlock(&flow->lock);
+    bool waits = !has_place(flow, block);
+    pthread_mutex_unlock(&flow->lock);
+    if (waits) {
         HC_OR_RETURN(arrive_both(flow, hand, err));
-        arrived = true;
-        pthread_mutex_lock(&flow->lock);
+    }
+    double start = hc_now();
+    pthread_mutex_lock(&flow->lock);
+    while (!flow->stop && !has_place(flow, block)) {
+        pthread_cond_wait(&flow->changed, &flow->lock);
     }
     *there = !flow->stop;
     pthread_mutex_unlock(&flow->lock);
+    hand->waited += hc_now() - start;
     return HC_OK;
 }
 

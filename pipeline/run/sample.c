@@ -98,10 +98,7 @@ static HcStatus bring_line(HcFlow *flow, HcSpan span, const Probe *probe, HcRaw 
     }
     char *to = probe->device.data;
     HC_OR_RETURN(hc_upload(flow->work, host, to, hc_view_bytes(view, rows), err));
-    raw->data = to + ((const char *)raw->data - host);
-    if (raw->user_mask != NULL) {
-        raw->user_mask = (uint8_t *)to + ((const char *)raw->user_mask - host);
-    }
+    hc_flow_move(raw, host, to);
     return HC_OK;
 }
 

@@ -61,7 +61,7 @@ double unmix_objective(const UnmixState *state);
 double unmix_objective_at(const UnmixProblem *problem, const Cube *got, int64_t pixel);
 
 UnmixAnswer unmix_answer_at(const UnmixProblem *problem, const Cube *got, int64_t pixel);
-/* F is within the reported gap of the least value, but for the rounding of abundances to float32. Where the
+/* F exceeds the least value by the reported gap at most, apart from rounding abundances to float32. Where the
  * solver has converged, that gap is no larger than was asked for. Returns the gap. */
 double unmix_check_pixel(const UnmixProblem *problem, const Cube *got, int64_t pixel);
 /* All pixels end as asked for. */

@@ -211,7 +211,8 @@ static void decoded_scenes_stay_in_host_memory(void **state) {
     check_clean();
 }
 
-/* A scene that neither the device nor the host can keep is read for each pass, but for some blocks. */
+/* Neither the device nor the host can keep the scene. The device keeps some blocks, and each pass reads the
+ * others. */
 static void scenes_larger_than_both_memories_are_streamed(void **state) {
     (void)state;
     enum { HIGH = 1500, WIDE = 120, DEEP = 40 };

@@ -341,7 +341,7 @@ static void end_within_a_call(void **state) {
     check_on_ranks(4, ends_in_fold);
 }
 
-/* It is told to ranks that compute, too. */
+/* Ranks that compute hear of a failure, too. */
 static int others_compute(HcRanks *ranks) {
     HcError err = {0};
     EXPECT(hc_ranks_agree(ranks, HC_OK, &err) == HC_OK);
