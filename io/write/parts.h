@@ -144,19 +144,19 @@ char *hc_write_envi_header(const HcScene *scene, const HcWritePlan *plan);
 /* Appends a name; what would end it or the list that it stands in becomes something alike. */
 void hc_write_envi_name(HcText *to, const char *name, bool in_list);
 /* envi/data.c: creates the file at its full size, so that a full disk fails before the work and not after it.
- * *map: where it is large and lies in memory, else NULL; to be closed also on failure. `end`: of the lines of
- * this process. */
+ * *map: where it is large and lies in memory, else NULL; to be closed also on failure. */
 typedef struct HcWriteMap HcWriteMap;
-HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int64_t end,
-                              int *file, HcWriteMap **map, HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
+                              HcWriteMap **map, HcError *err) HC_MUST_CHECK;
 /* Writes the first `rows` rows of stored lines as the scene's lines from line0. */
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stored, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
 
-/* envi/map.c: maps a file of its full size, and takes space for its lines from line0 to `end`, beside the
- * work. *out is NULL where it is to be written instead. Returns 0 or an errno: there is no space. */
+/* envi/map.c: maps a file of its full size. reserve: takes space for all of it, beside the work; of several
+ * processes that write one file, one does. *out is NULL where it is to be written instead. Returns 0 or an
+ * errno: there is no space. */
 int hc_write_map_open(HcWriteMap **out, int file, const HcWritePlan *plan, const HcScene *scene,
-                      int64_t line0, int64_t end);
+                      bool reserve);
 /* Takes NULL. */
 void hc_write_map_close(HcWriteMap *map);
 /* Brings the pages of `rows` lines from line0, so that these can be stored; *at is the first one's place, and

@@ -48,7 +48,7 @@ struct HcWriter {
     HcStoredTally tally;
     bool tallied; /* an integer type, and no class map */
     bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
-    int64_t first, end;
+    int64_t first;
     int64_t bytes; /* of the finished file */
 };
 
@@ -136,8 +136,8 @@ static HcStatus open_envi(HcWriter *writer, HcError *err) {
         goto done;
     }
     if (writer->file < 0) {
-        HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, writer->end,
-                                    &writer->file, &writer->map, err));
+        HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file,
+                                    &writer->map, err));
     }
     HC_TRY(hc_write_text_file(writer->plan.path, header_path, header, err));
     HC_TRY(make_envi_stored(writer, err));
@@ -235,8 +235,6 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     pthread_mutex_init(&writer->tally_lock, NULL);
     writer->overwrite = options != NULL && options->overwrite;
     writer->threads = options != NULL ? options->threads : 0;
-    writer->end =
-        options != NULL && options->end_line > 0 ? hc_min64(options->end_line, scene->lines) : scene->lines;
     writer->sends = options != NULL && options->sends;
     writer->cancel = options != NULL ? options->cancel : NULL;
     HC_OR_RETURN(hc_write_plan(&writer->plan, path, scene, options, err));
@@ -259,8 +257,8 @@ HcStatus hc_writer_begin(HcWriter **out, const char *path, const HcScene *scene,
                    (double)hc_type_bytes(writer->plan.type);
     if (writer->plan.way == HC_WRITE_ENVI && bytes >= (double)writer->plan.large) {
         HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
-        HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, writer->end,
-                                    &writer->file, &writer->map, err));
+        HC_TRY(hc_write_envi_create(writer->partial, &writer->plan, &writer->scene, &writer->file,
+                                    &writer->map, err));
         *out = writer;
         writer = NULL;
     }
@@ -448,8 +446,8 @@ static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError 
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", writer->plan.path, strerror(errno));
     }
     if (envi) {
-        (void)hc_write_map_open(&writer->map, writer->file, &writer->plan, &writer->scene, writer->first,
-                                writer->end);
+        /* The process that opened the file reserves it, the lines of this one too. */
+        (void)hc_write_map_open(&writer->map, writer->file, &writer->plan, &writer->scene, false);
         return make_envi_stored(writer, err);
     }
     return make_stored(writer, site->by_pixel ? HC_BIP : HC_BIL,

@@ -38,7 +38,6 @@ typedef struct HcWriterOptions {
     const HcFlag *cancel; /* of `sends`, as in hc_file_send */
     int32_t threads;      /* that convert values, and write ENVI; 0 = one a processor, up to HC_IO_THREADS */
     HcWriter *begun;      /* by hc_writer_begin(), or NULL: open takes its file, and frees it */
-    int64_t end_line;     /* behind the last line that this process writes; 0 = that of the scene */
     int64_t large;        /* bytes from which an ENVI file is begun early, and mapped in memory; 0 = 512 MiB.
                              For tests */
     int32_t compressors;  /* threads that compress a GTiff or COG, at most threads_max of the needs; 0

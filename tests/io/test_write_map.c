@@ -164,8 +164,10 @@ static void stored_in_place(void **state) {
         assert_int_equal(put_bytes, 0);
         assert_true(brought >= size && given >= size);
         assert_true(same_bytes(in_folder("mapped.img"), in_folder("written.img")));
+        reserved = 0;
         write_by_ranks(in_folder("ranks.img"), &scene, &options);
         assert_int_equal(put_bytes, 0);
+        assert_true(reserved >= size / 700 * 333 && reserved <= size); /* by one of them, once */
         assert_true(same_bytes(in_folder("ranks.img"), in_folder("written.img")));
     }
 }

@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 /* Space for the whole file, at once or beside the work where it is mapped. Returns 0 or an errno. */
-static int reserve(int file, int64_t bytes, const HcWritePlan *plan, const HcScene *scene, int64_t end,
-                   HcWriteMap **map) {
-    int number = hc_write_map_open(map, file, plan, scene, 0, end);
+static int reserve(int file, int64_t bytes, const HcWritePlan *plan, const HcScene *scene, HcWriteMap **map) {
+    int number = hc_write_map_open(map, file, plan, scene, true);
     /* The system's own call: the C library's would write to every block of a file system that cannot reserve.
      */
     if (number == 0 && *map == NULL && fallocate(file, 0, 0, bytes) != 0 && errno != EOPNOTSUPP &&
@@ -21,8 +20,8 @@ static int reserve(int file, int64_t bytes, const HcWritePlan *plan, const HcSce
     return number;
 }
 
-HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int64_t end,
-                              int *file, HcWriteMap **map, HcError *err) {
+HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, const HcScene *scene, int *file,
+                              HcWriteMap **map, HcError *err) {
     double needed =
         (double)scene->lines * (double)scene->samples * scene->bands * (double)hc_type_bytes(plan->type);
     if (needed >= 9e18) {
@@ -35,7 +34,7 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", plan->path, strerror(errno));
     }
     int number = ftruncate(*file, bytes) == 0 ? 0 : errno;
-    number = number == 0 ? reserve(*file, bytes, plan, scene, end, map) : number;
+    number = number == 0 ? reserve(*file, bytes, plan, scene, map) : number;
     if (number != 0) {
         char size[24];
         return hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: %s (%s needed)", plan->path,

@@ -2,10 +2,11 @@
  * The system lets one thread at a time write into a file, but any number of them store to its pages.
  *
  * The file is reserved ahead of the lines by one thread, window by window, since the system gives pages to a
- * file one after the other, however many threads ask. Pages come to the process by MADV_POPULATE_WRITE before
- * they are stored to, so that a full disk is an error and no signal. They go behind the lines, since they
- * count as memory of the process. Smaller files are written, since pages that come and go cost more there,
- * and so are files on disks. */
+ * file one after the other, however many threads ask. Of several processes the one that opened the file does
+ * it for all, since reserving a page again would clear it; the others do not wait for their space. Pages come
+ * to a process by MADV_POPULATE_WRITE before they are stored to, so that a full disk is an error and no
+ * signal. They go behind the lines, since they count as memory of the process. Smaller files are written,
+ * since pages that come and go cost more there, and so are files on disks. */
 #include "io/write/parts.h"
 
 #include <errno.h>
@@ -130,7 +131,7 @@ static bool make_map(HcWriteMap *map) {
 }
 
 int hc_write_map_open(HcWriteMap **out, int file, const HcWritePlan *plan, const HcScene *scene,
-                      int64_t line0, int64_t end) {
+                      bool reserve) {
     int64_t size = (int64_t)hc_type_bytes(plan->type);
     bool apart = plan->interleave == HC_BSQ;
     HcWriteMap map = {.file = file,
@@ -138,15 +139,14 @@ int hc_write_map_open(HcWriteMap **out, int file, const HcWritePlan *plan, const
                       .row = scene->samples * (apart ? 1 : scene->bands) * size,
                       .stretches = apart ? scene->bands : 1,
                       .rows = hc_write_envi_rows(scene, plan),
-                      .reserved = line0,
-                      .end = end};
+                      .end = reserve ? scene->lines : 0};
     struct statfs disk;
     *out = NULL;
     if (fstatfs(file, &disk) != 0 || !suits(&map, plan, scene, &disk)) {
         return 0;
     }
     map.step = scene->lines * map.row;
-    if (line0 == 0 && disk.f_blocks > 0 && (double)disk.f_bavail * (double)disk.f_bsize < (double)map.bytes) {
+    if (reserve && disk.f_blocks > 0 && (double)disk.f_bavail * (double)disk.f_bsize < (double)map.bytes) {
         return ENOSPC;
     }
     HcWriteMap *made = malloc(sizeof *made);
@@ -158,7 +158,7 @@ int hc_write_map_open(HcWriteMap **out, int file, const HcWritePlan *plan, const
     *out = made;
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
-    return begin_reserving(made);
+    return reserve ? begin_reserving(made) : 0;
 }
 
 void hc_write_map_close(HcWriteMap *map) {

@@ -260,7 +260,6 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
     HcWriterOptions how = writer_options(stage);
     how.compressors = stage->threads;
     how.begun = state->begun;
-    how.end_line = hc_ranks_count(ranks) > 1 && state->ortho == NULL ? stage->chain->end_line : 0;
     if (params->style) {
         HC_OR_RETURN(hc_style_open(&state->style, &stage->in, err));
     }
