@@ -358,23 +358,34 @@ static HcStatus add_lines(HcWriter *writer, int32_t count, HcError *err) {
 typedef struct Storing {
     HcWriter *writer;
     const HcBlock *block;
-    int32_t first;
+    int32_t first, count;
+    int32_t each; /* that a thread takes at a time */
 } Storing;
 
-static void store_line(void *user, int64_t item, int32_t thread) {
+static void store_lines(void *user, int64_t item, int32_t thread) {
     (void)thread;
     const Storing *storing = user;
     HcWriter *writer = storing->writer;
-    int32_t line = (int32_t)item;
+    const int32_t line = (int32_t)item * storing->each;
+    const int32_t lines = (int32_t)hc_min64(storing->each, storing->count - line);
     hc_stored_put(&writer->layout, writer->stored, writer->filled + line, storing->block,
-                  storing->first + line, 1);
+                  storing->first + line, lines);
     if (writer->tallied) {
         HcStoredTally tally = {0};
-        hc_stored_count(&writer->layout, storing->block, storing->first + line, 1, &tally);
+        hc_stored_count(&writer->layout, storing->block, storing->first + line, lines, &tally);
         pthread_mutex_lock(&writer->tally_lock);
         hc_stored_tally_add(&writer->tally, &tally);
         pthread_mutex_unlock(&writer->tally_lock);
     }
+}
+
+/* To wake a thread takes as long as to store some hundred KiB. */
+static void store(HcWriter *writer, const HcBlock *block, int32_t first, int32_t count) {
+    enum { EACH = 512 << 10 };
+    const int64_t line = block->samples * (int64_t)block->bands * (int64_t)hc_type_bytes(writer->layout.type);
+    const int32_t each = line < EACH ? (int32_t)(EACH / line) : 1;
+    Storing storing = {.writer = writer, .block = block, .first = first, .count = count, .each = each};
+    hc_team_run(writer->team, (count + each - 1) / each, store_lines, &storing);
 }
 
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
@@ -395,8 +406,7 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
     for (int32_t line = 0; line < block->lines;) {
         int32_t count = 0;
         HC_OR_RETURN(find_space(writer, block->lines - line, &count, err));
-        Storing storing = {.writer = writer, .block = block, .first = line};
-        hc_team_run(writer->team, count, store_line, &storing);
+        store(writer, block, line, count);
         HC_OR_RETURN(add_lines(writer, count, err));
         line += count;
     }
