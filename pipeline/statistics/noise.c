@@ -2,6 +2,7 @@
  * the inverse of the covariance: no band is regressed by itself, and no pixel is read again. */
 #include "pipeline/statistics/noise.h"
 #include "core/allocate.h"
+#include "core/solver/clones.h"
 #include "core/text.h"
 
 #include <float.h>
@@ -49,15 +50,25 @@ typedef struct Inverse {
     size_t kept;
     size_t *row;   /* [kept] their places */
     double *scale; /* [n] 1 / square root of the diagonal */
-    double *lower; /* [n][n] L with L L' = the correlations */
+    double *line;  /* [n] */
+    double *upper; /* [n][n] L' with L L' = the correlations */
     double *whole; /* [n][n] the inverse of L */
 } Inverse;
 
 static void inverse_clear(Inverse *work) {
     free(work->row);
     free(work->scale);
-    free(work->lower);
+    free(work->line);
+    free(work->upper);
     free(work->whole);
+}
+
+/* to += factor * from */
+HC_CLONES static void add_line(double *restrict to, const double *restrict from, double factor,
+                               size_t count) {
+    for (size_t j = 0; j < count; j++) {
+        to[j] += factor * from[j];
+    }
 }
 
 /* The Cholesky factor, row by row: the rows that earlier ones explain take no part. */
@@ -65,21 +76,24 @@ static void factorise(Inverse *work, const double *matrix, size_t n, uint8_t *de
     /* Rounding leaves about n eps of an exact combination, and up to 1e-12 where its values were stored as
      * float32. Real noise leaves far more: 1e-11 is a ratio of 110 dB. */
     double least = fmax(16 * (double)n * DBL_EPSILON, 1e-11);
+    double *to = work->line;
     for (size_t b = 0; b < n; b++) {
-        double *to = work->lower + work->kept * n;
         double rest = 1;
         for (size_t k = 0; k < work->kept; k++) {
-            const double *other = work->lower + k * n;
-            double sum = matrix[b * n + work->row[k]] * (work->scale[b] * work->scale[work->row[k]]);
-            for (size_t j = 0; j < k; j++) {
-                sum -= to[j] * other[j];
-            }
-            to[k] = sum / other[k];
+            to[k] = matrix[b * n + work->row[k]] * (work->scale[b] * work->scale[work->row[k]]);
+        }
+        for (size_t k = 0; k < work->kept; k++) {
+            const double *column = work->upper + k * n;
+            to[k] /= column[k];
             rest -= to[k] * to[k];
+            add_line(to + k + 1, column + k + 1, -to[k], work->kept - k - 1);
         }
         dependent[b] = !(rest >= least);
         if (dependent[b] == 0) {
             to[work->kept] = sqrt(rest);
+            for (size_t k = 0; k <= work->kept; k++) {
+                work->upper[k * n + work->kept] = to[k];
+            }
             work->row[work->kept++] = b;
         }
     }
@@ -88,32 +102,26 @@ static void factorise(Inverse *work, const double *matrix, size_t n, uint8_t *de
 /* whole = L^-1, a row at a time. */
 static void invert_factor(Inverse *work, size_t n) {
     for (size_t i = 0; i < work->kept; i++) {
-        const double *lower = work->lower + i * n;
         double *to = work->whole + i * n;
         memset(to, 0, n * sizeof *to);
         to[i] = 1;
         for (size_t k = 0; k < i; k++) {
-            const double *row = work->whole + k * n;
-            for (size_t j = 0; j <= k; j++) {
-                to[j] -= lower[k] * row[j];
-            }
+            add_line(to, work->whole + k * n, -work->upper[k * n + i], k + 1);
         }
         for (size_t j = 0; j <= i; j++) {
-            to[j] /= lower[i];
+            to[j] /= work->upper[i * n + i];
         }
     }
 }
 
 /* The product of L^-1 transposed with itself, in units of the matrix. */
 static void put_inverse(Inverse *work, size_t n, double *inverse) {
-    double *sum = work->lower; /* no longer needed */
+    double *sum = work->upper; /* no longer needed */
     memset(sum, 0, n * n * sizeof *sum);
     for (size_t k = 0; k < work->kept; k++) {
         const double *row = work->whole + k * n;
         for (size_t i = 0; i <= k; i++) {
-            for (size_t j = 0; j <= i; j++) {
-                sum[i * n + j] += row[i] * row[j];
-            }
+            add_line(sum + i * n, row, row[i], i + 1);
         }
     }
     memset(inverse, 0, n * n * sizeof *inverse);
@@ -131,7 +139,8 @@ HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8
     Inverse work = {0};
     HC_TRY(hc_new(work.row, n, "the inverse of a covariance", err));
     HC_TRY(hc_new(work.scale, n, "the inverse of a covariance", err));
-    HC_TRY(hc_new(work.lower, n * n, "the inverse of a covariance", err));
+    HC_TRY(hc_new(work.line, n, "the inverse of a covariance", err));
+    HC_TRY(hc_new(work.upper, n * n, "the inverse of a covariance", err));
     HC_TRY(hc_new(work.whole, n * n, "the inverse of a covariance", err));
     for (size_t b = 0; b < n; b++) {
         work.scale[b] = 1 / sqrt(matrix[b * n + b]);
