@@ -41,6 +41,30 @@ static size_t panel_bytes_for(const HcGpu *gpu) {
     return bytes < least ? least : bytes > most ? most : bytes;
 }
 
+/* What does not change is asked for once. The driver answers one process after the other, and the start of
+ * another one holds it up. */
+static void look_at_device(HcGpu *gpu) {
+    HcComputeInfo *to = &gpu->lasting;
+    cudaDeviceProp properties;
+    int driver = 0;
+    int runtime = 0;
+    to->threads = gpu->threads;
+    to->slots = 3;
+    to->block_bytes = (size_t)28 << 20;
+    if (cudaGetDeviceProperties(&properties, gpu->device) == cudaSuccess) {
+        snprintf(to->name, sizeof to->name, "%.80s, compute capability %d.%d", properties.name, gpu->major,
+                 gpu->minor);
+    }
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    snprintf(to->driver, sizeof to->driver, "CUDA %d.%d, driver for CUDA %d.%d", runtime / 1000,
+             runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    double hertz = hc_gpu_attribute(cudaDevAttrClockRate, gpu->device) * 1e3;
+    to->clock_mhz = (int32_t)(hertz / 1e6);
+    to->rates = hc_gpu_rates(gpu, hertz);
+    (void)cudaGetLastError();
+}
+
 static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError *err) {
     HcStatus status = HC_OK;
     HcGpu *gpu = NULL;
@@ -78,6 +102,7 @@ static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError
     HC_TRY(hc_gpu_check(hc_exact_kernels(), "looking for its kernels", err));
     gpu->hopper = hc_hopper_can(gpu);
     gpu->panel_bytes = panel_bytes_for(gpu);
+    look_at_device(gpu);
     *out = &gpu->base;
 done:
     if (status != HC_OK) {
@@ -88,23 +113,13 @@ done:
 
 static void info(const HcCompute *compute, HcComputeInfo *out) {
     const HcGpu *gpu = (const HcGpu *)compute;
-    cudaDeviceProp properties;
     size_t free_bytes = 0;
     size_t total = 0;
-    int driver = 0;
-    int runtime = 0;
-    *out = {};
-    out->threads = gpu->threads;
-    out->slots = 3;
-    out->block_bytes = (size_t)28 << 20;
+    *out = gpu->lasting;
     uint64_t reserve = 2 * gpu->panel_bytes / 3 * 5 + other_reserve; /* two panels of five limbs, not three */
     uint64_t taken = gpu->sums_bytes;
     out->reserve = taken < reserve ? reserve - taken : 0;
     (void)cudaSetDevice(gpu->device);
-    if (cudaGetDeviceProperties(&properties, gpu->device) == cudaSuccess) {
-        snprintf(out->name, sizeof out->name, "%.80s, compute capability %d.%d", properties.name, gpu->major,
-                 gpu->minor);
-    }
     if (cudaMemGetInfo(&free_bytes, &total) == cudaSuccess) {
         out->memory_total = total;
         out->memory_free = free_bytes + hc_gpu_kept(gpu);
@@ -112,13 +127,6 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
             out->memory_free = gpu->memory;
         }
     }
-    (void)cudaDriverGetVersion(&driver);
-    (void)cudaRuntimeGetVersion(&runtime);
-    snprintf(out->driver, sizeof out->driver, "CUDA %d.%d, driver for CUDA %d.%d", runtime / 1000,
-             runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
-    double hertz = hc_gpu_attribute(cudaDevAttrClockRate, gpu->device) * 1e3;
-    out->clock_mhz = (int32_t)(hertz / 1e6);
-    out->rates = hc_gpu_rates(gpu, hertz);
     (void)cudaGetLastError();
 }
 

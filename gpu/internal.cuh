@@ -29,12 +29,13 @@ struct HcGpu {
     int device;
     int32_t threads;
     int major, minor;
-    int processors;       /* streaming multiprocessors */
-    size_t shared_memory; /* that a block can ask for [bytes] */
-    bool hopper;          /* exact sums by gram/hopper.cu */
-    size_t panel_bytes;   /* of the limbs that are collected for exact sums, three of each value */
-    uint64_t memory;      /* most to use, 0 = no limit [bytes] */
-    HcCompute *host;      /* the backend of the host; NULL = none was given */
+    int processors;        /* streaming multiprocessors */
+    size_t shared_memory;  /* that a block can ask for [bytes] */
+    bool hopper;           /* exact sums by gram/hopper.cu */
+    size_t panel_bytes;    /* of the limbs that are collected for exact sums, three of each value */
+    uint64_t memory;       /* most to use, 0 = no limit [bytes] */
+    HcCompute *host;       /* the backend of the host; NULL = none was given */
+    HcComputeInfo lasting; /* what hcube asks for that does not change */
     mutable pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around the pieces and queues */
     HcGpuPiece *pieces;
     HcQueue *queues;                  /* kept for later */
