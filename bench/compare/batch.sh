@@ -2,12 +2,13 @@
 # Measures `hcube batch` on synthetic scenes: against a shell loop of `hcube run`, against the floors of this machine
 # (page cache, bus, writing), and on several GPUs against one.
 #
-#     bench/compare/batch.sh [HCUBE] [--size SAMPLESxLINESxBANDS] [--scenes N] [--runs N] [--device cpu|gpu] [--jobs N[,N]]
-#                    [--gpus N[,N]] [--no-loop] [--folder DIR] [-- CHAIN OF hcube batch]
+#     bench/compare/batch.sh [HCUBE] [--size SAMPLESxLINESxBANDS] [--scenes N] [--files N] [--runs N] [--device cpu|gpu]
+#                    [--jobs N[,N]] [--gpus N[,N]] [--no-loop] [--folder DIR] [-- CHAIN OF hcube batch]
 #
 # HCUBE is build/release/app/hcube unless given. --jobs are the counts of processes that are compared (for each GPU,
 # with --gpus, which measures the first N GPUs of this machine together); 0 is what hcube takes by itself. The scenes
 # are kept in DIR, ${TMPDIR:-/tmp} unless given, under names with their shape; the outputs go there, and are removed.
+# With --files only so many are made, and the others are further names of these.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -16,6 +17,7 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 hcube=$root/build/release/app/hcube
 size=500x300x224
 scenes=20
+different=
 runs=5
 device=cpu
 jobs=0
@@ -26,6 +28,11 @@ chain=(mnf --components 20)
 
 while (($#)); do
     case $1 in
+    --files)
+        (($# > 1)) || fail "$1 needs a value"
+        different=$2
+        shift 2
+        ;;
     --size | --scenes | --runs | --device | --jobs | --gpus | --folder)
         (($# > 1)) || fail "$1 needs a value"
         declare "${1#--}=$2"
@@ -36,7 +43,7 @@ while (($#)); do
         shift
         ;;
     -h | --help)
-        sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+        sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         exit 0
         ;;
     --)
@@ -53,6 +60,8 @@ while (($#)); do
 done
 check_arguments
 [[ $scenes =~ ^[1-9][0-9]*$ ]] || fail "--scenes must be a positive number, not '$scenes'"
+different=${different:-$scenes}
+[[ $different =~ ^[1-9][0-9]*$ ]] || fail "--files must be a positive number, not '$different'"
 [[ $jobs =~ ^[0-9]+(,[0-9]+)*$ ]] || fail "--jobs must be numbers with commas between, not '$jobs'"
 [[ $gpus =~ ^([1-9][0-9]*(,[1-9][0-9]*)*)?$ ]] || fail "--gpus must be numbers with commas between, not '$gpus'"
 ((${#chain[@]})) || fail "the chain is missing behind --"
@@ -69,10 +78,15 @@ files=()
 for ((s = 1; s <= scenes; s++)); do
     scene=$kept/scene$s.img
     files+=("$scene")
-    if ! has_scene "$scene"; then
+    of=$(((s - 1) % different + 1))
+    if ((of < s)); then
+        ln -f -- "$kept/scene$of.img" "$scene"
+        ln -f -- "$kept/scene$of.hdr" "${scene%.img}.hdr"
+    elif ! has_scene "$scene"; then
         make_scene "$scene" "$work/partial-$s.img" --seed "$s" >/dev/null &
         ((s % $(nproc) != 0)) || wait
     fi
+    ((s != different)) || wait
 done
 wait
 printf '%s\n' "${files[@]}" >"$work/list.txt"
@@ -100,11 +114,14 @@ run_batch() {
         --output "$work/batch/{stem}.img" --device "$device" "${how[@]}" --progress json
 }
 
-# The seconds that all scenes would take at the rate between the first scene that was done and the last one, which
-# leaves out how long processes and devices take to start.
+# The seconds that all scenes would take at the rate of their second half: processes and devices have started then.
 steady() {
-    sed -n 's/^{"event":"done".*"at_seconds":\([0-9.]*\),.*/\1/p' "$work/log.txt" | sort -g |
-        awk 'NR == 1 { first = $1 } { last = $1 } END { printf "%.4f", (NR > 1 ? (last - first) / (NR - 1) * NR : last) }'
+    sed -n 's/^{"event":"done".*"at_seconds":\([0-9.]*\),.*/\1/p' "$work/log.txt" | sort -g | awk '
+        { at[NR] = $1 }
+        END {
+            half = int(NR / 2)
+            printf "%.4f", (half > 0 ? (at[NR] - at[half]) / (NR - half) * NR : at[NR])
+        }'
 }
 
 # at_once COUNT COMMAND: that many processes, which share the files out among them.
@@ -231,8 +248,8 @@ for g in "${gpu_counts[@]}"; do
         row "hcube batch $name" $input_bytes ${batch_times[j]}
         [[ -z $loop_median ]] || quotient "loop over batch $name" "$loop_median" "$median"
         # shellcheck disable=SC2086  # a list
-        row "  from the first scene done to the last" $input_bytes ${steady_times[j]}
-        quotient "batch $name, from the first scene to the last, over $slowest_name" "$median" "$slowest"
+        row "  at the rate of the second half" $input_bytes ${steady_times[j]}
+        quotient "batch $name, second half, over $slowest_name" "$median" "$slowest"
         if ((g == 1)); then
             one_gpu[j]=$median
         elif [[ ${one_gpu[j]:-} ]]; then
