@@ -199,20 +199,17 @@ HcStatus hc_file_check_companions(const char *path, HcError *err) {
     const char *dot = strrchr(name, '.');
     size_t stem = dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name);
     char *folder = status == HC_OK && strncmp(path, "/vsi", 4) != 0 ? hc_file_folder(path) : NULL;
-    DIR *handle = folder != NULL ? opendir(folder) : NULL;
-    for (struct dirent *entry = NULL;
-         handle != NULL && status == HC_OK && (entry = readdir(handle)) != NULL;) {
-        if (strncasecmp(entry->d_name, name, stem) != 0 || entry->d_type == DT_REG ||
-            entry->d_type == DT_DIR) {
-            continue;
-        }
-        char *other = hc_text_format("%s/%s", folder, entry->d_name);
+    char **names = NULL;
+    size_t count = 0;
+    if (folder != NULL && !hc_file_odd_names(folder, name, stem, &names, &count)) {
+        status = hc_fail_memory(err, 0, "a file name");
+    }
+    for (size_t n = 0; n < count && status == HC_OK; n++) {
+        char *other = hc_text_format("%s/%s", folder, names[n]);
         status = other != NULL ? hc_file_check_regular(other, err) : hc_fail_memory(err, 0, "a file name");
         free(other);
     }
-    if (handle != NULL) {
-        closedir(handle);
-    }
+    hc_file_list_free(names, count);
     free(folder);
     return status;
 }

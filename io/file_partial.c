@@ -288,26 +288,29 @@ static void remove_ownerless(const char *path, const char *leftover, bool any) {
 
 /* Removes the partials of `path` that are dead: all, or those that are known to be. */
 static void remove_left(const char *path, bool all) {
+    char **names = NULL;
+    size_t count = 0;
     char *folder = hc_file_folder(path);
     char *beginning = beginning_of(path);
-    DIR *handle = folder != NULL && beginning != NULL ? opendir(folder) : NULL;
-    for (struct dirent *entry = NULL; handle != NULL && (entry = readdir(handle)) != NULL;) {
-        const char *ending = entry->d_name + strlen(beginning);
+    const size_t begins = beginning != NULL ? strlen(beginning) : 0;
+    if (folder != NULL && beginning != NULL) {
+        (void)hc_file_odd_names(folder, beginning, begins, &names, &count);
+    }
+    for (size_t n = 0; n < count; n++) {
+        const char *ending = names[n] + begins;
         Maker maker;
-        if (strncmp(entry->d_name, beginning, strlen(beginning)) != 0 ||
+        if (strncmp(names[n], beginning, begins) != 0 ||
             strcmp(ending + strspn(ending, "0123456789abcdef-"), ".partial") != 0) {
             continue;
         }
-        char *leftover = hc_text_format("%s/%s", folder, entry->d_name);
+        char *leftover = hc_text_format("%s/%s", folder, names[n]);
         if (leftover != NULL && (all || (parse_maker(ending, &maker) && is_dead(leftover, &maker)))) {
             remove_ownerless(path, leftover, all);
             (void)remove_folder(leftover, NULL);
         }
         free(leftover);
     }
-    if (handle != NULL) {
-        closedir(handle);
-    }
+    hc_file_list_free(names, count);
     free(beginning);
     free(folder);
 }

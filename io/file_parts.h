@@ -22,6 +22,12 @@ HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t
                       HcError *err) HC_MUST_CHECK;
 void hc_file_list_free(char **names, size_t count);
 
+/* file_folder.c: the names in a folder that begin so, in any case, of partials and of what is neither a file
+ * nor a folder; fresh memory, to be freed by hc_file_list_free() also after a failure. A large folder may be
+ * seen as it was some calls ago, by this process. False when memory ran out. */
+bool hc_file_odd_names(const char *folder, const char *beginning, size_t length, char ***names,
+                       size_t *count);
+
 /* "A/B", fresh memory; fails with HC_E_MEMORY. */
 HcStatus hc_file_join(const char *folder, const char *name, char **out, HcError *err) HC_MUST_CHECK;
 

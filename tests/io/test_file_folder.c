@@ -1,0 +1,175 @@
+/* What stands out in a folder: a large one is not looked at by each call, and what matters is seen all the
+ * same. */
+#include "io/file.h"
+#include "io/file_parts.h"
+#include "tests/support/check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- a folder, and how often it is looked at ---- */
+
+static char folder[64];
+static int looks;
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+DIR *__wrap_opendir(const char *path) {
+    looks++;
+    return __real_opendir(path);
+}
+
+static const char *in_folder(const char *name) {
+    static char path[4][200];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", folder, name);
+    return path[next];
+}
+
+static void put(const char *name) {
+    int file = open(in_folder(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    assert_true(file >= 0);
+    close(file);
+}
+
+static void make_folder(int files) {
+    snprintf(folder, sizeof folder, "/tmp/hcube-folder-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    for (int f = 0; f < files; f++) {
+        char name[32];
+        snprintf(name, sizeof name, "scene%d.img", f);
+        put(name);
+    }
+    looks = 0;
+}
+
+static void remove_all(void) {
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* A partial of out.img of a name that no other has had; the name is borrowed until the next one. */
+static const char *leave(void) {
+    static char name[80];
+    static int serial;
+    snprintf(name, sizeof name, ".out.img.1-%d-1-00000000-00000000-00000000.partial", ++serial);
+    assert_int_equal(mkdir(in_folder(name), 0777), 0);
+    return name;
+}
+
+static bool stays(const char *name) {
+    hc_file_remove_leftovers(in_folder("out.img"));
+    return access(in_folder(name), F_OK) == 0;
+}
+
+/* ---- tests ---- */
+
+/* What another process leaves is seen by the next call. */
+static void small_folder(void **state) {
+    (void)state;
+    make_folder(200);
+    for (int k = 0; k < 3; k++) {
+        assert_false(stays(leave()));
+    }
+    remove_all();
+}
+
+/* Of 1,000 names a look is good for three more calls, unless one is told to look anew. */
+static void large_folder(void **state) {
+    (void)state;
+    make_folder(1000);
+    assert_false(stays(leave()));
+    for (int round = 0; round < 2; round++) {
+        hc_file_look_anew(in_folder("any other name"));
+        assert_false(stays(leave()));
+        const char *name = leave();
+        for (int call = 0; call < 3; call++) {
+            assert_true(stays(name));
+        }
+        assert_false(stays(name));
+    }
+    remove_all();
+}
+
+/* Calls take the same time however many files there are: 256 names each. */
+static void looks_are_shared(void **state) {
+    HcError err = {0};
+    (void)state;
+    make_folder(2000);
+    for (int k = 0; k < 200; k++) {
+        char *partial = NULL;
+        check_ok(hc_file_partial(in_folder("new.img"), &partial, &err), err);
+        hc_file_drop(partial);
+        free(partial);
+    }
+    assert_in_range(looks, 1, 200 * 256 / 2000 + 1);
+    remove_all();
+}
+
+/* Eight folders are known at the same time, and none is taken for another one. */
+static void several_folders(void **state) {
+    enum { COUNT = 12 };
+    char name[COUNT][sizeof folder];
+    (void)state;
+    for (int f = 0; f < COUNT; f++) {
+        make_folder(300);
+        memcpy(name[f], folder, sizeof folder);
+        assert_false(stays(leave()));
+    }
+    looks = 0;
+    for (int f = COUNT - 1; f >= 0; f--) {
+        memcpy(folder, name[f], sizeof folder);
+        assert_int_equal(stays(leave()), f >= COUNT - 8);
+        assert_int_equal(looks, f >= COUNT - 8 ? 0 : COUNT - 8 - f);
+    }
+    for (int f = 0; f < COUNT; f++) {
+        memcpy(folder, name[f], sizeof folder);
+        remove_all();
+    }
+}
+
+/* A pipe beside a scene is refused, also where it is one of many names; and no longer once it has gone. */
+static void pipe_beside(void **state) {
+    HcError err = {0};
+    (void)state;
+    make_folder(1000);
+    assert_int_equal(mkfifo(in_folder("SCENE7.hdr"), 0666), 0);
+    for (int k = 0; k < 6; k++) {
+        assert_int_equal(hc_file_check_companions(in_folder("scene7.img"), &err), HC_E_INPUT);
+        assert_non_null(strstr(err.text, "SCENE7.hdr: is a pipe or a device"));
+        err = (HcError){0};
+        check_ok(hc_file_check_companions(in_folder("scene8.img"), &err), err);
+    }
+    assert_int_equal(unlink(in_folder("SCENE7.hdr")), 0);
+    for (int k = 0; k < 6; k++) {
+        check_ok(hc_file_check_companions(in_folder("scene7.img"), &err), err);
+    }
+    remove_all();
+}
+
+/* No folder, and one that may not be read: nothing is known, and nothing fails. */
+static void no_folder(void **state) {
+    char **names = NULL;
+    size_t count = 1;
+    (void)state;
+    assert_true(hc_file_odd_names("/tmp/hcube/no/such/folder", "x", 1, &names, &count));
+    assert_int_equal(count, 0);
+    assert_true(hc_file_odd_names("/proc/self/exe", "x", 1, &names, &count));
+    assert_int_equal(count, 0);
+    hc_file_look_anew("/tmp/hcube/no/such/folder/x");
+    hc_file_list_free(names, count);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_folder),    cmocka_unit_test(large_folder), cmocka_unit_test(looks_are_shared),
+        cmocka_unit_test(several_folders), cmocka_unit_test(pipe_beside),  cmocka_unit_test(no_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
