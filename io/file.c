@@ -1,4 +1,4 @@
-#include "io/file_parts.h"
+#include "io/file/parts.h"
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/gdal_errors.h"

@@ -1,7 +1,7 @@
 #include "io/file_use.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "io/file_parts.h"
+#include "io/file/parts.h"
 #include "io/gdal_errors.h"
 #include "io/read/parts.h"
 

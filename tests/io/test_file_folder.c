@@ -1,7 +1,7 @@
 /* What stands out in a folder: a large one is not looked at by each call, and what matters is seen all the
  * same. */
 #include "io/file.h"
-#include "io/file_parts.h"
+#include "io/file/parts.h"
 #include "tests/support/check.h"
 
 #include <dirent.h>

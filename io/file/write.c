@@ -1,5 +1,5 @@
 /* Small files, whole or not at all. */
-#include "io/file_parts.h"
+#include "io/file/parts.h"
 #include "io/gdal_errors.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  * its lock service, Lustre with local locks), and each would take a descriptor as long as the file is
  * written. Names of processes are right on every file system: what another host or another name space of
  * processes makes is left alone. */
-#include "io/file_parts.h"
+#include "io/file/parts.h"
 #include "io/process.h"
 #include "core/hash.h"
 #include "core/text.h"

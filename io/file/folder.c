@@ -1,7 +1,7 @@
 /* What stands out in a folder: names of partials, and of what is neither a file nor a folder. Each output
  * asks for it some ten times. In an archive that would be ten looks at all names of all scenes before it. So
  * what a look at a large folder has found is used for some calls more, in proportion to what it took. */
-#include "io/file_parts.h"
+#include "io/file/parts.h"
 #include "core/text.h"
 
 #include <dirent.h>

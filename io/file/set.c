@@ -5,7 +5,7 @@
  * links, so that a step that fails takes all steps before it back. What goes (records of what is about to be
  * replaced) goes before anything else gets its name: a process that is killed between two steps leaves whole
  * files without a record, and never a record beside files that it does not describe. */
-#include "io/file_parts.h"
+#include "io/file/parts.h"
 #include "core/text.h"
 
 #include <errno.h>
