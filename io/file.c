@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -191,27 +190,6 @@ bool hc_file_is_special(const char *path) {
 
 HcStatus hc_file_check_regular(const char *path, HcError *err) {
     return hc_file_is_special(path) ? fail_special(path, err) : HC_OK;
-}
-
-HcStatus hc_file_check_companions(const char *path, HcError *err) {
-    HcStatus status = hc_file_check_regular(path, err);
-    const char *name = hc_file_base(path);
-    const char *dot = strrchr(name, '.');
-    size_t stem = dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name);
-    char *folder = status == HC_OK && strncmp(path, "/vsi", 4) != 0 ? hc_file_folder(path) : NULL;
-    char **names = NULL;
-    size_t count = 0;
-    if (folder != NULL && !hc_file_odd_names(folder, name, stem, &names, &count)) {
-        status = hc_fail_memory(err, 0, "a file name");
-    }
-    for (size_t n = 0; n < count && status == HC_OK; n++) {
-        char *other = hc_text_format("%s/%s", folder, names[n]);
-        status = other != NULL ? hc_file_check_regular(other, err) : hc_fail_memory(err, 0, "a file name");
-        free(other);
-    }
-    hc_file_list_free(names, count);
-    free(folder);
-    return status;
 }
 
 HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) {

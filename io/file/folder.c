@@ -139,3 +139,24 @@ void hc_file_look_anew(const char *path) {
     }
     pthread_mutex_unlock(&folders_lock);
 }
+
+HcStatus hc_file_check_companions(const char *path, HcError *err) {
+    HcStatus status = hc_file_check_regular(path, err);
+    const char *name = hc_file_base(path);
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name);
+    char *folder = status == HC_OK && strncmp(path, "/vsi", 4) != 0 ? hc_file_folder(path) : NULL;
+    char **names = NULL;
+    size_t count = 0;
+    if (folder != NULL && !hc_file_odd_names(folder, name, stem, &names, &count)) {
+        status = hc_fail_memory(err, 0, "a file name");
+    }
+    for (size_t n = 0; n < count && status == HC_OK; n++) {
+        char *other = hc_text_format("%s/%s", folder, names[n]);
+        status = other != NULL ? hc_file_check_regular(other, err) : hc_fail_memory(err, 0, "a file name");
+        free(other);
+    }
+    hc_file_list_free(names, count);
+    free(folder);
+    return status;
+}
