@@ -61,6 +61,22 @@ bool hc_file_folder_into(char out[HC_FILE_PATH], const char *path) {
     return printed > 0 && printed < HC_FILE_PATH;
 }
 
+/* A list of 0, 1, 2, 4 ... names is full. */
+bool hc_file_list_add(char ***names, size_t *count, const char *name) {
+    if ((*count & (*count - 1)) == 0) {
+        char **grown = realloc(*names, (*count > 0 ? 2 * *count : 1) * sizeof *grown);
+        if (grown == NULL) {
+            return false;
+        }
+        *names = grown;
+    }
+    char *copy = strdup(name);
+    if (copy != NULL) {
+        (*names)[(*count)++] = copy;
+    }
+    return copy != NULL;
+}
+
 HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t *count, HcError *err) {
     HcStatus status = HC_OK;
     *names = NULL;
@@ -69,19 +85,12 @@ HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t
     if (handle == NULL) {
         return hc_file_fail(err, HC_E_IO, folder, errno);
     }
-    for (struct dirent *entry = readdir(handle); entry != NULL; entry = readdir(handle)) {
+    for (struct dirent *entry = NULL; status == HC_OK && (entry = readdir(handle)) != NULL;) {
         const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, but) == 0) {
-            continue;
-        }
-        char **grown = realloc(*names, (*count + 1) * sizeof *grown);
-        *names = grown != NULL ? grown : *names;
-        char *copy = grown != NULL ? strdup(name) : NULL;
-        if (copy == NULL) {
+        bool counts = strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, but) != 0;
+        if (counts && !hc_file_list_add(names, count, name)) {
             status = hc_fail_memory(err, (double)strlen(name), "a file name");
-            break;
         }
-        (*names)[(*count)++] = copy;
     }
     closedir(handle);
     return status;

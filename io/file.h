@@ -106,9 +106,9 @@ void hc_file_remove_leftovers(const char *path);
  * spaces of processes stay. So do files beside `path` that do not come from such a partial. */
 void hc_file_remove_dead(const char *path);
 
-/* The next look for leftovers beside `path` sees the folder as it is now: a process has died since the last
- * one. (Large folders are not looked at each time.) */
-void hc_file_look_anew(const char *path);
+/* The next looks for leftovers see folders as they are: a process has died since the last ones. (A large
+ * folder is not looked at each time.) */
+void hc_file_look_anew(void);
 
 /* The same in one look at the whole folder of `path`, of files whose names end with `ending` and have no
  * sidecars. Where such a name is too long to be part of another name, its partials stay. */

@@ -232,6 +232,7 @@ static HcStatus remove_dead(const HcOption *option, const char *path, void *user
 }
 
 void hc_chain_remove_dead(const HcChain *chain) {
+    hc_file_look_anew();
     for (int32_t s = 0; s < chain->count; s++) {
         const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
         (void)!hc_options_files(&set, HC_FILE_WRITTEN, remove_dead, NULL, NULL);

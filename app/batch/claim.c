@@ -206,7 +206,7 @@ static int take(const char *temporary, const char *path, const char *text, time_
         if (read_claim(path, again, &touched) == 0 && strcmp(again, found) == 0) {
             number = rename(right, path) == 0 ? 0 : errno;
             *taken = number == 0;
-            hc_file_look_anew(path);
+            hc_file_look_anew();
         }
         if (!*taken) {
             unlink(right);

@@ -73,6 +73,7 @@ trap 'rm -rf -- "$work"' EXIT
 
 find_maker "${hcube%/*}/../bench/make_bench_scene"
 kept=$folder/hcube-batch-$size
+((different >= scenes)) || kept+=-$different-files
 mkdir -p "$kept"
 files=()
 for ((s = 1; s <= scenes; s++)); do
@@ -114,7 +115,8 @@ run_batch() {
         --output "$work/batch/{stem}.img" --device "$device" "${how[@]}" --progress json
 }
 
-# The seconds that all scenes would take at the rate of their second half: processes and devices have started then.
+# The seconds that all scenes would take at the rate of their second half, in which processes and devices of a long archive have
+# started.
 steady() {
     sed -n 's/^{"event":"done".*"at_seconds":\([0-9.]*\),.*/\1/p' "$work/log.txt" | sort -g | awk '
         { at[NR] = $1 }

@@ -1,6 +1,7 @@
 /* What stands out in a folder: names of partials, and of what is neither a file nor a folder. Each output
  * asks for it some ten times. In an archive that would be ten looks at all names of all scenes before it. So
- * what a look at a large folder has found is used for some calls more, in proportion to what it took. */
+ * what a look has found is used again while the folder does not change. Who only cleans up behind dead
+ * processes takes a look at a large folder for some calls more, in proportion to what it took. */
 #include "io/file/parts.h"
 #include "core/text.h"
 
@@ -10,19 +11,22 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum {
     FOLDERS = 8,         /* that are known at the same time */
-    ENTRIES_A_CALL = 256 /* a look at so many is no matter: smaller folders are looked at in each call */
+    ENTRIES_A_CALL = 256 /* a look at so many is no matter */
 };
 
 typedef struct Folder {
-    char *path; /* with device and number, which are given to other folders again */
+    char *path; /* with device and number, which are given to other folders again; NULL = none */
     dev_t device;
     ino_t number;
-    char **name; /* [count] */
-    size_t count, capacity;
-    size_t calls;       /* for which it may still be used; 0 = it is not known */
+    struct timespec changed;
+    bool settled; /* it had not changed for a while: a later change has another time */
+    char **name;  /* [count] */
+    size_t count;
+    size_t calls;       /* for which it may still be used once it has changed */
     unsigned long used; /* when it was used last, in calls */
 } Folder;
 
@@ -36,46 +40,64 @@ static void forget(Folder *folder) {
     *folder = (Folder){0};
 }
 
-static bool add_name(char ***name, size_t *count, size_t *capacity, const char *text) {
-    if (*count == *capacity) {
-        size_t more = *capacity * 2 + 16;
-        char **grown = realloc(*name, more * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        *name = grown;
-        *capacity = more;
-    }
-    return ((*name)[*count] = strdup(text)) != NULL && ++*count > 0;
-}
+/* ---- a look ---- */
 
 static bool stands_out(const struct dirent *entry) {
     return (entry->d_type != DT_REG && entry->d_type != DT_DIR) ||
            (entry->d_name[0] == '.' && hc_text_ends_with(entry->d_name, ".partial"));
 }
 
-/* False when memory ran out. */
-static bool look(Folder *folder, DIR *handle) {
+/* Times of files go on in steps, of 2 s on some file systems. */
+static bool is_settled(const struct timespec *changed) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    double seconds = (double)(now.tv_sec - changed->tv_sec) + 1e-9 * (double)(now.tv_nsec - changed->tv_nsec);
+    return seconds > 3;
+}
+
+/* False when memory ran out. A folder that cannot be read has no names. */
+static bool look(Folder *folder, const char *path, const struct stat *info) {
     size_t entries = 0;
-    bool good = true;
-    for (struct dirent *entry = NULL; good && (entry = readdir(handle)) != NULL; entries++) {
-        good =
-            !stands_out(entry) || add_name(&folder->name, &folder->count, &folder->capacity, entry->d_name);
+    bool good = (folder->path = strdup(path)) != NULL;
+    folder->device = info->st_dev;
+    folder->number = info->st_ino;
+    folder->changed = info->st_mtim;
+    folder->settled = is_settled(&info->st_mtim);
+    DIR *handle = opendir(path);
+    for (struct dirent *entry = NULL; good && handle != NULL && (entry = readdir(handle)) != NULL;
+         entries++) {
+        good = !stands_out(entry) || hc_file_list_add(&folder->name, &folder->count, entry->d_name);
+    }
+    if (handle != NULL) {
+        closedir(handle);
     }
     folder->calls = entries / ENTRIES_A_CALL;
     return good;
 }
 
-static bool is_known(const Folder *folder, const char *path, const struct stat *info) {
-    return folder->calls > 0 && folder->device == info->st_dev && folder->number == info->st_ino &&
+/* False when memory ran out. */
+static bool copy_names(const Folder *folder, const char *beginning, size_t length, char ***names,
+                       size_t *count) {
+    bool good = true;
+    for (size_t n = 0; n < folder->count && good; n++) {
+        good = strncasecmp(folder->name[n], beginning, length) != 0 ||
+               hc_file_list_add(names, count, folder->name[n]);
+    }
+    return good;
+}
+
+/* ---- what is known; under the lock ---- */
+
+static bool is_same(const Folder *folder, const char *path, const struct stat *info) {
+    return folder->path != NULL && folder->device == info->st_dev && folder->number == info->st_ino &&
            strcmp(folder->path, path) == 0;
 }
 
-/* The one that is known, or that was used longest ago. */
+/* The place of that folder, or that which was used longest ago. */
 static Folder *place_of(const char *path, const struct stat *info) {
     Folder *oldest = &folders[0];
     for (int f = 0; f < FOLDERS; f++) {
-        if (is_known(&folders[f], path, info)) {
+        if (is_same(&folders[f], path, info)) {
             return &folders[f];
         }
         oldest = folders[f].used < oldest->used ? &folders[f] : oldest;
@@ -83,62 +105,62 @@ static Folder *place_of(const char *path, const struct stat *info) {
     return oldest;
 }
 
-/* The folder as it is, or was some calls ago; false when memory ran out. */
-static bool bring(Folder **out, const char *path, const struct stat *info) {
-    Folder *folder = place_of(path, info);
-    bool good = true;
-    if (is_known(folder, path, info)) {
-        folder->calls--;
-    } else {
-        DIR *handle = opendir(path);
-        forget(folder);
-        folder->device = info->st_dev;
-        folder->number = info->st_ino;
-        if (handle != NULL) {
-            good = (folder->path = strdup(path)) != NULL && look(folder, handle);
-            closedir(handle);
-        }
+/* Whether what is known still holds, or is good enough. */
+static bool serves(Folder *folder, const char *path, const struct stat *info, bool as_it_is) {
+    if (!is_same(folder, path, info)) {
+        return false;
     }
-    folder->used = ++call_count;
-    *out = folder;
-    return good;
+    if (folder->settled && folder->changed.tv_sec == info->st_mtim.tv_sec &&
+        folder->changed.tv_nsec == info->st_mtim.tv_nsec) {
+        return true;
+    }
+    return !as_it_is && folder->calls > 0 && folder->calls-- > 0;
 }
 
-bool hc_file_odd_names(const char *path, const char *beginning, size_t length, char ***names, size_t *count) {
+bool hc_file_odd_names(const char *path, const char *beginning, size_t length, bool as_it_is, char ***names,
+                       size_t *count) {
     struct stat info;
-    Folder *folder = NULL;
-    size_t capacity = 0;
+    bool good = true;
     *names = NULL;
     *count = 0;
     if (stat(path, &info) != 0) {
         return true;
     }
     pthread_mutex_lock(&folders_lock);
-    bool good = bring(&folder, path, &info);
-    for (size_t n = 0; n < folder->count && good; n++) {
-        good = strncasecmp(folder->name[n], beginning, length) != 0 ||
-               add_name(names, count, &capacity, folder->name[n]);
-    }
-    if (!good) {
-        forget(folder);
+    Folder *folder = place_of(path, &info);
+    bool known = serves(folder, path, &info, as_it_is);
+    if (known) {
+        folder->used = ++call_count;
+        good = copy_names(folder, beginning, length, names, count);
     }
     pthread_mutex_unlock(&folders_lock);
-    return good;
-}
-
-void hc_file_look_anew(const char *path) {
-    struct stat info;
-    char folder[HC_FILE_PATH];
-    if (!hc_file_folder_into(folder, path) || stat(folder, &info) != 0) {
-        return;
+    if (known) {
+        return good;
+    }
+    Folder fresh = {0};
+    good = look(&fresh, path, &info) && copy_names(&fresh, beginning, length, names, count);
+    if (!good) {
+        forget(&fresh);
+        return false;
     }
     pthread_mutex_lock(&folders_lock);
-    Folder *known = place_of(folder, &info);
-    if (is_known(known, folder, &info)) {
-        forget(known);
+    folder = place_of(path, &info);
+    forget(folder);
+    *folder = fresh;
+    folder->used = ++call_count;
+    pthread_mutex_unlock(&folders_lock);
+    return true;
+}
+
+void hc_file_look_anew(void) {
+    pthread_mutex_lock(&folders_lock);
+    for (int f = 0; f < FOLDERS; f++) {
+        forget(&folders[f]);
     }
     pthread_mutex_unlock(&folders_lock);
 }
+
+/* ---- pipes beside a file ---- */
 
 HcStatus hc_file_check_companions(const char *path, HcError *err) {
     HcStatus status = hc_file_check_regular(path, err);
@@ -148,7 +170,7 @@ HcStatus hc_file_check_companions(const char *path, HcError *err) {
     char *folder = status == HC_OK && strncmp(path, "/vsi", 4) != 0 ? hc_file_folder(path) : NULL;
     char **names = NULL;
     size_t count = 0;
-    if (folder != NULL && !hc_file_odd_names(folder, name, stem, &names, &count)) {
+    if (folder != NULL && !hc_file_odd_names(folder, name, stem, true, &names, &count)) {
         status = hc_fail_memory(err, 0, "a file name");
     }
     for (size_t n = 0; n < count && status == HC_OK; n++) {

@@ -294,7 +294,7 @@ static void remove_left(const char *path, bool all) {
     char *beginning = beginning_of(path);
     const size_t begins = beginning != NULL ? strlen(beginning) : 0;
     if (folder != NULL && beginning != NULL) {
-        (void)hc_file_odd_names(folder, beginning, begins, &names, &count);
+        (void)hc_file_odd_names(folder, beginning, begins, false, &names, &count);
     }
     for (size_t n = 0; n < count; n++) {
         const char *ending = names[n] + begins;

@@ -20,12 +20,14 @@ bool hc_file_exists(const char *path);
 /* The names in a folder, without . and .. and `but`: [*count] in fresh memory, also on failure. */
 HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t *count,
                       HcError *err) HC_MUST_CHECK;
+/* Adds a copy to a list that began as NULL and 0; false when memory ran out. */
+bool hc_file_list_add(char ***names, size_t *count, const char *name);
 void hc_file_list_free(char **names, size_t count);
 
-/* file_folder.c: the names in a folder that begin so, in any case, of partials and of what is neither a file
- * nor a folder; fresh memory, to be freed by hc_file_list_free() also after a failure. A large folder may be
- * seen as it was some calls ago, by this process. False when memory ran out. */
-bool hc_file_odd_names(const char *folder, const char *beginning, size_t length, char ***names,
+/* folder.c: the names in a folder that begin so, in any case, of partials and of what is neither a file nor a
+ * folder; fresh memory, to be freed by hc_file_list_free() also after a failure. as_it_is: now; else a large
+ * folder may be seen as this process saw it some calls ago. False when memory ran out. */
+bool hc_file_odd_names(const char *folder, const char *beginning, size_t length, bool as_it_is, char ***names,
                        size_t *count);
 
 /* "A/B", fresh memory; fails with HC_E_MEMORY. */

@@ -27,7 +27,7 @@ typedef struct HcStored {
 /* What happened to valid values on their way into an integer type. Zero-initialise. */
 typedef struct HcStoredTally {
     int64_t values;        /* that are valid */
-    int64_t clamped;       /* beyond hc_stored_range() */
+    int64_t clamped;       /* beyond the range of the type without a nodata value at one of its ends */
     int64_t moved;         /* that equal nodata and are stored as the value next to it */
     int64_t rounded;       /* that are no whole numbers */
     float lowest, highest; /* before scale and offset; meaningless while `values` is 0 */

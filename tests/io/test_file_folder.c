@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- a folder, and how often it is looked at ---- */
@@ -86,7 +87,7 @@ static void large_folder(void **state) {
     make_folder(1000);
     assert_false(stays(leave()));
     for (int round = 0; round < 2; round++) {
-        hc_file_look_anew(in_folder("any other name"));
+        hc_file_look_anew();
         assert_false(stays(leave()));
         const char *name = leave();
         for (int call = 0; call < 3; call++) {
@@ -134,21 +135,47 @@ static void several_folders(void **state) {
     }
 }
 
-/* A pipe beside a scene is refused, also where it is one of many names; and no longer once it has gone. */
+/* The folder has last changed so long ago. */
+static void age_folder(time_t seconds) {
+    const struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, folder, times, 0), 0);
+}
+
+/* A pipe beside a scene is refused from the moment on at which it is there, and no longer once it has gone,
+ * whatever was known of the folder. */
 static void pipe_beside(void **state) {
     HcError err = {0};
     (void)state;
-    make_folder(1000);
-    assert_int_equal(mkfifo(in_folder("SCENE7.hdr"), 0666), 0);
-    for (int k = 0; k < 6; k++) {
-        assert_int_equal(hc_file_check_companions(in_folder("scene7.img"), &err), HC_E_INPUT);
-        assert_non_null(strstr(err.text, "SCENE7.hdr: is a pipe or a device"));
-        err = (HcError){0};
-        check_ok(hc_file_check_companions(in_folder("scene8.img"), &err), err);
+    for (int old = 0; old < 2; old++) {
+        make_folder(1000);
+        age_folder(old ? 1000 : 0);
+        for (int k = 0; k < 3; k++) {
+            check_ok(hc_file_check_companions(in_folder("scene7.img"), &err), err);
+            assert_int_equal(mkfifo(in_folder("SCENE7.hdr"), 0666), 0);
+            for (int call = 0; call < 5; call++) {
+                assert_int_equal(hc_file_check_companions(in_folder("scene7.img"), &err), HC_E_INPUT);
+                assert_non_null(strstr(err.text, "SCENE7.hdr: is a pipe or a device"));
+                err = (HcError){0};
+                check_ok(hc_file_check_companions(in_folder("scene8.img"), &err), err);
+            }
+            assert_int_equal(unlink(in_folder("SCENE7.hdr")), 0);
+        }
+        remove_all();
     }
-    assert_int_equal(unlink(in_folder("SCENE7.hdr")), 0);
-    for (int k = 0; k < 6; k++) {
-        check_ok(hc_file_check_companions(in_folder("scene7.img"), &err), err);
+}
+
+/* A folder that does not change is looked at once, and again when it has changed. */
+static void folder_at_rest(void **state) {
+    HcError err = {0};
+    (void)state;
+    make_folder(300);
+    for (int round = 0; round < 3; round++) {
+        age_folder(1000 - round);
+        looks = 0;
+        for (int k = 0; k < 50; k++) {
+            check_ok(hc_file_check_companions(in_folder("scene7.img"), &err), err);
+        }
+        assert_int_equal(looks, 1);
     }
     remove_all();
 }
@@ -158,18 +185,18 @@ static void no_folder(void **state) {
     char **names = NULL;
     size_t count = 1;
     (void)state;
-    assert_true(hc_file_odd_names("/tmp/hcube/no/such/folder", "x", 1, &names, &count));
+    assert_true(hc_file_odd_names("/tmp/hcube/no/such/folder", "x", 1, true, &names, &count));
     assert_int_equal(count, 0);
-    assert_true(hc_file_odd_names("/proc/self/exe", "x", 1, &names, &count));
+    assert_true(hc_file_odd_names("/proc/self/exe", "x", 1, true, &names, &count));
     assert_int_equal(count, 0);
-    hc_file_look_anew("/tmp/hcube/no/such/folder/x");
     hc_file_list_free(names, count);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_folder),    cmocka_unit_test(large_folder), cmocka_unit_test(looks_are_shared),
-        cmocka_unit_test(several_folders), cmocka_unit_test(pipe_beside),  cmocka_unit_test(no_folder),
+        cmocka_unit_test(several_folders), cmocka_unit_test(pipe_beside),  cmocka_unit_test(folder_at_rest),
+        cmocka_unit_test(no_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

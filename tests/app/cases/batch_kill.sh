@@ -100,6 +100,22 @@ interrupt INT
 interrupt TERM
 interrupt HUP
 
+# The owner of a scene dies, and another worker takes it over that has looked at the folders before. These are large, so
+# that they are not looked at each time; what was left in them goes all the same.
+kill=TAKEN
+rm -rf out && mkdir out previews
+seq -f 'previews/other%g' 5000 | xargs touch
+begin 'link *.s2.img.hcube-claim' "${batch[@]/out\/{stem\}.png/previews/{stem\}.png}" --jobs 1
+next 1
+printf 'hcube claim\nhost %s\nboot %s\nprocesses %s\nowner 4194304 5\nparent 0 0\nnumber 1\n' "$(uname -n)" \
+    "$(cat /proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/pid)" >out/.s2.img.hcube-claim
+mkdir {out/.s2.img,previews/.s2.png}.4194304-1.partial
+go_on 1
+ended 0
+[[ -e out/s2.img && -e previews/s2.png && -z $(hidden) && $(ls -A previews) != *partial* ]] ||
+    fail "left $(hidden) $(ls -A previews | grep partial)"
+rm -r previews
+
 # A process that dies costs the scene that it was at, which is not tried again by itself; the others are done. The first
 # one dies with scene 0 at work and scene 1 taken: both come again, one after the other, and at the second death only
 # scene 0 was taken. One job, since a machine with many processors takes more by itself. The signal ends the process
