@@ -33,6 +33,7 @@ typedef struct Folder {
 static pthread_mutex_t folders_lock = PTHREAD_MUTEX_INITIALIZER;
 static Folder folders[FOLDERS];
 static unsigned long call_count;
+static unsigned long deaths; /* after which all was forgotten */
 
 static void forget(Folder *folder) {
     hc_file_list_free(folder->name, folder->count);
@@ -129,6 +130,7 @@ bool hc_file_odd_names(const char *path, const char *beginning, size_t length, b
     pthread_mutex_lock(&folders_lock);
     Folder *folder = place_of(path, &info);
     bool known = serves(folder, path, &info, as_it_is);
+    const unsigned long before = deaths;
     if (known) {
         folder->used = ++call_count;
         good = copy_names(folder, beginning, length, names, count);
@@ -144,16 +146,21 @@ bool hc_file_odd_names(const char *path, const char *beginning, size_t length, b
         return false;
     }
     pthread_mutex_lock(&folders_lock);
-    folder = place_of(path, &info);
-    forget(folder);
-    *folder = fresh;
-    folder->used = ++call_count;
+    if (deaths == before) {
+        folder = place_of(path, &info);
+        forget(folder);
+        *folder = fresh;
+        folder->used = ++call_count;
+    } else { /* somebody died while this was looked at */
+        forget(&fresh);
+    }
     pthread_mutex_unlock(&folders_lock);
     return true;
 }
 
 void hc_file_look_anew(void) {
     pthread_mutex_lock(&folders_lock);
+    deaths++;
     for (int f = 0; f < FOLDERS; f++) {
         forget(&folders[f]);
     }

@@ -1,58 +1,41 @@
 /* What stands out in a folder: a large one is not looked at by each call, and what matters is seen all the
  * same. */
+#include "write_fixture.h"
 #include "io/file.h"
 #include "io/file/parts.h"
-#include "tests/support/check.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 /* ---- a folder, and how often it is looked at ---- */
 
-static char folder[64];
 static int looks;
+static bool dies; /* a process dies while a folder is looked at */
 
 DIR *__real_opendir(const char *path);
 DIR *__wrap_opendir(const char *path);
 DIR *__wrap_opendir(const char *path) {
     looks++;
+    if (dies) {
+        hc_file_look_anew();
+    }
     return __real_opendir(path);
 }
 
-static const char *in_folder(const char *name) {
-    static char path[4][200];
-    static int next;
-    next = (next + 1) % 4;
-    snprintf(path[next], sizeof path[next], "%s/%s", folder, name);
-    return path[next];
-}
-
-static void put(const char *name) {
-    int file = open(in_folder(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    assert_true(file >= 0);
-    close(file);
-}
-
-static void make_folder(int files) {
-    snprintf(folder, sizeof folder, "/tmp/hcube-folder-XXXXXX");
-    assert_non_null(mkdtemp(folder));
+static void fill_folder(int files) {
+    assert_int_equal(make_folder(NULL), 0);
     for (int f = 0; f < files; f++) {
         char name[32];
         snprintf(name, sizeof name, "scene%d.img", f);
-        put(name);
+        put_file(in_folder(name), "");
     }
     looks = 0;
 }
 
-static void remove_all(void) {
-    char command[100];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
+static void empty_folder(void) {
+    hc_file_look_anew();
+    hc_file_remove_leftovers(in_folder("out.img"));
+    assert_int_equal(remove_folder(NULL), 0);
 }
 
 /* A partial of out.img of a name that no other has had; the name is borrowed until the next one. */
@@ -74,17 +57,17 @@ static bool stays(const char *name) {
 /* What another process leaves is seen by the next call. */
 static void small_folder(void **state) {
     (void)state;
-    make_folder(200);
+    fill_folder(200);
     for (int k = 0; k < 3; k++) {
         assert_false(stays(leave()));
     }
-    remove_all();
+    empty_folder();
 }
 
 /* Of 1,000 names a look is good for three more calls, unless one is told to look anew. */
 static void large_folder(void **state) {
     (void)state;
-    make_folder(1000);
+    fill_folder(1000);
     assert_false(stays(leave()));
     for (int round = 0; round < 2; round++) {
         hc_file_look_anew();
@@ -95,14 +78,26 @@ static void large_folder(void **state) {
         }
         assert_false(stays(name));
     }
-    remove_all();
+    empty_folder();
+}
+
+/* What is seen while somebody dies is not kept: that may have left something since. */
+static void death_during_a_look(void **state) {
+    (void)state;
+    fill_folder(1000);
+    dies = true;
+    assert_false(stays(leave()));
+    dies = false;
+    assert_false(stays(leave()));
+    assert_true(stays(leave()));
+    empty_folder();
 }
 
 /* Calls take the same time however many files there are: 256 names each. */
 static void looks_are_shared(void **state) {
     HcError err = {0};
     (void)state;
-    make_folder(2000);
+    fill_folder(2000);
     for (int k = 0; k < 200; k++) {
         char *partial = NULL;
         check_ok(hc_file_partial(in_folder("new.img"), &partial, &err), err);
@@ -110,7 +105,7 @@ static void looks_are_shared(void **state) {
         free(partial);
     }
     assert_in_range(looks, 1, 200 * 256 / 2000 + 1);
-    remove_all();
+    empty_folder();
 }
 
 /* Eight folders are known at the same time, and none is taken for another one. */
@@ -119,7 +114,7 @@ static void several_folders(void **state) {
     char name[COUNT][sizeof folder];
     (void)state;
     for (int f = 0; f < COUNT; f++) {
-        make_folder(300);
+        fill_folder(300);
         memcpy(name[f], folder, sizeof folder);
         assert_false(stays(leave()));
     }
@@ -131,7 +126,7 @@ static void several_folders(void **state) {
     }
     for (int f = 0; f < COUNT; f++) {
         memcpy(folder, name[f], sizeof folder);
-        remove_all();
+        empty_folder();
     }
 }
 
@@ -147,7 +142,7 @@ static void pipe_beside(void **state) {
     HcError err = {0};
     (void)state;
     for (int old = 0; old < 2; old++) {
-        make_folder(1000);
+        fill_folder(1000);
         age_folder(old ? 1000 : 0);
         for (int k = 0; k < 3; k++) {
             check_ok(hc_file_check_companions(in_folder("scene7.img"), &err), err);
@@ -160,7 +155,7 @@ static void pipe_beside(void **state) {
             }
             assert_int_equal(unlink(in_folder("SCENE7.hdr")), 0);
         }
-        remove_all();
+        empty_folder();
     }
 }
 
@@ -168,7 +163,7 @@ static void pipe_beside(void **state) {
 static void folder_at_rest(void **state) {
     HcError err = {0};
     (void)state;
-    make_folder(300);
+    fill_folder(300);
     for (int round = 0; round < 3; round++) {
         age_folder(1000 - round);
         looks = 0;
@@ -177,7 +172,7 @@ static void folder_at_rest(void **state) {
         }
         assert_int_equal(looks, 1);
     }
-    remove_all();
+    empty_folder();
 }
 
 /* No folder, and one that may not be read: nothing is known, and nothing fails. */
@@ -194,9 +189,10 @@ static void no_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_folder),    cmocka_unit_test(large_folder), cmocka_unit_test(looks_are_shared),
-        cmocka_unit_test(several_folders), cmocka_unit_test(pipe_beside),  cmocka_unit_test(folder_at_rest),
-        cmocka_unit_test(no_folder),
+        cmocka_unit_test(small_folder),        cmocka_unit_test(large_folder),
+        cmocka_unit_test(death_during_a_look), cmocka_unit_test(looks_are_shared),
+        cmocka_unit_test(several_folders),     cmocka_unit_test(pipe_beside),
+        cmocka_unit_test(folder_at_rest),      cmocka_unit_test(no_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
