@@ -27,31 +27,15 @@
 /* The partials of this process, so that an interrupted one can remove them. */
 static pthread_mutex_t partials_lock = PTHREAD_MUTEX_INITIALIZER;
 static char **partials;
-static size_t partial_count, partial_capacity;
+static size_t partial_count;
 static unsigned long partial_serial;
 
 /* ---- the registry ---- */
 
 static bool remember(const char *partial) {
-    bool kept = false;
-    char *copy = strdup(partial);
     pthread_mutex_lock(&partials_lock);
-    if (partial_count == partial_capacity) {
-        size_t capacity = partial_capacity * 2 + 8;
-        char **grown = realloc(partials, capacity * sizeof *grown);
-        if (grown != NULL) {
-            partials = grown;
-            partial_capacity = capacity;
-        }
-    }
-    if (copy != NULL && partial_count < partial_capacity) {
-        partials[partial_count++] = copy;
-        kept = true;
-    }
+    bool kept = hc_file_list_add(&partials, &partial_count, partial);
     pthread_mutex_unlock(&partials_lock);
-    if (!kept) {
-        free(copy);
-    }
     return kept;
 }
 
@@ -67,7 +51,6 @@ void hc_file_forget(const char *partial) {
     if (partial_count == 0) {
         free(partials);
         partials = NULL;
-        partial_capacity = 0;
     }
     pthread_mutex_unlock(&partials_lock);
 }
@@ -140,7 +123,7 @@ void hc_file_remove_partials(void) {
     }
     free(partials);
     partials = NULL;
-    partial_count = partial_capacity = 0;
+    partial_count = 0;
     pthread_mutex_unlock(&partials_lock);
 }
 
@@ -326,21 +309,22 @@ static bool is_partial_of(const char *name, const char *ending, Maker *maker) {
 }
 
 void hc_file_remove_dead_beside(const char *path, const char *ending) {
+    char **names = NULL;
+    size_t count = 0;
     char *folder = hc_file_folder(path);
-    DIR *handle = folder != NULL ? opendir(folder) : NULL;
-    for (struct dirent *entry = NULL; handle != NULL && (entry = readdir(handle)) != NULL;) {
+    if (folder != NULL) {
+        (void)hc_file_odd_names(folder, ".", 1, true, &names, &count);
+    }
+    for (size_t n = 0; n < count; n++) {
         Maker maker;
-        char *leftover = is_partial_of(entry->d_name, ending, &maker)
-                             ? hc_text_format("%s/%s", folder, entry->d_name)
-                             : NULL;
+        char *leftover =
+            is_partial_of(names[n], ending, &maker) ? hc_text_format("%s/%s", folder, names[n]) : NULL;
         if (leftover != NULL && is_dead(leftover, &maker)) {
             (void)remove_folder(leftover, NULL);
         }
         free(leftover);
     }
-    if (handle != NULL) {
-        closedir(handle);
-    }
+    hc_file_list_free(names, count);
     free(folder);
 }
 

@@ -20,7 +20,8 @@ bool hc_file_exists(const char *path);
 /* The names in a folder, without . and .. and `but`: [*count] in fresh memory, also on failure. */
 HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t *count,
                       HcError *err) HC_MUST_CHECK;
-/* Adds a copy to a list that began as NULL and 0; false when memory ran out. */
+/* Adds a copy to a list that began as NULL and 0, and may have lost names from its end; false when memory ran
+ * out. */
 bool hc_file_list_add(char ***names, size_t *count, const char *name);
 void hc_file_list_free(char **names, size_t count);
 
