@@ -136,20 +136,23 @@ HC_STORE_FLOAT(float, as_it_is, float)
         store_##NAME(value, count, (T)nodata, (T)HC_BESIDE(HIGH, (T)nodata), to);                            \
         break;
 
+static float float_beside(const HcStored *layout) {
+    const float nodata = (float)layout->nodata;
+    return layout->no_nodata ? nodata : nextafterf(nodata, nodata == 0 ? 1 : 0);
+}
+
+static double double_beside(const HcStored *layout) {
+    const double nodata = layout->nodata;
+    return layout->no_nodata ? nodata : nextafter(nodata, nodata == 0 ? 1 : 0);
+}
+
 /* At most RUN values; band and each as of scale_run. */
 static void store_run(const HcStored *layout, int32_t band, int32_t each, const float *from, int32_t count,
                       void *to) {
     const double nodata = layout->nodata;
-    const double toward = nodata == 0 ? 1 : 0;
     double value[RUN];
-    if (layout->type == HC_FLOAT32) {
-        const float beside = layout->no_nodata ? (float)nodata : nextafterf((float)nodata, (float)toward);
-        if (!layout->scaled && layout->parts == NULL) {
-            store_as_it_is(from, count, (float)nodata, beside, to);
-        } else {
-            scale_run(layout, band, each, from, count, value);
-            store_float32(value, count, (float)nodata, beside, to);
-        }
+    if (layout->type == HC_FLOAT32 && !layout->scaled && layout->parts == NULL) {
+        store_as_it_is(from, count, (float)nodata, float_beside(layout), to);
         return;
     }
     scale_run(layout, band, each, from, count, value);
@@ -162,10 +165,12 @@ static void store_run(const HcStored *layout, int32_t band, int32_t each, const 
         HC_STORE(HC_INT32, int32_t, int32, INT32_MAX)
         HC_STORE(HC_UINT64, uint64_t, uint64, UINT64_MAX)
         HC_STORE(HC_INT64, int64_t, int64, INT64_MAX)
-    case HC_FLOAT64:
-        store_float64(value, count, nodata, layout->no_nodata ? nodata : nextafter(nodata, toward), to);
-        break;
     case HC_FLOAT32:
+        store_float32(value, count, (float)nodata, float_beside(layout), to);
+        break;
+    case HC_FLOAT64:
+        store_float64(value, count, nodata, double_beside(layout), to);
+        break;
     case HC_TYPE_COUNT:
         break;
     }
