@@ -152,8 +152,8 @@ HcStatus hc_write_envi_create(const char *partial, const HcWritePlan *plan, cons
 HcStatus hc_write_envi_lines(int file, const HcWritePlan *plan, const HcScene *scene, const HcStored *layout,
                              const void *stored, int64_t line0, int32_t rows, HcError *err) HC_MUST_CHECK;
 
-/* envi/map.c: maps a file of its full size. reserve: takes space for all of it, beside the work; of several
- * processes that write one file, one does. *out is NULL where it is to be written instead. Returns 0 or an
+/* envi/map.c: maps a file of its full size. reserve: takes space for all of it, beside the work. Only one of
+ * the processes that write a file does so. *out is NULL where it is to be written instead. Returns 0 or an
  * errno: there is no space. */
 int hc_write_map_open(HcWriteMap **out, int file, const HcWritePlan *plan, const HcScene *scene,
                       bool reserve);

@@ -2,11 +2,11 @@
  * The system lets one thread at a time write into a file, but any number of them store to its pages.
  *
  * The file is reserved ahead of the lines by one thread, window by window, since the system gives pages to a
- * file one after the other, however many threads ask. Of several processes the one that opened the file does
- * it for all, since reserving a page that nobody has stored to clears it; the others do not wait for their
- * space. Pages come to a process by MADV_POPULATE_WRITE before they are stored to, so that a full disk is an
- * error and no signal. They go behind the lines, since they count as memory of the process. Smaller files are
- * written, since pages that come and go cost more there, and so are files on disks. */
+ * file one after the other, however many threads ask. With several processes, the one that opens the file
+ * reserves all of it: to reserve an unused page again clears it, which takes time. The others do not wait for
+ * their space. Pages come to a process by MADV_POPULATE_WRITE before they are stored to, so that a full disk
+ * is an error and no signal. They go behind the lines, since they count as memory of the process. Smaller
+ * files are written, since pages that come and go cost more there, and so are files on disks. */
 #include "io/write/parts.h"
 
 #include <errno.h>
