@@ -1,4 +1,5 @@
 #include "io/libraries.h"
+#include "core/team.h"
 #include "io/chunk/decode.h"
 #include "io/gdal_errors.h"
 
@@ -31,6 +32,16 @@ void hc_io_libraries(HcText *text) {
     hc_text_add(text, "libpng %s\n", png_get_libpng_ver(NULL));
     add_netcdf(text);
     hc_chunk_libraries(text);
+}
+
+static int32_t most_threads = HC_IO_THREADS;
+
+int32_t hc_io_threads(int32_t wanted) {
+    return hc_team_count(wanted, __atomic_load_n(&most_threads, __ATOMIC_RELAXED));
+}
+
+void hc_io_limit_threads(int32_t threads) {
+    __atomic_store_n(&most_threads, threads, __ATOMIC_RELAXED);
 }
 
 static uint64_t held; /* of the cache, by an output */

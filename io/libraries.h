@@ -12,6 +12,14 @@ extern "C" {
  */
 #define HC_IO_THREADS 16
 
+/* Threads for one file: `wanted`, or (0 and below) one a processor, up to HC_IO_THREADS or what
+ * hc_io_limit_threads() said last. */
+int32_t hc_io_threads(int32_t wanted);
+
+/* From now on a file that is opened gets at most so many threads, unless the user asks for more: several
+ * files are read and written at the same time. 1 to HC_IO_THREADS. */
+void hc_io_limit_threads(int32_t threads);
+
 /* Adds "GDAL 3.6.2\nPROJ 9.1.1\n..."; "none" where this build lacks one. */
 void hc_io_libraries(HcText *text);
 

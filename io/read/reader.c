@@ -1,5 +1,6 @@
 #include "core/allocate.h"
 #include "io/chunk/source.h"
+#include "io/libraries.h"
 #include "io/read/parts.h"
 #include "io/scratch.h"
 
@@ -176,7 +177,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     reader->options = options != NULL ? *options : defaults;
     reader->options.enough =
         of != NULL ? 0 : reader->options.enough; /* layers have the pixels of their scene */
-    reader->threads = hc_team_count(reader->options.threads, HC_IO_THREADS);
+    reader->threads = hc_io_threads(reader->options.threads);
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(watch_files(reader, path, err));
     HC_TRY(layer != NULL ? open_layer(reader, of, layer, err) : hc_read_open(reader, path, err));

@@ -441,7 +441,7 @@ static void convert(HcView *view, HcRaw *raw, float *to) {
     Conversion job = {.view = view, .raw = raw, .to = to};
     int64_t line = raw->samples * (int64_t)sizeof(float);
     if (view->team == NULL && raw->lines > 1) {
-        view->team = hc_team_open(hc_team_count(view->options.reader.threads, HC_IO_THREADS));
+        view->team = hc_team_open(hc_io_threads(view->options.reader.threads));
     }
     hc_team_run(view->team, raw->lines, convert_line, &job);
     *raw = (HcRaw){.data = to,

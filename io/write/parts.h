@@ -20,6 +20,8 @@
 /* Threads from which stores to a mapped file are faster than one thread that writes: with two they are not.
  */
 #define HC_MAPPING_THREADS 4
+/* Bytes that a thread stores at a time: to wake one takes as long as to store some hundred KiB. */
+#define HC_STORED_EACH (512 << 10)
 
 /* How the bytes get into the file. */
 typedef enum HcWriteWay {
@@ -48,7 +50,7 @@ typedef struct HcWritePlan {
     bool shares_nodata;       /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave;  /* ENVI */
     int64_t large;            /* bytes from which an ENVI file is begun early, and mapped in memory */
-    bool several;             /* threads store values: HC_MAPPING_THREADS */
+    int32_t storing;          /* threads that store values */
     char **options;           /* creation options for the driver, as a GDAL string list */
     bool encodes;             /* GDAL makes the file without its tiles, which are encoded and placed here */
     int threads, threads_max; /* that compress, of GDAL or (`encodes`) ours: those in `options`, and the most

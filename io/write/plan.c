@@ -1,5 +1,6 @@
 #include "core/text.h"
 #include "io/file.h"
+#include "io/libraries.h"
 #include "io/write/parts.h"
 #include "io/write/style.h"
 
@@ -682,7 +683,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
         HC_TRY(check_sidecar(plan, options->overwrite, err));
     }
     plan->large = options->large > 0 ? options->large : HC_LARGE_FILE;
-    plan->several = hc_team_count(options->threads, HC_IO_THREADS) >= HC_MAPPING_THREADS;
+    plan->storing = hc_io_threads(options->threads);
     if (plan->way == HC_WRITE_ENVI) {
         HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
         HC_TRY(check_header(plan, options->overwrite, err));

@@ -128,11 +128,12 @@ double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels) {
     return 2.0 * scene->bands * (pixels * (double)hc_type_bytes(type) + 512);
 }
 
-/* Segments of a band of 64 KiB keep the system calls few; few stored lines stay in the cache. */
+/* Each thread has something to store. Few stored lines stay in the cache; segments of a band of 64 KiB keep
+ * the system calls few. */
 int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan) {
     double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
     double line = segment * scene->bands;
-    double rows = 8 * MIB / line;
+    double rows = fmin(fmax(2 * MIB, (double)plan->storing * HC_STORED_EACH), 8 * MIB) / line;
     if (plan->interleave == HC_BSQ && rows * segment < 65536) {
         rows = 65536 / segment;
         rows = rows * line > 32 * MIB ? 32 * MIB / line : rows;

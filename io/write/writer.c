@@ -20,7 +20,7 @@
 
 #define MIB 1048576.0
 
-/* Memory of the stored lines: for ENVI 8 to 32 MiB; where tiles are encoded here as many as
+/* Memory of the stored lines: for ENVI 2 to 32 MiB; where tiles are encoded here as many as
  * hc_chunk_sink_rows says; for other formats 16 MiB or one row of tiles if that is more (at most 256 MiB).
  * GDAL's cache holds as much again for a moment. */
 struct HcWriter {
@@ -28,7 +28,6 @@ struct HcWriter {
     HcWritePlan plan;
     bool overwrite, styled, finished, sends;
     const HcFlag *cancel;
-    int32_t threads;
     char *partial;   /* of the data */
     char *source;    /* the temporary GeoTIFF that is copied, or NULL */
     int file;        /* ENVI, -1 when closed */
@@ -234,7 +233,6 @@ static HcStatus make_writer(HcWriter **out, const char *path, const HcScene *sce
     writer->file = -1;
     pthread_mutex_init(&writer->tally_lock, NULL);
     writer->overwrite = options != NULL && options->overwrite;
-    writer->threads = options != NULL ? options->threads : 0;
     writer->sends = options != NULL && options->sends;
     writer->cancel = options != NULL ? options->cancel : NULL;
     HC_OR_RETURN(hc_write_plan(&writer->plan, path, scene, options, err));
@@ -379,11 +377,9 @@ static void store_lines(void *user, int64_t item, int32_t thread) {
     }
 }
 
-/* To wake a thread takes as long as to store some hundred KiB. */
 static void store(HcWriter *writer, const HcBlock *block, int32_t first, int32_t count) {
-    enum { EACH = 512 << 10 };
     const int64_t line = block->samples * (int64_t)block->bands * (int64_t)hc_type_bytes(writer->layout.type);
-    const int32_t each = line < EACH ? (int32_t)(EACH / line) : 1;
+    const int32_t each = line < HC_STORED_EACH ? (int32_t)(HC_STORED_EACH / line) : 1;
     Storing storing = {.writer = writer, .block = block, .first = first, .count = count, .each = each};
     hc_team_run(writer->team, (count + each - 1) / each, store_lines, &storing);
 }
@@ -401,7 +397,7 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
             (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
     }
     if (writer->team == NULL) {
-        writer->team = hc_team_open(hc_team_count(writer->threads, HC_IO_THREADS));
+        writer->team = hc_team_open(writer->plan.storing);
     }
     for (int32_t line = 0; line < block->lines;) {
         int32_t count = 0;

@@ -40,6 +40,28 @@ static void envi_by_threads(void **state) {
     }
 }
 
+/* Files that are in work at once have fewer threads each, and less memory on their way. */
+static void threads_of_a_file(void **state) {
+    (void)state;
+    HcScene scene = plain_scene(2000, 600, 20);
+    HcError err = {0};
+    HcWriterOptions sixteen = {.threads = 16}, all = {.threads = 256};
+    HcWriterNeeds needs[3];
+    int32_t before = hc_io_threads(0);
+    assert_in_range(before, 1, HC_IO_THREADS);
+    hc_io_limit_threads(1);
+    assert_int_equal(hc_io_threads(0), 1);
+    assert_int_equal(hc_io_threads(40), 40);
+    check_ok(hc_writer_needs(in_folder("a.img"), &scene, NULL, &needs[0], &err), err);
+    check_ok(hc_writer_needs(in_folder("a.img"), &scene, &sixteen, &needs[1], &err), err);
+    check_ok(hc_writer_needs(in_folder("a.img"), &scene, &all, &needs[2], &err), err);
+    assert_int_equal(needs[0].memory, (2 << 20) / 48000 * 48000);
+    assert_int_equal(needs[1].memory, (8 << 20) / 48000 * 48000);
+    assert_int_equal(needs[2].memory, needs[1].memory);
+    hc_io_limit_threads(HC_IO_THREADS);
+    assert_int_equal(hc_io_threads(0), before);
+}
+
 static void tiff_types(void **state) {
     (void)state;
     HcScene scene = plain_scene(37, 29, 5);
@@ -675,6 +697,7 @@ int main(void) {
         in_own_folder(cog_of_many_bands), /* first: it forks, and GDAL has no threads yet */
         in_own_folder(envi_types_and_interleaves),
         in_own_folder(envi_by_threads),
+        in_own_folder(threads_of_a_file),
         in_own_folder(tiff_types),
         in_own_folder(tiff_many_tiles),
         in_own_folder(envi_large),

@@ -58,7 +58,7 @@ static bool is_within_limit(int64_t bytes) {
 
 static bool suits(const HcWriteMap *map, const HcWritePlan *plan, const HcScene *scene,
                   const struct statfs *disk) {
-    return plan->several && map->bytes >= plan->large && disk->f_type == TMPFS_MAGIC &&
+    return plan->storing >= HC_MAPPING_THREADS && map->bytes >= plan->large && disk->f_type == TMPFS_MAGIC &&
            is_within_limit(map->bytes) && scene->lines <= INT32_MAX &&
            (map->stretches == 1 || map->rows * map->row >= LEAST_STRETCH);
 }
