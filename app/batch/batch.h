@@ -297,7 +297,7 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 /* ---- the work (batch_work.c) ---- */
 
-#define HC_BATCH_AT_ONCE_MAX 4
+#define HC_BATCH_AT_ONCE_MAX 16
 
 /* Who hands out scenes, and hears what became of them. Both are called from several threads, but by one at a
  * time. */
@@ -310,6 +310,9 @@ typedef struct HcBatchWork {
     int32_t at_once; /* scenes in work at the same time, where the device has memory of its own */
     bool ahead;      /* else the next scene is opened while the present one computes */
 } HcBatchWork;
+
+/* Whether one process may have several scenes of such a chain, which is planned, in work at once. */
+bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain);
 
 /* Processes scenes until none is left, with one device that stays open. Fails when it was interrupted, and
  * when the device cannot be opened or failed (a fresh process may succeed). Scenes that it was given and

@@ -33,15 +33,18 @@ typedef struct Turns {
 } Turns;
 
 enum {
-    JOBS_MAX = 64,        /* where --jobs does not say */
-    PROCESSORS_A_JOB = 4, /* of the CPU; there much of a small scene's work is done by one thread */
-    CPU_JOBS_MAX = 8,     /* since each reads another file */
-    GPU_JOBS_MAX = 4,     /* of one GPU */
-    SCENES_AT_ONCE = 2,   /* for each that a process has in work: at the end none waits for another process */
-    SCENES_A_JOB = 10     /* pay for the start of one more: CUDA starts one process after the other */
+    JOBS_MAX = 64,          /* where --jobs does not say */
+    PROCESSORS_A_JOB = 4,   /* of the CPU; there much of a small scene's work is done by one thread */
+    CPU_JOBS_MAX = 8,       /* since each reads another file */
+    GPU_JOBS_MAX = 4,       /* of one GPU */
+    PROCESSORS_A_SCENE = 2, /* where several are at once on a GPU */
+    SMALL_AT_ONCE = 4,      /* on a GPU, however few processors there are */
+    SCENES_AT_ONCE = 2, /* for each that a process has in work: at the end none waits for another process */
+    SCENES_A_JOB = 10   /* pay for the start of one more: CUDA starts one process after the other */
 };
 
-/* Measured with scenes of 67 and 299 MB: four jobs a GPU are twice as fast as one. */
+/* Measured with scenes of 67 and 299 MB: four jobs a GPU are twice as fast as one, where each has one scene
+ * at a time. One job with several scenes at once is as fast as those, and starts sooner. */
 #define SMALL_SCENE (512.0 * 1048576)
 #define LARGE_SCENE (2048.0 * 1048576)
 
@@ -169,26 +172,50 @@ static double scene_bytes(const Jobs *jobs) {
     return bytes;
 }
 
+/* Whether one process has several scenes in work at once, as far as the first one says. The folder of its
+ * output may not be there yet, so that the plan ends before the last step. */
+static bool may_overlap(const Jobs *jobs) {
+    HcChain *chain = NULL;
+    HcError unimportant = {0};
+    bool may = jobs->ahead && jobs->in_turn &&
+               hc_batch_chain(jobs->batch, jobs->turns->scene[0], &chain, &unimportant) == HC_OK;
+    if (may) {
+        (void)!hc_chain_plan(chain, &unimportant);
+        may = chain->source->view != NULL && hc_batch_may_overlap(jobs->batch, chain);
+    }
+    hc_chain_free(chain);
+    return may;
+}
+
 /* Jobs that one GPU should have. Small scenes leave it idle while they are opened, settled and written, which
- * several processes do beside each other; large ones need its memory, and that of the host, for themselves.
- */
+ * several processes do beside each other, where one cannot; large ones need its memory, and that of the host,
+ * for themselves. */
 static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
     double bytes = scene_bytes(jobs);
     int32_t count = bytes <= 0 || bytes > LARGE_SCENE ? 1 : bytes > SMALL_SCENE ? 2 : GPU_JOBS_MAX;
     int32_t able = processors() / PROCESSORS_A_JOB / gpus;
     int32_t pays = jobs->turns->count / SCENES_A_JOB / gpus;
-    int32_t most = least(able, pays);
-    return least(count, most > 1 ? most : 1);
+    count = least(count, least(able, pays));
+    return count > 1 && !may_overlap(jobs) ? count : 1;
+}
+
+/* Small scenes that the jobs of one GPU should have in work at once, with so many threads each. */
+static int32_t small_at_once(int64_t threads, int32_t shares) {
+    int64_t all = (threads > 0 ? threads : processors()) * shares;
+    int32_t able = (int32_t)(all / PROCESSORS_A_SCENE);
+    return able < SMALL_AT_ONCE ? SMALL_AT_ONCE : least(able, HC_BATCH_AT_ONCE_MAX);
 }
 
 /* Scenes that a process should have in work at once, where it shares its GPU with so many others. */
-static int32_t scenes_at_once(const Jobs *jobs, int32_t shares) {
+static int32_t scenes_at_once(const Jobs *jobs, int64_t threads, int32_t shares) {
     int32_t pays = jobs->turns->count / SCENES_AT_ONCE / jobs->count;
     if (!jobs->ahead || !jobs->in_turn || pays < 2) {
         return 1;
     }
     double bytes = scene_bytes(jobs);
-    int32_t count = bytes <= 0 || bytes > LARGE_SCENE ? 1 : bytes > SMALL_SCENE ? 2 : HC_BATCH_AT_ONCE_MAX;
+    int32_t count = bytes <= 0 || bytes > LARGE_SCENE ? 1
+                    : bytes > SMALL_SCENE             ? 2
+                                                      : small_at_once(threads, shares);
     int32_t most = least(count / shares, pays);
     return most > 1 ? most : 1;
 }
@@ -252,7 +279,7 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
         tell_parent(&event, &mouth);
     }
     share_out(jobs, &gpus, number, &work, device, sizeof device);
-    work.at_once = scenes_at_once(jobs, work.device_shares);
+    work.at_once = scenes_at_once(jobs, work.common.threads, work.device_shares);
     HcStatus status = hc_batch_work(jobs->batch, &work, &error);
     if (status != HC_OK) {
         HcBatchEvent event = {.what = HC_BATCH_BROKEN, .scene = -1, .status = status};

@@ -3,8 +3,10 @@
  * has the device, others are read, settled or written. They share one context, which several processes would
  * not. */
 #include "app/batch/batch.h"
+#include "core/team.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
+#include "io/libraries.h"
 #include "pipeline/run/verify.h"
 
 #include <errno.h>
@@ -15,6 +17,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Scenes in work at once whether or not the device keeps each: with fewer it would wait. */
+enum { AT_ONCE_UNKEPT = 4 };
 
 /* A scene that is claimed and planned. */
 typedef struct Ready {
@@ -266,22 +271,27 @@ static bool may_be_shared(const Worker *worker, HcStatus status) {
     return worker->at_once > 1 && (status == HC_E_DEVICE || status == HC_E_MEMORY);
 }
 
+/* Of one of so many scenes that are in work at once. */
+static HcRunSettings share_of(const HcBatchWork *work, int32_t at_once) {
+    return (HcRunSettings){.memory = work->common.memory / (uint64_t)at_once,
+                           .device_memory = work->common.device_memory / (uint64_t)at_once,
+                           .shares = work->shares * at_once,
+                           .device_shares = work->device_shares * at_once};
+}
+
 static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
     HcStatus status = HC_OK;
     HcError error = {0};
     HcRunReport report = {0};
     const HcBatchWork *work = worker->work;
     int32_t scene = ready->scene;
-    HcRunSettings settings = {.memory = work->common.memory / (uint64_t)worker->at_once,
-                              .device_memory = work->common.device_memory / (uint64_t)worker->at_once,
-                              .shares = work->shares * worker->at_once,
-                              .device_shares = work->device_shares * worker->at_once,
-                              .cancel = worker->cancel,
-                              .decides = ready->origin.batch->scenes[ready->origin.scene].output,
-                              .describe = hc_batch_describe,
-                              .no_files = true,
-                              .describe_user = &ready->origin,
-                              .command = hc_command_line()};
+    HcRunSettings settings = share_of(work, worker->at_once);
+    settings.cancel = worker->cancel;
+    settings.decides = ready->origin.batch->scenes[ready->origin.scene].output;
+    settings.describe = hc_batch_describe;
+    settings.describe_user = &ready->origin;
+    settings.no_files = true;
+    settings.command = hc_command_line();
     HcVerify verify = {.tiles = (int32_t)work->common.verify,
                        .seed = (uint64_t)work->common.verify_seed,
                        .chain = ready->chain,
@@ -399,27 +409,58 @@ static HcStatus run_lanes(Worker *worker, Ready *ready, HcError *err) {
     return status;
 }
 
-/* How many scenes like this one may be in work at once. The threads of the CPU are one team already. GDAL has
- * one cache for all readers, and pictures are drawn by libraries that are not asked from several threads. */
+/* Whether the device keeps a scene like this one from pass to pass, beside so many in all. */
+static bool is_kept(const Worker *worker, const Ready *ready, int32_t at_once) {
+    HcRunSettings settings = share_of(worker->work, at_once);
+    HcRunReport report;
+    HcError unimportant = {0};
+    return hc_run_plan(ready->chain, worker->compute, &settings, &report, &unimportant) == HC_OK &&
+           (report.passes == 1 || report.device_resident);
+}
+
+/* GDAL has one cache for all readers, and pictures are drawn by libraries that are not asked from several
+ * threads. */
+bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain) {
+    if (batch->params.report != NULL || batch->params.common.verify > 0 ||
+        hc_reader_through_gdal(hc_view_reader(chain->source->view))) {
+        return false;
+    }
+    for (int32_t s = 1; s < chain->count; s++) {
+        const HcStage *stage = &chain->stages[s];
+        if (stage->kind->role != HC_ROLE_STAGE && strcmp(stage->kind->name, "write") != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How many scenes like this one may be in work at once. The threads of the CPU are one team already. */
 static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
     HcComputeInfo info;
     hc_compute_info(worker->compute, &info);
-    if (info.shared_memory || ready->scene < 0 || worker->batch->params.report != NULL ||
-        worker->work->common.verify > 0 ||
-        hc_reader_through_gdal(hc_view_reader(ready->chain->source->view))) {
+    if (info.shared_memory || ready->scene < 0 || !hc_batch_may_overlap(worker->batch, ready->chain)) {
         return 1;
     }
-    for (int32_t s = 1; s < ready->chain->count; s++) {
-        const HcStage *stage = &ready->chain->stages[s];
-        if (stage->kind->role != HC_ROLE_STAGE && strcmp(stage->kind->name, "write") != 0) {
-            return 1;
-        }
+    int32_t count = worker->work->at_once > 1 ? worker->work->at_once : 1;
+    while (count > AT_ONCE_UNKEPT && !is_kept(worker, ready, count)) {
+        count--;
     }
-    return worker->work->at_once > 1 ? worker->work->at_once : 1;
+    return count;
+}
+
+/* Files that are read and written at once share the threads for it: more than twice those of one file, or
+ * than there are processors, only take them from each other. */
+static void share_threads(const Worker *worker) {
+    int64_t threads = worker->work->common.threads;
+    int32_t processors = hc_team_count((int32_t)threads, INT32_MAX);
+    int32_t all = processors > 2 * HC_IO_THREADS ? processors : 2 * HC_IO_THREADS;
+    int32_t each = all / worker->at_once;
+    hc_io_limit_threads(each < HC_IO_THREADS ? each : HC_IO_THREADS);
 }
 
 static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
     worker->at_once = fitting_at_once(worker, ready);
+    share_threads(worker);
     return worker->at_once > 1 ? run_lanes(worker, ready, err) : run_in_turn(worker, ready, err);
 }
 

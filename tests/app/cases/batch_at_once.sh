@@ -99,11 +99,59 @@ run 0 "${batch[@]}" --memory "$(awk -v need="$need" 'BEGIN { printf "%d", need *
 [[ $(events done) == 8 && $(events failed) == 0 ]] || fail "says $err"
 finished
 
+# Of more scenes with 16 threads eight are at once, where the device keeps each of them from pass to pass.
+mkdir many
+for s in {1..16}; do
+    cp "in/s$(((s - 1) % 8 + 1)).img" "many/s$s.img"
+    cp "in/s$(((s - 1) % 8 + 1)).hdr" "many/s$s.hdr"
+done
+batch_of_many=("${batch[@]/#in/many}" --threads 16)
+mkfifo events.{4..8}
+err=
+rm -rf out && mkdir out
+begin "$(printf 'mkdir *.s%d.img.[0-9]*.partial;' {1..8})" "${batch_of_many[@]}"
+seen=
+for s in "${scenes[@]}"; do
+    read -r event number <&7
+    seen+=" $event"
+    [[ $s == 1 ]] || [[ $number == "$worker" ]] || fail "processes $worker and $number"
+    worker=$number
+done
+[[ $(tr ' ' '\n' <<<"${seen# }" | sort | tr -d '\n') == 12345678 ]] || fail "events$seen: $(cat log.txt)"
+for s in "${scenes[@]}"; do
+    go_on "$s"
+done
+ended 0
+[[ $(events done) == 16 ]] || fail "says $(cat log.txt)"
+for s in {1..16}; do
+    cmp "out/s$s.img" "cpu/s$(((s - 1) % 8 + 1)).img"
+done
+rm -rf out
+run 0 "${batch_of_many[@]}" --device-memory 8M
+[[ $(events done) == 16 && $err == *'"workers":1,'* ]] || fail "says $err"
+awk '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > 4 { exit 1 }' <<<"$err" || fail "too many at once: $err"
+
 # Processes start one after the other, and none without a scene.
 rm -rf out
 run 0 "${batch[@]}" --jobs 3
 [[ $(events done) == 8 && $err == *'"workers":3,'* ]] || fail "says $err"
 finished
+
+# By itself the batch has one process for a GPU, where this one can have several scenes in work at once, and else more.
+for s in {17..48}; do
+    ln "many/s$(((s - 1) % 8 + 1)).img" "many/s$s.img"
+    ln "many/s$(((s - 1) % 8 + 1)).hdr" "many/s$s.hdr"
+done
+by_itself() {
+    rm -rf out
+    HCUBE_STAND_IN=1 HCUBE_PROCESSORS=16 LD_PRELOAD=$MODULES/processors.so run 0 batch "$@" --scenes many --output 'out/{stem}.img' \
+        --device gpu --progress json
+    [[ $(events done) == 48 ]] || fail "says $err"
+}
+by_itself mnf --components 4
+[[ $err == *'"workers":1,'* ]] || fail "says $err"
+by_itself mnf --components 4 ! preview 'out/{stem}.png' ! write
+[[ $err == *'"workers":4,'* ]] || fail "says $err"
 
 # Pictures are drawn by libraries that several threads must not ask at once: one scene after the other.
 run 0 batch 'mnf --components 4 ! preview drawn/{stem}.png ! write' --scenes in --output 'drawn/{stem}.img' --jobs 1 \
