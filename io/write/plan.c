@@ -1,6 +1,5 @@
 #include "core/text.h"
 #include "io/file.h"
-#include "io/libraries.h"
 #include "io/write/parts.h"
 #include "io/write/style.h"
 
