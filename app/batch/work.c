@@ -443,7 +443,7 @@ static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
     }
     int32_t count = worker->work->at_once > 1 ? worker->work->at_once : 1;
     while (count > AT_ONCE_UNKEPT && !is_kept(worker, ready, count)) {
-        count--;
+        count = count / 2 > AT_ONCE_UNKEPT ? count / 2 : AT_ONCE_UNKEPT;
     }
     return count;
 }

@@ -1,6 +1,5 @@
 #include "core/allocate.h"
 #include "io/chunk/source.h"
-#include "io/libraries.h"
 #include "io/read/parts.h"
 #include "io/scratch.h"
 
