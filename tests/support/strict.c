@@ -442,7 +442,8 @@ static void strict_info(const HcCompute *compute, HcComputeInfo *out) {
     uint64_t limit = memory_limit(strict);
     if (limit > 0) {
         out->memory_total = limit;
-        out->memory_free = strict->taken < limit ? limit - strict->taken : 0;
+        const uint64_t taken = strict->taken;
+        out->memory_free = taken < limit ? limit - taken : 0;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "core/operation/table.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 typedef struct Piece Piece;
 
@@ -26,8 +27,8 @@ typedef struct Strict {
     HcQueue *queues; /* closed ones stay until the end: others may follow them */
     Kept *kept;      /* so do closed handles: late work may need them */
     uintptr_t next_address;
-    uint64_t memory; /* as it was opened with, 0 = no limit [bytes] */
-    uint64_t taken;  /* device memory that is given out [bytes] */
+    uint64_t memory;     /* as it was opened with, 0 = no limit [bytes] */
+    atomic_ullong taken; /* device memory that is given out [bytes] */
 } Strict;
 
 /* Device addresses start here, where no host address is; they are never given out twice. */

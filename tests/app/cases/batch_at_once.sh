@@ -127,7 +127,7 @@ for s in {1..16}; do
     cmp "out/s$s.img" "cpu/s$(((s - 1) % 8 + 1)).img"
 done
 rm -rf out
-run 0 "${batch_of_many[@]}" --device-memory 8M
+run 0 "${batch_of_many[@]}" --device-memory 12M
 [[ $(events done) == 16 && $err == *'"workers":1,'* ]] || fail "says $err"
 awk '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > 4 { exit 1 }' <<<"$err" || fail "too many at once: $err"
 
