@@ -189,6 +189,7 @@ void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);
 typedef enum HcBatchWhat {
     HC_BATCH_JOBS,      /* how many workers fit on this host, by the first of them */
     HC_BATCH_DEVICE,    /* a worker has opened its device; text: why not a GPU */
+    HC_BATCH_NO_GPU,    /* a worker ends, since it would be one of too few on the CPU (wants_gpu) */
     HC_BATCH_TAKEN,     /* a worker holds the scene, and may be opening it */
     HC_BATCH_STARTED,   /* its run has begun */
     HC_BATCH_DONE,      /* the last word on a scene from here on */
@@ -307,11 +308,12 @@ typedef struct HcBatchWork {
     void *user;
     HcCommon common;               /* device, threads and memory of this worker */
     int32_t shares, device_shares; /* as in HcRunSettings */
+    bool wants_gpu;                /* without one it ends at once, and gives its scene back */
     int32_t at_once; /* scenes in work at the same time, where the device has memory of its own */
     bool ahead;      /* else the next scene is opened while the present one computes */
 } HcBatchWork;
 
-/* Whether one process may have several scenes of such a chain, which is planned, in work at once. */
+/* Whether one process may have several scenes of such a chain in work at once. Its source is planned. */
 bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain);
 
 /* Processes scenes until none is left, with one device that stays open. Fails when it was interrupted, and

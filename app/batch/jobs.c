@@ -64,6 +64,7 @@ typedef struct Jobs {
     Job *job;            /* [capacity] */
     struct pollfd *list; /* [capacity] their pipes */
     int32_t count;       /* 0 = the first one is to say how many fit */
+    bool no_gpu;         /* those that were counted cannot be opened */
     int32_t begun;       /* in this round */
     bool in_turn;        /* a job is started when the one before has its device */
     int32_t capacity;
@@ -196,18 +197,17 @@ static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
     int32_t able = processors() / PROCESSORS_A_JOB / gpus;
     int32_t pays = jobs->turns->count / SCENES_A_JOB / gpus;
     count = least(count, least(able, pays));
-    return count > 1 && !may_overlap(jobs) ? count : 1;
+    return count > 1 && !(bytes <= SMALL_SCENE && may_overlap(jobs)) ? count : 1;
 }
 
 /* Small scenes that the jobs of one GPU should have in work at once, with so many threads each. */
-static int32_t small_at_once(int64_t threads, int32_t shares) {
-    int64_t all = (threads > 0 ? threads : processors()) * shares;
-    int32_t able = (int32_t)(all / PROCESSORS_A_SCENE);
+static int32_t small_at_once(int32_t threads, int32_t shares) {
+    int32_t able = threads * shares / PROCESSORS_A_SCENE;
     return able < SMALL_AT_ONCE ? SMALL_AT_ONCE : least(able, HC_BATCH_AT_ONCE_MAX);
 }
 
 /* Scenes that a process should have in work at once, where it shares its GPU with so many others. */
-static int32_t scenes_at_once(const Jobs *jobs, int64_t threads, int32_t shares) {
+static int32_t scenes_at_once(const Jobs *jobs, int32_t threads, int32_t shares) {
     int32_t pays = jobs->turns->count / SCENES_AT_ONCE / jobs->count;
     if (!jobs->ahead || !jobs->in_turn || pays < 2) {
         return 1;
@@ -269,17 +269,19 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
     Mouth mouth = {.jobs = jobs, .pipe = pipe};
     HcBatchWork work = {.next = next_turn, .tell = tell_parent, .user = &mouth, .ahead = jobs->ahead};
     Gpus gpus = {.count = 0};
-    if (jobs->count != 1) {
+    if (jobs->count != 1 && !jobs->no_gpu) {
         find_gpus(&jobs->batch->params.common, &gpus);
     }
     if (jobs->count == 0) {
         HcBatchEvent event = {.what = HC_BATCH_JOBS, .scene = -1, .jobs = fitting_jobs(jobs, gpus.count)};
         jobs->count = event.jobs;
+        work.wants_gpu = gpus.count > 0 && event.jobs < fitting_jobs(jobs, 0);
         atomic_fetch_add(&jobs->turns->to_come, event.jobs - 1);
         tell_parent(&event, &mouth);
     }
     share_out(jobs, &gpus, number, &work, device, sizeof device);
-    work.at_once = scenes_at_once(jobs, work.common.threads, work.device_shares);
+    int32_t threads = hc_backend_threads(&work.common);
+    work.at_once = scenes_at_once(jobs, threads > 0 ? threads : processors(), work.device_shares);
     HcStatus status = hc_batch_work(jobs->batch, &work, &error);
     if (status != HC_OK) {
         HcBatchEvent event = {.what = HC_BATCH_BROKEN, .scene = -1, .status = status};
@@ -412,6 +414,10 @@ static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
         break;
     case HC_BATCH_DEVICE:
         hear_device(jobs, number, event);
+        break;
+    case HC_BATCH_NO_GPU:
+        jobs->no_gpu = true;
+        jobs->in_turn = false;
         break;
     case HC_BATCH_STARTED:
         break;
@@ -604,6 +610,7 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
     for (fill_turns(&jobs); jobs.turns->count > 0; fill_turns(&jobs)) {
         int32_t before = jobs.finished;
         bool ahead = jobs.ahead;
+        bool no_gpu = jobs.no_gpu;
         jobs.broken = (HcError){0};
         HC_TRY(run_round(&jobs, err));
         if (hc_flag(jobs.cancel) != 0) {
@@ -618,8 +625,12 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
                                  totals->failed, totals->failed == 1 ? "" : "s", jobs.turns->count,
                                  jobs.turns->count == 1 ? "is" : "are"));
         }
-        /* Where a round brings nothing, the next one would not. */
-        if (jobs.finished == before && ahead == jobs.ahead) {
+        bool other = ahead != jobs.ahead || no_gpu != jobs.no_gpu;
+        if (other) {
+            jobs.count = asked; /* other jobs may fit now */
+        }
+        /* Where a round brings nothing, the same would not in the next one. */
+        if (jobs.finished == before && !other) {
             HC_TRY(jobs.broken.status != HC_OK
                        ? hc_fail(err, jobs.broken.status, "%s", jobs.broken.text)
                        : hc_fail(err, HC_E_MEMORY, "batch: its processes end before they begin a scene"));

@@ -324,12 +324,18 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
 
 /* ---- the worker ---- */
 
-static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
+/* *opened stays false where the worker has to end (wants_gpu). */
+static HcStatus open_device(Worker *worker, HcOpening *opening, bool *opened, HcError *err) {
     char reason[256];
     HC_OR_RETURN(hc_backend_end(opening, &worker->compute, reason, sizeof reason, err));
     const char *asked = worker->work->common.device;
     bool numbered = strncmp(asked, "gpu:", 4) == 0;
     const char *name = hc_compute_name(worker->compute->ops);
+    *opened = !worker->work->wants_gpu || strcmp(name, "gpu") == 0;
+    if (!*opened) {
+        tell_scene(worker, HC_BATCH_NO_GPU, -1, HC_OK, "");
+        return HC_OK;
+    }
     pthread_mutex_lock(&worker->lock);
     snprintf(worker->device, sizeof worker->device, "%s",
              strcmp(name, "gpu") != 0 ? name
@@ -409,15 +415,6 @@ static HcStatus run_lanes(Worker *worker, Ready *ready, HcError *err) {
     return status;
 }
 
-/* Whether the device keeps a scene like this one from pass to pass, beside so many in all. */
-static bool is_kept(const Worker *worker, const Ready *ready, int32_t at_once) {
-    HcRunSettings settings = share_of(worker->work, at_once);
-    HcRunReport report;
-    HcError unimportant = {0};
-    return hc_run_plan(ready->chain, worker->compute, &settings, &report, &unimportant) == HC_OK &&
-           (report.passes == 1 || report.device_resident);
-}
-
 /* GDAL has one cache for all readers, and pictures are drawn by libraries that are not asked from several
  * threads. */
 bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain) {
@@ -434,6 +431,37 @@ bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain) {
     return true;
 }
 
+/* Whether the device keeps the scene from pass to pass, in blocks of at least so many lines, beside so many
+ * in all. The others will hold their memory when a run asks for what is free. */
+static bool is_kept(const Worker *worker, HcChain *chain, int32_t at_once, int32_t *block_lines) {
+    HcRunSettings settings = share_of(worker->work, at_once);
+    HcRunReport report;
+    HcError unimportant = {0};
+    settings.device_shares *= 2;
+    bool kept = hc_run_plan(chain, worker->compute, &settings, &report, &unimportant) == HC_OK &&
+                (report.passes == 1 || report.device_resident) && report.block_lines >= *block_lines;
+    *block_lines = report.block_lines;
+    return kept;
+}
+
+/* At most `most`. The plans are those of another chain, since they settle how a scene is read; from few to
+ * many, since the last one may settle it badly. */
+static int32_t kept_at_once(const Worker *worker, int32_t scene, int32_t most) {
+    HcChain *chain = NULL;
+    HcError unimportant = {0};
+    int32_t count = AT_ONCE_UNKEPT;
+    int32_t block_lines = 0;
+    bool kept = hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK &&
+                is_kept(worker, chain, count, &block_lines);
+    while (kept && count < most) {
+        int32_t more = 2 * count < most ? 2 * count : most;
+        kept = is_kept(worker, chain, more, &block_lines);
+        count = kept ? more : count;
+    }
+    hc_chain_free(chain);
+    return count;
+}
+
 /* How many scenes like this one may be in work at once. The threads of the CPU are one team already. */
 static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
     HcComputeInfo info;
@@ -441,18 +469,14 @@ static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
     if (info.shared_memory || ready->scene < 0 || !hc_batch_may_overlap(worker->batch, ready->chain)) {
         return 1;
     }
-    int32_t count = worker->work->at_once > 1 ? worker->work->at_once : 1;
-    while (count > AT_ONCE_UNKEPT && !is_kept(worker, ready, count)) {
-        count = count / 2 > AT_ONCE_UNKEPT ? count / 2 : AT_ONCE_UNKEPT;
-    }
-    return count;
+    int32_t most = worker->work->at_once;
+    return most > AT_ONCE_UNKEPT ? kept_at_once(worker, ready->scene, most) : most > 1 ? most : 1;
 }
 
 /* Files that are read and written at once share the threads for it: more than twice those of one file, or
  * than there are processors, only take them from each other. */
 static void share_threads(const Worker *worker) {
-    int64_t threads = worker->work->common.threads;
-    int32_t processors = hc_team_count((int32_t)threads, INT32_MAX);
+    int32_t processors = hc_team_count(hc_backend_threads(&worker->work->common), INT32_MAX);
     int32_t all = processors > 2 * HC_IO_THREADS ? processors : 2 * HC_IO_THREADS;
     int32_t each = all / worker->at_once;
     hc_io_limit_threads(each < HC_IO_THREADS ? each : HC_IO_THREADS);
@@ -467,6 +491,7 @@ static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) {
     HcStatus status = HC_OK;
     HcOpening opening;
+    bool opened = false;
     Ready ready = {.scene = -1};
     Worker worker = {.batch = batch,
                      .work = work,
@@ -481,8 +506,8 @@ HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *e
     }
     HC_TRY(hc_backend_begin(&work->common, &opening, err));
     prepare(&worker, &ready);
-    HC_TRY(open_device(&worker, &opening, err));
-    HC_TRY(run_all(&worker, &ready, err));
+    HC_TRY(open_device(&worker, &opening, &opened, err));
+    HC_TRY(opened ? run_all(&worker, &ready, err) : HC_OK);
     if (hc_flag(worker.cancel) != 0) {
         HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
     }

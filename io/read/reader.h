@@ -149,8 +149,8 @@ void hc_reader_describe(const HcReader *reader, int64_t line0, int32_t lines, co
 /* Whether that value is 0 in all its bits, or cannot be read. */
 bool hc_reader_is_zero(const HcReader *reader, int64_t line, int64_t sample, int32_t band);
 
-/* Threads that are worth having for parts. */
-int32_t hc_reader_threads(const HcReader *reader);
+/* Threads that are worth having for parts; alone: no other file is read at the same time. */
+int32_t hc_reader_threads(const HcReader *reader, bool alone);
 
 #ifdef __cplusplus
 }

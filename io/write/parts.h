@@ -203,8 +203,9 @@ HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const
 
 /* write_threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene);
-/* Lines of an ENVI output that should be stored at once. */
+/* Lines of an ENVI output that should be stored at once, and of one that is mapped. */
 int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan);
+int32_t hc_write_map_rows(const HcScene *scene, const HcWritePlan *plan);
 /* What GDAL's cache takes to hold two blocks of each band, with some hundred bytes beside each. */
 double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels);
 /* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1

@@ -128,18 +128,26 @@ double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels) {
     return 2.0 * scene->bands * (pixels * (double)hc_type_bytes(type) + 512);
 }
 
-/* Each thread has something to store. Few stored lines stay in the cache; segments of a band of 64 KiB keep
- * the system calls few. */
-int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan) {
+/* Segments of a band of 64 KiB keep the system calls few. */
+static int32_t rows_of(const HcScene *scene, const HcWritePlan *plan, double bytes) {
     double segment = (double)scene->samples * (double)hc_type_bytes(plan->type);
     double line = segment * scene->bands;
-    double rows = fmin(fmax(2 * MIB, (double)plan->storing * HC_STORED_EACH), 8 * MIB) / line;
+    double rows = bytes / line;
     if (plan->interleave == HC_BSQ && rows * segment < 65536) {
         rows = 65536 / segment;
         rows = rows * line > 32 * MIB ? 32 * MIB / line : rows;
     }
     rows = rows < 1 ? 1 : rows;
     return (int32_t)(rows < (double)scene->lines ? rows : (double)scene->lines);
+}
+
+/* Few of them stay in the cache, and each thread has something to store. */
+int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan) {
+    return rows_of(scene, plan, fmin(fmax(2 * MIB, (double)plan->storing * HC_STORED_EACH), 8 * MIB));
+}
+
+int32_t hc_write_map_rows(const HcScene *scene, const HcWritePlan *plan) {
+    return rows_of(scene, plan, 8 * MIB);
 }
 
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene) {

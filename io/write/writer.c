@@ -117,12 +117,12 @@ static char *beside_partial(const HcWriter *writer, const char *name) {
 
 /* Lines of a mapped file need no memory on their way. */
 static HcStatus make_envi_stored(HcWriter *writer, HcError *err) {
-    int32_t rows = hc_write_envi_rows(&writer->scene, &writer->plan);
     if (writer->map == NULL) {
+        int32_t rows = hc_write_envi_rows(&writer->scene, &writer->plan);
         return make_stored(writer, writer->plan.interleave, rows, err);
     }
     lay_out(writer, writer->plan.interleave, (int32_t)writer->scene.lines);
-    writer->rows = rows;
+    writer->rows = hc_write_map_rows(&writer->scene, &writer->plan);
     return HC_OK;
 }
 

@@ -235,10 +235,7 @@ static HcLimits limits_of(const HcChain *chain, const HcComputeInfo *info, const
     HcView *view = chain->source->view;
     HcLimits limits = {
         .every = shown_lines_of(chain), .halo = raw_halo_of(chain), .streams = settings->streams};
-    limits.readers = hc_reader_threads(hc_view_reader(view));
-    if (settings->shares > 1 && limits.readers > HC_IO_THREADS) {
-        limits.readers = HC_IO_THREADS;
-    }
+    limits.readers = hc_reader_threads(hc_view_reader(view), settings->shares <= 1);
     share_lines(chain, settings->ranks, &limits);
     double available = 0.75 * hc_available_memory() / hc_ranks_local_count(settings->ranks) /
                        (settings->shares > 1 ? settings->shares : 1);

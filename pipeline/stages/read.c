@@ -70,8 +70,8 @@ static const HcOption options[] = {
              "other one there count as bad"},
     {HC_FLAG(Params, no_direct, "no-direct"), .help = "read through GDAL what is read directly or by chunks"},
     {HC_INT(Params, threads, "read-threads"), .range = {1, 256},
-     .otherwise = "one for each processor, at most 16", .value = "COUNT",
-     .help = "threads that read raw files directly, or decode chunks"},
+     .otherwise = "one for each processor, at most 16; fewer where a batch has several scenes in work",
+     .value = "COUNT", .help = "threads that read raw files directly, or decode chunks"},
     {0}};
 
 /* The options of a view, with what they point to. */

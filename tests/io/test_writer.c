@@ -1,5 +1,6 @@
 /* The writer: what it writes comes back through GDAL, in every type, interleave and format. */
 #include "io/libraries.h"
+#include "io/read/reader.h"
 #include "write_fixture.h"
 
 static const char *const interleaves[] = {"bsq", "bil", "bip"};
@@ -58,6 +59,12 @@ static void threads_of_a_file(void **state) {
     assert_int_equal(needs[0].memory, (2 << 20) / 48000 * 48000);
     assert_int_equal(needs[1].memory, (8 << 20) / 48000 * 48000);
     assert_int_equal(needs[2].memory, needs[1].memory);
+    check_ok(write_scene(in_folder("a.img"), &scene, NULL, &err), err);
+    HcReader *reader = NULL;
+    check_ok(hc_reader_open(&reader, in_folder("a.img"), NULL, &err), err);
+    assert_int_equal(hc_reader_threads(reader, false), 1);
+    assert_in_range(hc_reader_threads(reader, true), before, 24);
+    hc_reader_close(reader);
     hc_io_limit_threads(HC_IO_THREADS);
     assert_int_equal(hc_io_threads(0), before);
 }

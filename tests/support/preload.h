@@ -1,4 +1,4 @@
-/* What the libraries share that are loaded before the C library (LD_PRELOAD): kill_at.c and fail_at.c. */
+/* What the libraries share that are loaded before the C library (LD_PRELOAD), like kill_at.c. */
 #ifndef HC_TESTS_SUPPORT_PRELOAD_H
 #define HC_TESTS_SUPPORT_PRELOAD_H
 

@@ -1,7 +1,7 @@
 /* A GPU module without a GPU: the strict backend behind the border of core/module/module.h. It has two
  * devices, or as many as the environment variable HCUBE_STAND_IN says, of which CUDA_VISIBLE_DEVICES leaves
  * some (numbers). With HCUBE_STAND_IN_PROCESSORS its name tells which of the first two processors the process
- * may use. Under fail_at.c each of its operations can fail.
+ * may use. HCUBE_STAND_IN_MEMORY: bytes that each has. Under fail_at.c each of its operations can fail.
  */
 #include "core/module/module.h"
 #include "core/operation/table.h"
@@ -130,6 +130,8 @@ static HcStatus open_device(HcCompute **out, const HcComputeConfig *config, HcEr
     if (config->host == NULL) {
         return hc_fail(err, HC_E_USAGE, "the stand-in was opened without the host's operations");
     }
+    const char *memory = getenv("HCUBE_STAND_IN_MEMORY");
+    hc_strict_memory(memory != NULL ? strtoull(memory, NULL, 10) : 0);
     HC_OR_RETURN(hc_strict_ops()->open(out, config, err));
     opened = visible[config->device];
     return HC_OK;

@@ -138,7 +138,7 @@ int hc_write_map_open(HcWriteMap **out, int file, const HcWritePlan *plan, const
                       .bytes = scene->lines * scene->samples * scene->bands * size,
                       .row = scene->samples * (apart ? 1 : scene->bands) * size,
                       .stretches = apart ? scene->bands : 1,
-                      .rows = hc_write_envi_rows(scene, plan),
+                      .rows = hc_write_map_rows(scene, plan),
                       .end = reserve ? scene->lines : 0};
     struct statfs disk;
     *out = NULL;

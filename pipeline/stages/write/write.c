@@ -79,8 +79,8 @@ static const HcOption options[] = {
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace an existing file; any: also a scene with more bands than the result"},
     {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
-     .otherwise = "one for each processor, at most 16", .value = "COUNT",
-     .help = "threads that convert values for the file, and write ENVI files"},
+     .otherwise = "one for each processor, at most 16; fewer where a batch has several scenes in work",
+     .value = "COUNT", .help = "threads that convert values for the file, and write ENVI files"},
     {0}};
 
 static HcWriterOptions writer_options(const HcStage *stage) {

@@ -126,32 +126,12 @@ ended 0
 for s in {1..16}; do
     cmp "out/s$s.img" "cpu/s$(((s - 1) % 8 + 1)).img"
 done
-rm -rf out
-run 0 "${batch_of_many[@]}" --device-memory 12M
-[[ $(events done) == 16 && $err == *'"workers":1,'* ]] || fail "says $err"
-awk '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > 4 { exit 1 }' <<<"$err" || fail "too many at once: $err"
 
 # Processes start one after the other, and none without a scene.
 rm -rf out
 run 0 "${batch[@]}" --jobs 3
 [[ $(events done) == 8 && $err == *'"workers":3,'* ]] || fail "says $err"
 finished
-
-# By itself the batch has one process for a GPU, where this one can have several scenes in work at once, and else more.
-for s in {17..48}; do
-    ln "many/s$(((s - 1) % 8 + 1)).img" "many/s$s.img"
-    ln "many/s$(((s - 1) % 8 + 1)).hdr" "many/s$s.hdr"
-done
-by_itself() {
-    rm -rf out
-    HCUBE_STAND_IN=1 HCUBE_PROCESSORS=16 LD_PRELOAD=$MODULES/processors.so run 0 batch "$@" --scenes many --output 'out/{stem}.img' \
-        --device gpu --progress json
-    [[ $(events done) == 48 ]] || fail "says $err"
-}
-by_itself mnf --components 4
-[[ $err == *'"workers":1,'* ]] || fail "says $err"
-by_itself mnf --components 4 ! preview 'out/{stem}.png' ! write
-[[ $err == *'"workers":4,'* ]] || fail "says $err"
 
 # Pictures are drawn by libraries that several threads must not ask at once: one scene after the other.
 run 0 batch 'mnf --components 4 ! preview drawn/{stem}.png ! write' --scenes in --output 'drawn/{stem}.img' --jobs 1 \
@@ -181,3 +161,53 @@ head -c 1048576 /dev/zero >state
 HCUBE_FAIL=device HCUBE_FAIL_AT=1 HCUBE_FAIL_STATE=state LD_PRELOAD=$MODULES/fail_at.so run 0 "${batch[@]}" --jobs 2 --device gpu
 [[ $(events done) == 8 && $(events failed) == 0 ]] || fail "says $err"
 finished
+
+# By itself the batch has one process for a GPU, where this one can have several scenes in work at once, and else more.
+for s in {17..48}; do
+    ln "many/s$(((s - 1) % 8 + 1)).img" "many/s$s.img"
+    ln "many/s$(((s - 1) % 8 + 1)).hdr" "many/s$s.hdr"
+done
+export HCUBE_STAND_IN=1 HCUBE_PROCESSORS=16
+# by_itself WORKERS DEVICE STEP...
+by_itself() {
+    local workers=$1 device=$2
+    shift 2
+    rm -rf out
+    LD_PRELOAD=$MODULES/processors.so:$MODULES/fail_at.so run 0 batch "$@" --scenes many --output 'out/{stem}.img' \
+        --device "$device" --progress json
+    [[ $(events done) == 48 && $(events failed) == 0 && $err == *"\"workers\":$workers,"* ]] || fail "says $err"
+}
+by_itself 1 gpu mnf --components 4
+by_itself 4 gpu mnf --components 4 ! preview 'out/{stem}.png' ! write
+# Several processes, with one scene each, go on where one with several scenes has failed.
+head -c 1048576 /dev/zero >state
+HCUBE_FAIL=device HCUBE_FAIL_AT=60 HCUBE_FAIL_STATE=state by_itself 5 gpu mnf --components 4
+# There is a GPU that cannot be opened: as many processes as on a host without one.
+HCUBE_FAIL=device HCUBE_FAIL_AT=1 HCUBE_FAIL_TIMES=0 by_itself 4 auto mnf --components 4
+
+# More than four only where the device keeps each of them from pass to pass, and in blocks as large as with four.
+mkdir large
+for s in {1..125}; do
+    cat "$SAMPLE/scene.img"
+done >all.img
+# at_most COUNT LINES STEP...: scenes of so many lines.
+at_most() {
+    local count=$1 lines=$2 s
+    shift 2
+    rm -rf out large && mkdir large
+    head -c $((lines * line)) all.img >large/s1.img
+    sed "s/^lines *=.*/lines = $lines/; s/^interleave.*/interleave = bil/; s/^map info.*//; s/^coordinate system.*//" \
+        "$scene" >large/s1.hdr
+    for s in {2..16}; do
+        ln large/s1.img "large/s$s.img"
+        ln large/s1.hdr "large/s$s.hdr"
+    done
+    run 0 batch "$@" --scenes large --output 'out/{stem}.img' --jobs 1 --threads 16 --device gpu --progress json
+    [[ $(events done) == 16 && $err == *'"workers":1,'* ]] || fail "says $err"
+    awk -v most="$count" '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > most { exit 1 }' <<<"$err" ||
+        fail "more than $count at once: $err"
+}
+at_most 4 4000 mnf --components 4 --device-memory 800M
+at_most 4 12500 pca --components 1 --device-memory 1640M
+# Each asks for its part of what is free when the others have theirs.
+HCUBE_STAND_IN_MEMORY=1400000000 at_most 4 4000 mnf --components 4
