@@ -185,7 +185,7 @@ HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *e
 HcStatus hc_backend_end(HcOpening *opening, HcCompute **out, char *reason, size_t reason_size,
                         HcError *err) HC_MUST_CHECK;
 
-/* Threads that a backend of this process is opened with; 0 = all processors. */
+/* --threads, or the processors that this process may use. Ranks of one host share them. */
 int32_t hc_backend_threads(const HcCommon *common);
 
 /* The GPUs that `--device gpu:N` can name, without starting CUDA; fills at most `capacity`. -1 = only CUDA

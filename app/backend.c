@@ -1,5 +1,6 @@
 /* Backends: the one place that opens them. */
 #include "app/app.h"
+#include "core/team.h"
 #include "cpu/cpu.h"
 
 #include <sched.h>
@@ -89,8 +90,8 @@ static void *open_gpu(void *opening) {
 }
 
 /* Ranks of one host share its processors: as the launcher has bound them, else evenly. Those that were forked
- * share what the first one may use. */
-int32_t hc_backend_threads(const HcCommon *common) {
+ * share what the first one may use. 0 = all of them. */
+static int32_t threads_of(const HcCommon *common) {
     int32_t ranks = hc_ranks_local_count(hc_app_ranks());
     cpu_set_t set;
     if (common->threads > 0 || ranks == 1) {
@@ -102,11 +103,15 @@ int32_t hc_backend_threads(const HcCommon *common) {
     return threads > 1 ? (int32_t)threads : 1;
 }
 
+int32_t hc_backend_threads(const HcCommon *common) {
+    return hc_team_count(threads_of(common), INT32_MAX);
+}
+
 HcStatus hc_backend_begin(const HcCommon *common, HcOpening *opening, HcError *err) {
     *opening = (HcOpening){
         .device = common->device, .local_number = hc_ranks_local_number(hc_app_ranks()), .alone = -1};
     opening->config = (HcComputeConfig){
-        .memory = common->device_memory, .threads = hc_backend_threads(common), .host = hc_cpu_ops()};
+        .memory = common->device_memory, .threads = threads_of(common), .host = hc_cpu_ops()};
     HC_OR_RETURN(parse_device(common->device, opening, err));
     if (opening->tried) {
         see_only(opening);

@@ -16,8 +16,8 @@ extern "C" {
  * hc_io_limit_threads() said last. */
 int32_t hc_io_threads(int32_t wanted);
 
-/* From now on a file that is opened gets at most so many threads, unless the user asks for more: several
- * files are read and written at the same time. 1 to HC_IO_THREADS. */
+/* From now on each file gets at most so many threads, 1 to HC_IO_THREADS, unless the user asks for more. For
+ * processes that read and write several files at the same time. */
 void hc_io_limit_threads(int32_t threads);
 
 /* Adds "GDAL 3.6.2\nPROJ 9.1.1\n..."; "none" where this build lacks one. */

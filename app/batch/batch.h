@@ -189,7 +189,7 @@ void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);
 typedef enum HcBatchWhat {
     HC_BATCH_JOBS,      /* how many workers fit on this host, by the first of them */
     HC_BATCH_DEVICE,    /* a worker has opened its device; text: why not a GPU */
-    HC_BATCH_NO_GPU,    /* a worker ends, since it would be one of too few on the CPU (wants_gpu) */
+    HC_BATCH_NO_GPU,    /* a worker ends: it wants a GPU, and got none */
     HC_BATCH_TAKEN,     /* a worker holds the scene, and may be opening it */
     HC_BATCH_STARTED,   /* its run has begun */
     HC_BATCH_DONE,      /* the last word on a scene from here on */
@@ -298,7 +298,10 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 /* ---- the work (batch_work.c) ---- */
 
-#define HC_BATCH_AT_ONCE_MAX 16
+/* Small scenes that a GPU has in work at once: however few processors there are, even if it cannot keep them
+ * from pass to pass; and at most. */
+#define HC_BATCH_AT_ONCE_LEAST 4
+#define HC_BATCH_AT_ONCE_MAX   16
 
 /* Who hands out scenes, and hears what became of them. Both are called from several threads, but by one at a
  * time. */
@@ -308,7 +311,7 @@ typedef struct HcBatchWork {
     void *user;
     HcCommon common;               /* device, threads and memory of this worker */
     int32_t shares, device_shares; /* as in HcRunSettings */
-    bool wants_gpu;                /* without one it ends at once, and gives its scene back */
+    bool wants_gpu;  /* without one it ends, and gives its scene back: on the CPU more workers fit */
     int32_t at_once; /* scenes in work at the same time, where the device has memory of its own */
     bool ahead;      /* else the next scene is opened while the present one computes */
 } HcBatchWork;

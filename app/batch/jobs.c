@@ -2,13 +2,13 @@
  * pipe. A process that dies takes no other with it: what it had not done is done in the next round. */
 #include "core/allocate.h"
 #include "app/batch/batch.h"
+#include "core/team.h"
 #include "io/file.h"
 #include "io/scene_files.h"
 #include "io/gdal_errors.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -38,7 +38,6 @@ enum {
     CPU_JOBS_MAX = 8,       /* since each reads another file */
     GPU_JOBS_MAX = 4,       /* of one GPU */
     PROCESSORS_A_SCENE = 2, /* where several are at once on a GPU */
-    SMALL_AT_ONCE = 4,      /* on a GPU, however few processors there are */
     SCENES_AT_ONCE = 2, /* for each that a process has in work: at the end none waits for another process */
     SCENES_A_JOB = 10   /* pay for the start of one more: CUDA starts one process after the other */
 };
@@ -125,9 +124,7 @@ static void tell_parent(const HcBatchEvent *event, void *user) {
 }
 
 static int32_t processors(void) {
-    cpu_set_t set;
-    int32_t count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? count : 1;
+    return hc_team_count(0, INT32_MAX);
 }
 
 /* The GPUs that --device leaves to choose from. */
@@ -173,6 +170,11 @@ static double scene_bytes(const Jobs *jobs) {
     return bytes;
 }
 
+/* What a GPU should have in work of scenes of so many bytes; `small`: of small ones. */
+static int32_t by_size(double bytes, int32_t small) {
+    return bytes <= 0 || bytes > LARGE_SCENE ? 1 : bytes > SMALL_SCENE ? 2 : small;
+}
+
 /* Whether one process has several scenes in work at once, as far as the first one says. The folder of its
  * output may not be there yet, so that the plan ends before the last step. */
 static bool may_overlap(const Jobs *jobs) {
@@ -188,12 +190,12 @@ static bool may_overlap(const Jobs *jobs) {
     return may;
 }
 
-/* Jobs that one GPU should have. Small scenes leave it idle while they are opened, settled and written, which
- * several processes do beside each other, where one cannot; large ones need its memory, and that of the host,
+/* Jobs that one GPU should have. Small scenes leave it idle while they are opened, settled and written.
+ * Several processes do that beside each other where one cannot. Large scenes need the memory of GPU and host
  * for themselves. */
 static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
     double bytes = scene_bytes(jobs);
-    int32_t count = bytes <= 0 || bytes > LARGE_SCENE ? 1 : bytes > SMALL_SCENE ? 2 : GPU_JOBS_MAX;
+    int32_t count = by_size(bytes, GPU_JOBS_MAX);
     int32_t able = processors() / PROCESSORS_A_JOB / gpus;
     int32_t pays = jobs->turns->count / SCENES_A_JOB / gpus;
     count = least(count, least(able, pays));
@@ -203,7 +205,7 @@ static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
 /* Small scenes that the jobs of one GPU should have in work at once, with so many threads each. */
 static int32_t small_at_once(int32_t threads, int32_t shares) {
     int32_t able = threads * shares / PROCESSORS_A_SCENE;
-    return able < SMALL_AT_ONCE ? SMALL_AT_ONCE : least(able, HC_BATCH_AT_ONCE_MAX);
+    return able < HC_BATCH_AT_ONCE_LEAST ? HC_BATCH_AT_ONCE_LEAST : least(able, HC_BATCH_AT_ONCE_MAX);
 }
 
 /* Scenes that a process should have in work at once, where it shares its GPU with so many others. */
@@ -212,10 +214,7 @@ static int32_t scenes_at_once(const Jobs *jobs, int32_t threads, int32_t shares)
     if (!jobs->ahead || !jobs->in_turn || pays < 2) {
         return 1;
     }
-    double bytes = scene_bytes(jobs);
-    int32_t count = bytes <= 0 || bytes > LARGE_SCENE ? 1
-                    : bytes > SMALL_SCENE             ? 2
-                                                      : small_at_once(threads, shares);
+    int32_t count = by_size(scene_bytes(jobs), small_at_once(threads, shares));
     int32_t most = least(count / shares, pays);
     return most > 1 ? most : 1;
 }
@@ -280,8 +279,7 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
         tell_parent(&event, &mouth);
     }
     share_out(jobs, &gpus, number, &work, device, sizeof device);
-    int32_t threads = hc_backend_threads(&work.common);
-    work.at_once = scenes_at_once(jobs, threads > 0 ? threads : processors(), work.device_shares);
+    work.at_once = scenes_at_once(jobs, hc_backend_threads(&work.common), work.device_shares);
     HcStatus status = hc_batch_work(jobs->batch, &work, &error);
     if (status != HC_OK) {
         HcBatchEvent event = {.what = HC_BATCH_BROKEN, .scene = -1, .status = status};

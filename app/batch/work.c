@@ -3,7 +3,6 @@
  * has the device, others are read, settled or written. They share one context, which several processes would
  * not. */
 #include "app/batch/batch.h"
-#include "core/team.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
@@ -17,9 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Scenes in work at once whether or not the device keeps each: with fewer it would wait. */
-enum { AT_ONCE_UNKEPT = 4 };
 
 /* A scene that is claimed and planned. */
 typedef struct Ready {
@@ -324,15 +320,14 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
 
 /* ---- the worker ---- */
 
-/* *opened stays false where the worker has to end (wants_gpu). */
-static HcStatus open_device(Worker *worker, HcOpening *opening, bool *opened, HcError *err) {
+/* worker->device stays empty where the worker has to end (wants_gpu). */
+static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
     char reason[256];
     HC_OR_RETURN(hc_backend_end(opening, &worker->compute, reason, sizeof reason, err));
     const char *asked = worker->work->common.device;
     bool numbered = strncmp(asked, "gpu:", 4) == 0;
     const char *name = hc_compute_name(worker->compute->ops);
-    *opened = !worker->work->wants_gpu || strcmp(name, "gpu") == 0;
-    if (!*opened) {
+    if (worker->work->wants_gpu && strcmp(name, "gpu") != 0) {
         tell_scene(worker, HC_BATCH_NO_GPU, -1, HC_OK, "");
         return HC_OK;
     }
@@ -444,12 +439,12 @@ static bool is_kept(const Worker *worker, HcChain *chain, int32_t at_once, int32
     return kept;
 }
 
-/* At most `most`. The plans are those of another chain, since they settle how a scene is read; from few to
- * many, since the last one may settle it badly. */
+/* At most `most`. A plan settles how a scene is read. So another chain is planned, from few scenes to many:
+ * the last plan may settle it badly. */
 static int32_t kept_at_once(const Worker *worker, int32_t scene, int32_t most) {
     HcChain *chain = NULL;
     HcError unimportant = {0};
-    int32_t count = AT_ONCE_UNKEPT;
+    int32_t count = HC_BATCH_AT_ONCE_LEAST;
     int32_t block_lines = 0;
     bool kept = hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK &&
                 is_kept(worker, chain, count, &block_lines);
@@ -470,14 +465,14 @@ static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
         return 1;
     }
     int32_t most = worker->work->at_once;
-    return most > AT_ONCE_UNKEPT ? kept_at_once(worker, ready->scene, most) : most > 1 ? most : 1;
+    return most > HC_BATCH_AT_ONCE_LEAST ? kept_at_once(worker, ready->scene, most) : most > 1 ? most : 1;
 }
 
 /* Files that are read and written at once share the threads for it: more than twice those of one file, or
  * than there are processors, only take them from each other. */
 static void share_threads(const Worker *worker) {
-    int32_t processors = hc_team_count(hc_backend_threads(&worker->work->common), INT32_MAX);
-    int32_t all = processors > 2 * HC_IO_THREADS ? processors : 2 * HC_IO_THREADS;
+    int32_t threads = hc_backend_threads(&worker->work->common);
+    int32_t all = threads > 2 * HC_IO_THREADS ? threads : 2 * HC_IO_THREADS;
     int32_t each = all / worker->at_once;
     hc_io_limit_threads(each < HC_IO_THREADS ? each : HC_IO_THREADS);
 }
@@ -491,7 +486,6 @@ static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) {
     HcStatus status = HC_OK;
     HcOpening opening;
-    bool opened = false;
     Ready ready = {.scene = -1};
     Worker worker = {.batch = batch,
                      .work = work,
@@ -506,8 +500,8 @@ HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *e
     }
     HC_TRY(hc_backend_begin(&work->common, &opening, err));
     prepare(&worker, &ready);
-    HC_TRY(open_device(&worker, &opening, &opened, err));
-    HC_TRY(opened ? run_all(&worker, &ready, err) : HC_OK);
+    HC_TRY(open_device(&worker, &opening, err));
+    HC_TRY(worker.device[0] != '\0' ? run_all(&worker, &ready, err) : HC_OK);
     if (hc_flag(worker.cancel) != 0) {
         HC_TRY(hc_fail(err, HC_E_CANCELLED, "interrupted"));
     }

@@ -17,7 +17,7 @@ enum { HC_READER_MUCH = 8 };
 
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcReaderOptions {
-    int32_t threads;             /* not GDAL's; 0 = one a processor, up to HC_IO_THREADS */
+    int32_t threads;             /* not GDAL's; 0 = hc_io_threads() */
     bool never_direct;           /* read through GDAL only */
     HcOverlap overlap;           /* of products of two detectors */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */

@@ -36,7 +36,7 @@ typedef struct HcWriterOptions {
     bool style;           /* hc_writer_style() will be called: its name must be free, or its file ours */
     bool sends;           /* to standard output: `path` only says where the file is made until then */
     const HcFlag *cancel; /* of `sends`, as in hc_file_send */
-    int32_t threads;      /* that convert values, and write ENVI; 0 = one a processor, up to HC_IO_THREADS */
+    int32_t threads;      /* that convert values, and write ENVI; 0 = hc_io_threads() */
     HcWriter *begun;      /* by hc_writer_begin(), or NULL: open takes its file, and frees it */
     int64_t large;        /* bytes from which an ENVI file is begun early, and mapped in memory; 0 = 512 MiB.
                              For tests */

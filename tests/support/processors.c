@@ -1,4 +1,4 @@
-/* As if this process might use another number of processors: loaded before the C library (LD_PRELOAD).
+/* Another number of processors that a process may use: loaded before the C library (LD_PRELOAD).
  *
  * - HCUBE_PROCESSORS: how many */
 #include "tests/support/preload.h"

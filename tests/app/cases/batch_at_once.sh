@@ -29,6 +29,11 @@ finished() {
 events() {
     grep -c "^{\"event\":\"$1\"" <<<"${err:-$(cat log.txt)}" || true
 }
+# never_more COUNT: so many scenes at once, at most.
+never_more() {
+    awk -v most="$1" '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > most { exit 1 }' <<<"$err" ||
+        fail "more than $1 at once: $err"
+}
 
 run 0 "${batch[@]}"
 [[ $(events done) == 8 && $err == *'"workers":1,'* ]] || fail "says $err"
@@ -137,7 +142,7 @@ finished
 run 0 batch 'mnf --components 4 ! preview drawn/{stem}.png ! write' --scenes in --output 'drawn/{stem}.img' --jobs 1 \
     --progress json
 [[ $(events done) == 8 ]] || fail "says $err"
-awk '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > 1 { exit 1 }' <<<"$err" || fail "at once: $err"
+never_more 1
 
 ! sanitized || exit 77 # what injects failures wants to be first
 
@@ -204,8 +209,7 @@ at_most() {
     done
     run 0 batch "$@" --scenes large --output 'out/{stem}.img' --jobs 1 --threads 16 --device gpu --progress json
     [[ $(events done) == 16 && $err == *'"workers":1,'* ]] || fail "says $err"
-    awk -v most="$count" '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > most { exit 1 }' <<<"$err" ||
-        fail "more than $count at once: $err"
+    never_more "$count"
 }
 at_most 4 4000 mnf --components 4 --device-memory 800M
 at_most 4 12500 pca --components 1 --device-memory 1640M
