@@ -50,6 +50,8 @@ typedef struct HcComputeConfig {
     /* The backend of the host. A device backend hands operations on host memory (eigh) to it, so that their
      * bits are the same on both. Devices need it, the host does not. */
     const HcComputeOps *host;
+    /* For tests: memory that operations only work in is filled with NaN before each of them. */
+    bool poison;
 } HcComputeConfig;
 
 /* What a device can do at most, from its data sheet or its attributes; 0 = not known. A multiplication and an

@@ -83,6 +83,7 @@ static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError
     }
     gpu->device = config->device;
     gpu->memory = config->memory;
+    gpu->poison = config->poison;
     gpu->threads = config->threads > 0 ? config->threads : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
     gpu->major = hc_gpu_attribute(cudaDevAttrComputeCapabilityMajor, gpu->device);
     gpu->minor = hc_gpu_attribute(cudaDevAttrComputeCapabilityMinor, gpu->device);

@@ -33,6 +33,7 @@ struct HcGpu {
     size_t shared_memory;  /* that a block can ask for [bytes] */
     bool hopper;           /* exact sums by gram/hopper.cu */
     size_t panel_bytes;    /* of the limbs that are collected for exact sums, three of each value */
+    bool poison;           /* as in HcComputeConfig */
     uint64_t memory;       /* most to use, 0 = no limit [bytes] */
     HcCompute *host;       /* the backend of the host; NULL = none was given */
     HcComputeInfo lasting; /* what hcube asks for that does not change */
@@ -65,6 +66,7 @@ struct HcQueue {
     HcFault *fault;        /* on the host */
     HcFault *fault_device; /* the same memory, as kernels see it */
     HcBuffer scratch;      /* [device] that operations without memory of their own work in; grows */
+    HcBuffer counters;     /* [device] 0 between operations; empty until one asks */
 };
 
 /* ---- device.cu ---- */
@@ -111,8 +113,13 @@ HcCopyFn hc_gpu_upload, hc_gpu_download;
 HcZeroFn hc_gpu_zero;
 /* Frees the queues that are kept, at the end. */
 void hc_gpu_free_queues(HcGpu *gpu);
-/* Makes queue->scratch hold so many bytes. If it must grow, waits for the work before, and it is all 0. */
-HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, HcError *err);
+/* Memory of the queue for one operation, of `bytes` bytes at least: any operation before may have left
+ * anything there. Waits for the work before if it must grow. */
+HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, void **out, HcError *err);
+/* Counters of the queue that are 0 for each operation, which leaves them so: HC_GPU_COUNTERS of them. No
+ * other memory has that promise. */
+enum { HC_GPU_COUNTERS = 2048 };
+HcStatus hc_gpu_counters(HcQueue *queue, uint32_t **out, HcError *err);
 
 /* ---- vendor.cu ---- */
 

@@ -6,6 +6,7 @@
 
 static void free_queue(HcQueue *queue) {
     hc_gpu_release(&queue->gpu->base, &queue->scratch);
+    hc_gpu_release(&queue->gpu->base, &queue->counters);
     if (queue->stream != NULL) {
         (void)cudaStreamDestroy(queue->stream);
     }
@@ -85,22 +86,33 @@ HcStatus hc_gpu_queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, HcError *err) {
-    static const char growing[] = "making scratch memory";
-    HcStatus status = HC_OK;
+/* In a new buffer, since work that waits in the queue may need the old one. */
+static HcStatus grow(HcQueue *queue, size_t bytes, HcBuffer *buffer, HcError *err) {
     HcBuffer larger = {};
-    if (queue->scratch.bytes >= bytes) {
+    if (buffer->bytes >= bytes) {
         return HC_OK;
     }
-    HC_TRY(hc_gpu_alloc(&queue->gpu->base, HC_MEMORY_DEVICE, bytes, &larger, err));
-    HC_TRY(hc_gpu_check(cudaMemsetAsync(larger.data, 0, bytes, queue->stream), growing, err));
-    HC_TRY(hc_gpu_check(cudaStreamSynchronize(queue->stream), growing, err));
-    hc_gpu_release(&queue->gpu->base, &queue->scratch);
-    queue->scratch = larger;
-    larger = {};
-done:
-    hc_gpu_release(&queue->gpu->base, &larger);
+    HC_OR_RETURN(hc_gpu_alloc(&queue->gpu->base, HC_MEMORY_DEVICE, bytes, &larger, err));
+    HcStatus status = hc_gpu_check(cudaStreamSynchronize(queue->stream), "making scratch memory", err);
+    hc_gpu_release(&queue->gpu->base, status == HC_OK ? buffer : &larger);
+    *buffer = status == HC_OK ? larger : *buffer;
     return status;
+}
+
+HcStatus hc_gpu_scratch(HcQueue *queue, size_t bytes, void **out, HcError *err) {
+    HC_OR_RETURN(grow(queue, bytes, &queue->scratch, err));
+    *out = queue->scratch.data;
+    return queue->gpu->poison ? hc_gpu_check(cudaMemsetAsync(*out, 0xFF, queue->scratch.bytes, queue->stream),
+                                             "filling scratch memory", err)
+                              : HC_OK;
+}
+
+HcStatus hc_gpu_counters(HcQueue *queue, uint32_t **out, HcError *err) {
+    const size_t bytes = HC_GPU_COUNTERS * sizeof **out;
+    bool fresh = queue->counters.bytes == 0;
+    HC_OR_RETURN(grow(queue, bytes, &queue->counters, err));
+    *out = (uint32_t *)queue->counters.data;
+    return fresh ? hc_gpu_zero(queue, *out, bytes, err) : HC_OK;
 }
 
 HcStatus hc_gpu_follow(HcQueue *queue, HcQueue *after, HcError *err) {

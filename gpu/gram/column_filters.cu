@@ -468,8 +468,7 @@ HcStatus hc_gpu_column_filters(HcQueue *queue, const HcColumnFilters *how, HcErr
     size_t squares = hc_column_filters_squares(how->bands, how->groups) / square;
     int64_t blocks =
         hc_min64(hc_min64(how->groups, hc_max64((int64_t)squares, 1)), (int64_t)gpu->processors * BLOCKS);
-    HC_OR_RETURN(hc_gpu_scratch(queue, (size_t)blocks * square, err));
-    job.square = (double *)queue->scratch.data;
+    HC_OR_RETURN(hc_gpu_scratch(queue, (size_t)blocks * square, (void **)&job.square, err));
     HC_OR_RETURN(hc_gpu_check(
         cudaFuncSetAttribute(make_filters, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
         "preparing filters of columns", err));

@@ -215,8 +215,7 @@ HcStatus hc_gpu_column_scores(HcQueue *queue, const HcBlock *in, const HcColumnS
     job.bands = in->bands;
     int64_t groups = hc_div_up(in->samples, how->width);
     if (how->kind == HC_COLUMN_COHERENCE) {
-        HC_OR_RETURN(hc_gpu_scratch(queue, hc_block_pixels(out) * sizeof(double), err));
-        job.square = (double *)queue->scratch.data;
+        HC_OR_RETURN(hc_gpu_scratch(queue, hc_block_pixels(out) * sizeof(double), (void **)&job.square, err));
         job.panels = hc_div_up(hc_min64(how->width, in->samples) * job.out.rows, PANEL);
         add_squares<<<(unsigned)(groups * job.panels), THREADS, 0, queue->stream>>>(job);
         HC_OR_RETURN(hc_gpu_launched("whitening columns", err));

@@ -27,12 +27,10 @@ HcStatus hc_gpu_plan_shares(HcQueue *queue, int64_t tiles, int64_t steps, int64_
     shares.steps = steps;
     shares.blocks = (int32_t)blocks_for(tiles, steps, blocks);
     shares.width = width;
-    /* Sums lie behind the counters, wherever other products had theirs. */
-    const size_t counters = HC_GEMV_LEVELS * HC_GEMV_BLOCKS * sizeof *shares.counters;
+    static_assert(HC_GEMV_LEVELS * HC_GEMV_BLOCKS <= HC_GPU_COUNTERS, "a counter for each level and block");
     size_t values = (HC_GEMV_LEVELS + 1) * (size_t)shares.blocks * (size_t)width;
-    HcStatus status = hc_gpu_scratch(queue, counters + values * sizeof *shares.values, err);
-    shares.counters = (uint32_t *)queue->scratch.data;
-    shares.values = (double *)(shares.counters + HC_GEMV_LEVELS * HC_GEMV_BLOCKS);
+    HC_OR_RETURN(hc_gpu_counters(queue, &shares.counters, err));
+    HC_OR_RETURN(hc_gpu_scratch(queue, values * sizeof *shares.values, (void **)&shares.values, err));
     *out = shares;
-    return status;
+    return HC_OK;
 }
