@@ -76,8 +76,10 @@ sed -i '/HC_OR_RETURN(check(/d' core/operation/doors/gather.c
 expects operations "hc_gather in core/operation/doors checks no argument"
 sed -i '1i #include "core/operation/table.h"' pipeline/stages/knn/knn.c
 expects operations "pipeline/stages/knn/knn.c includes the table of all operations"
-sed -i 's/^CASE(test_eigh/CASE(test_other/' tests/conformance/*.c
+sed -i -E 's/^(CASE|SMALL)\(test_eigh/CASE(test_other/' tests/conformance/*.c
 expects operations "operation eigh has no case"
+sed -i 's/^SMALL(test_gather/CASE(test_gather/' tests/conformance/*.c
+expects operations "operation gather has no small case"
 sed -i 's/"gather"/"other"/' bench/bench.c
 expects operations "operation gather has no row"
 sed -i 's/^    ENTRY(gather, .*/&\n    ENTRY(fresh, HcGatherFn) \\/' core/operation/table.h

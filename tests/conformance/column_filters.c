@@ -411,6 +411,11 @@ CASE(test_column_filters) {
     }
 }
 
+SMALL(test_column_filters_small) {
+    (void)state;
+    check_case(24, 2, &(HcColumnFilters){.share = 0}, 2);
+}
+
 /* More bands than any tile has. */
 CASE(test_column_filters_large) {
     (void)state;

@@ -159,6 +159,36 @@ static Cube score_lines(Rig *rig, const Cube *cube, const Filters *made, HcColum
 }
 
 /* Odd shapes, with groups of all sizes, more pixels than a panel has, and more bands than a tile. */
+/* Each kind of score, for cuts into blocks and numbers of threads. */
+static void check_shape(const int32_t shape[5], int round, uint64_t *seed) {
+    HcColumnScore kind = (HcColumnScore)(round % KINDS);
+    Cube cube = cube_new(shape[0], shape[1], shape[2]);
+    cube_fill_normal(&cube, 1, 3, seed);
+    cube_mask(&cube, round == 10 ? MASK_ALL : round % 4 == 0 ? MASK_NONE : MASK_SOME, seed);
+    Filters made = filters_new(&cube, shape[3], shape[4], seed);
+    Cube whole = {0};
+    for (int32_t threads = 1; threads <= 3; threads++) {
+        Rig rig;
+        rig_open(&rig, threads);
+        if (threads == 1) {
+            whole = score_lines(&rig, &cube, &made, kind, 0, cube.lines, 0);
+            check_scores(&cube, &whole, &made, kind);
+        }
+        int32_t step = 5 * threads - 4;
+        for (int32_t line = 0; line < cube.lines; line += step) {
+            int32_t lines = line + step <= cube.lines ? step : cube.lines - line;
+            int32_t halo = threads % 3;
+            Cube got = score_lines(&rig, &cube, &made, kind, line, lines, halo);
+            rig_check_rows(&got, &whole, line, halo / 2);
+            cube_free(&got);
+        }
+        rig_close(&rig);
+    }
+    cube_free(&whole);
+    filters_free(&made);
+    cube_free(&cube);
+}
+
 CASE(test_column_scores) {
     (void)state;
     /* lines, samples, bands, width, targets */
@@ -166,34 +196,16 @@ CASE(test_column_scores) {
                                         {3, 61, 33, 61, 3},  {5, 40, 30, 70, 1}, {53, 2, 285, 1, 1},
                                         {4, 37, 130, 18, 2}, {33, 2, 64, 1, 9}};
     uint64_t seed = 3;
-    for (size_t round = 0; round < sizeof shapes / sizeof shapes[0] * KINDS; round++) {
-        const int32_t *shape = shapes[round / KINDS];
-        HcColumnScore kind = (HcColumnScore)(round % KINDS);
-        Cube cube = cube_new(shape[0], shape[1], shape[2]);
-        cube_fill_normal(&cube, 1, 3, &seed);
-        cube_mask(&cube, round == 10 ? MASK_ALL : round % 4 == 0 ? MASK_NONE : MASK_SOME, &seed);
-        Filters made = filters_new(&cube, shape[3], shape[4], &seed);
-        Cube whole = {0};
-        for (int32_t threads = 1; threads <= 3; threads++) {
-            Rig rig;
-            rig_open(&rig, threads);
-            if (threads == 1) {
-                whole = score_lines(&rig, &cube, &made, kind, 0, cube.lines, 0);
-                check_scores(&cube, &whole, &made, kind);
-            }
-            int32_t step = 5 * threads - 4;
-            for (int32_t line = 0; line < cube.lines; line += step) {
-                int32_t lines = line + step <= cube.lines ? step : cube.lines - line;
-                int32_t halo = threads % 3;
-                Cube got = score_lines(&rig, &cube, &made, kind, line, lines, halo);
-                rig_check_rows(&got, &whole, line, halo / 2);
-                cube_free(&got);
-            }
-            rig_close(&rig);
-        }
-        cube_free(&whole);
-        filters_free(&made);
-        cube_free(&cube);
+    for (int round = 0; round < (int)(sizeof shapes / sizeof shapes[0]) * KINDS; round++) {
+        check_shape(shapes[round / KINDS], round, &seed);
+    }
+}
+
+SMALL(test_column_scores_small) {
+    (void)state;
+    uint64_t seed = 5;
+    for (int round = 0; round < KINDS; round++) {
+        check_shape((const int32_t[5]){6, 17, 7, 5, 1}, round, &seed);
     }
 }
 

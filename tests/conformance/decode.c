@@ -353,7 +353,7 @@ CASE(test_decode_nodata_in_some_bands) {
     rig_close(&rig);
 }
 
-CASE(test_decode_extremes) {
+SMALL(test_decode_extremes) {
     (void)state;
     static const uint64_t patterns[] = {0, ~(uint64_t)0, 0x8000800080008000U, 0x7FFF7FFF7FFF7FFFU, 0x80};
     uint64_t seed = 2;

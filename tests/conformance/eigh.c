@@ -457,7 +457,7 @@ CASE(test_eigh_graded) {
 
 /* Graded matrices that are semidefinite or indefinite: right relative to the largest eigenvalue, as any
  * other; where rows are 0, also the small ones. */
-CASE(test_eigh_graded_singular) {
+SMALL(test_eigh_graded_singular) {
     (void)state;
     enum { N = 66, ZEROS = 2 };
     uint64_t seed = 4;

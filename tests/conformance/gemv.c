@@ -106,6 +106,31 @@ static void compare(const Product *p, double relative) {
     free(sum);
 }
 
+/* Where blocks share a sum: rows that are few and long, many and short, or as many as columns. */
+static void check_shared_sums(bool turned) {
+    static const int64_t some[][2] = {{3, 9001}, {9001, 3}, {70, 400}, {33, 8191}, {4301, 65}};
+    Rig rig;
+    uint64_t seed = 19;
+    rig_open(&rig, 2);
+    for (size_t s = 0; s < sizeof some / sizeof some[0]; s++) {
+        Product p = product_new(some[s], turned, true, &seed);
+        multiply(&rig, &p, (int64_t)s % 2);
+        compare(&p, 0);
+        product_free(&p);
+    }
+    rig_close(&rig);
+}
+
+SMALL(test_gemv_small) {
+    (void)state;
+    check_shared_sums(false);
+}
+
+SMALL(test_gemv_t_small) {
+    (void)state;
+    check_shared_sums(true);
+}
+
 static void check_products(bool turned) {
     Rig rig;
     uint64_t seed = 11;

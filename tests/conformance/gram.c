@@ -250,7 +250,7 @@ CASE(test_gram_full_sums) {
 }
 
 /* A scene whose values move far away: what was summed until then stays. */
-CASE(test_gram_moving) {
+SMALL(test_gram_moving) {
     (void)state;
     uint64_t seed = 9;
     Cube cube = cube_new(90, 100, 5);

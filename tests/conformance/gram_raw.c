@@ -277,6 +277,18 @@ CASE(test_gram_raw) {
     }
 }
 
+SMALL(test_gram_raw_small) {
+    (void)state;
+    static const int32_t shape[] = {4, 70, 5};
+    uint64_t seed = 47;
+    for (int round = 0; round < 3; round++) {
+        Scene scene =
+            scene_new((HcType[]){HC_UINT16, HC_FLOAT32, HC_INT32}[round], (Layout)round, shape, round, &seed);
+        check_scene(&scene);
+        scene_free(&scene);
+    }
+}
+
 /* Values and differences of floats at whole addresses, in any order, in more lines than a unit has. */
 CASE(test_gram_raw_floats) {
     (void)state;

@@ -333,7 +333,7 @@ CASE(test_groups) {
 }
 
 /* Noise goes: what comes out is nearer to the truth than the pilot is, and than the input. */
-CASE(test_groups_denoises) {
+SMALL(test_groups_denoises) {
     (void)state;
     static const int32_t shape[] = {40, 30, 2, 4, 8, 32};
     uint64_t seed = 4;

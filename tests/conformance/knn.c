@@ -205,6 +205,13 @@ CASE(test_knn) {
     check_shape(&(Shape){3, 4, 5, 6, 2}, NORMAL, HC_METRIC_EUCLIDEAN, MASK_ALL, &seed);
 }
 
+SMALL(test_knn_small) {
+    (void)state;
+    uint64_t seed = 13;
+    check_shape(&(Shape){3, 21, 17, 130, 5}, NORMAL, HC_METRIC_EUCLIDEAN, MASK_SOME, &seed);
+    check_shape(&(Shape){2, 9, 5, 40, 3}, TIES, HC_METRIC_ANGLE, MASK_SOME, &seed);
+}
+
 /* Spectra for which float32, or an unlucky order of additions, would go wrong. */
 CASE(test_knn_looks) {
     (void)state;

@@ -285,7 +285,7 @@ CASE(test_fista_optimum) {
 }
 
 /* Stopped anywhere, the gap says how far the objective may still be off; a tolerance ends it there. */
-CASE(test_fista_gap) {
+SMALL(test_fista_gap) {
     (void)state;
     const int32_t limits[] = {1, 2, 5, 10, 20, 50, 200};
     const double tolerances[] = {0.1, 1e-2, 1e-3, 1e-4};
@@ -522,7 +522,7 @@ CASE(test_alm) {
 }
 
 /* As many non-zeros as rows, and few inner steps: A x = b is met all the same, since the penalty grows. */
-CASE(test_alm_grows) {
+SMALL(test_alm_grows) {
     (void)state;
     Rig rig;
     uint64_t seed = 34;

@@ -507,7 +507,7 @@ CASE(test_lad_units) {
 }
 
 /* Mixtures without noise are found again, and also where a fifth of the bands is far off. */
-CASE(test_lad_truth) {
+SMALL(test_lad_truth) {
     (void)state;
     uint64_t seed = 5;
     for (int sum = HC_SUM_FREE; sum <= HC_SUM_AT_MOST_ONE; sum++) {

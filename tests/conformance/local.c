@@ -330,7 +330,7 @@ CASE(test_local_extremes) {
 
 /* The largest sums of all: every pixel of the largest window has components of the largest integer. Of two
  * lines, all but one pixel are alike. */
-CASE(test_local_largest) {
+SMALL(test_local_largest) {
     (void)state;
     enum { SIDE = 261, SAMPLES = 300 };
     static HcLocalRule rule = {

@@ -126,6 +126,20 @@ static void each_cube(int variants, Operation *operation, Compare *compare) {
     }
 }
 
+static void small_cube(int variants, Operation *operation, Compare *compare) {
+    uint64_t seed = 5;
+    Rig rig;
+    rig_open(&rig, 2);
+    Cube cube = cube_new(4, 35, 6);
+    cube_fill_normal(&cube, 1000, 3, &seed);
+    cube_mask(&cube, MASK_SOME, &seed);
+    for (int variant = 0; variant < variants; variant++) {
+        by_blocks(&rig, &cube, variant, operation, compare);
+    }
+    cube_free(&cube);
+    rig_close(&rig);
+}
+
 static HcStatus run_filter(Rig *rig, const HcBlock *in, int variant, const HcBlock *out) {
     return hc_filter(rig->queue, in, (HcFilter)variant, out, &rig->err);
 }
@@ -152,6 +166,11 @@ static void compare_filter(const Cube *cube, int variant, const HcBlock *block, 
 CASE(test_filter) {
     (void)state;
     each_cube(2, run_filter, compare_filter);
+}
+
+SMALL(test_filter_small) {
+    (void)state;
+    small_cube(2, run_filter, compare_filter);
 }
 
 static HcStatus run_difference(Rig *rig, const HcBlock *in, int variant, const HcBlock *out) {
@@ -182,6 +201,11 @@ CASE(test_difference) {
     each_cube(HC_DIFFERENCE_SHIFT_DIAGONAL + 1, run_difference, compare_difference);
 }
 
+SMALL(test_difference_small) {
+    (void)state;
+    small_cube(HC_DIFFERENCE_SHIFT_DIAGONAL + 1, run_difference, compare_difference);
+}
+
 static HcStatus run_gather(Rig *rig, const HcBlock *in, int variant, const HcBlock *out) {
     int32_t index[512];
     for (int32_t k = 0; k < out->bands; k++) {
@@ -206,4 +230,9 @@ static void compare_gather(const Cube *cube, int variant, const HcBlock *block, 
 CASE(test_gather) {
     (void)state;
     each_cube(2, run_gather, compare_gather);
+}
+
+SMALL(test_gather_small) {
+    (void)state;
+    small_cube(2, run_gather, compare_gather);
 }

@@ -429,7 +429,7 @@ CASE(test_patches_opening) {
 }
 
 /* A value that is no number makes NaN of all pixels that share a patch with it, and changes no other. */
-CASE(test_patches_not_finite) {
+SMALL(test_patches_not_finite) {
     (void)state;
     uint64_t seed = 10;
     Rig rig;

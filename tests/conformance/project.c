@@ -66,7 +66,7 @@ static Cube project_cube(Rig *rig, const Cube *cube, const Transform *t, int32_t
     return whole;
 }
 
-CASE(test_project) {
+SMALL(test_project) {
     (void)state;
     static const int32_t shapes[][4] = {
         {1, 1, 1, 1}, {1, 150, 3, 5}, {6, 1, 7, 2}, {5, 140, 31, 20}, {3, 4, 425, 40}};

@@ -211,7 +211,7 @@ static void check_mixture(const Cube *cube, const Cube *got, const double *targe
 }
 
 /* Pixels that are mixtures of a background of variances 1 to 9 with a target, of every share. */
-CASE(test_reduce_mixture) {
+SMALL(test_reduce_mixture) {
     (void)state;
     enum { COUNT = 3 };
     uint64_t seed = 5;
@@ -285,7 +285,7 @@ CASE(test_reduce_angles) {
 }
 
 /* Vectors of zeros, values beyond float32, NaN and infinity. */
-CASE(test_reduce_special) {
+SMALL(test_reduce_special) {
     (void)state;
     const double quarter = (double)(float)acos(0);
     Rig rig;

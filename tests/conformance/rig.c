@@ -6,11 +6,27 @@
 
 enum { SENTINEL = 64, SENTINEL_BYTE = 0xC3 };
 
+static Rig shared; /* compute is NULL: each rig has its own */
+
 void rig_open(Rig *rig, int32_t threads) {
-    *rig = (Rig){0};
-    HcComputeConfig config = {.threads = threads, .host = hc_cpu_ops()};
-    check_ok(hc_compute_open(rig_ops, &config, &rig->compute, &rig->err), rig->err);
-    check_ok(hc_queue_open(rig->compute, &rig->queue, &rig->err), rig->err);
+    *rig = (Rig){.compute = shared.compute, .queue = shared.queue};
+    if (shared.compute == NULL) {
+        HcComputeConfig config = {.threads = threads, .host = hc_cpu_ops(), .poison = true};
+        check_ok(hc_compute_open(rig_ops, &config, &rig->compute, &rig->err), rig->err);
+        check_ok(hc_queue_open(rig->compute, &rig->queue, &rig->err), rig->err);
+    }
+}
+
+void rig_share(int32_t threads) {
+    Rig rig;
+    rig_open(&rig, threads);
+    shared = rig;
+}
+
+void rig_unshare(void) {
+    Rig rig = shared;
+    shared = (Rig){0};
+    rig_close(&rig);
 }
 
 void rig_empty(Rig *rig) {
@@ -23,8 +39,10 @@ void rig_empty(Rig *rig) {
 
 void rig_close(Rig *rig) {
     rig_empty(rig);
-    hc_queue_close(rig->queue);
-    hc_compute_close(rig->compute);
+    if (rig->compute != shared.compute) {
+        hc_queue_close(rig->queue);
+        hc_compute_close(rig->compute);
+    }
 }
 
 static void *put(Rig *rig, const void *from, size_t bytes) {

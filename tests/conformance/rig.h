@@ -20,6 +20,10 @@ typedef struct Rig {
 } Rig;
 
 void rig_open(Rig *rig, int32_t threads);
+/* From now on rigs share one backend and one queue, whatever `threads` they ask for. rig_unshare() closes
+ * them. */
+void rig_share(int32_t threads);
+void rig_unshare(void);
 void rig_close(Rig *rig);
 /* Frees the device memory, keeps the backend open. */
 void rig_empty(Rig *rig);
@@ -99,5 +103,9 @@ void rig_fill_spectrum(float *spectrum, int32_t bands, double texture, uint64_t 
 #define CASE(name)                                                                                           \
     void name(void **state);                                                                                 \
     void name(void **state)
+
+/* A case that takes a hundredth of a second. `conformance BACKEND pairs` runs each of them right after each
+ * one, on one queue. Every operation has one. */
+#define SMALL(name) CASE(name)
 
 #endif

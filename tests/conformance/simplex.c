@@ -778,7 +778,7 @@ static void check_corner(Rig *rig) {
     check_optimum(rig, &c, -1);
 }
 
-CASE(test_simplex_ends) {
+SMALL(test_simplex_ends) {
     (void)state;
     Rig rig;
     rig_open(&rig, 1);

@@ -490,7 +490,7 @@ CASE(test_svd_wanted) {
 }
 
 /* The singular values of [[re, -im], [im, re]] are those of the complex matrix, each twice. */
-CASE(test_svd_complex) {
+SMALL(test_svd_complex) {
     (void)state;
     static const int32_t shapes[][2] = {{1, 1}, {5, 3}, {3, 5}, {16, 16}, {32, 20}, {33, 34}};
     uint64_t seed = 8;

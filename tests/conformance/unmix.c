@@ -56,7 +56,7 @@ CASE(test_unmix_without_lambda) {
     }
 }
 
-CASE(test_unmix_mixtures) {
+SMALL(test_unmix_mixtures) {
     (void)state;
     uint64_t seed = 3;
     UnmixProblem problem = unmix_problem_new(SMOOTH, (UnmixSize){10, 50, 3, 20}, 1e-8, 0, &seed);

@@ -150,7 +150,7 @@ CASE(test_vote) {
 }
 
 /* Chosen by hand: what wins a tie. */
-CASE(test_vote_ties) {
+SMALL(test_vote_ties) {
     (void)state;
     static const int32_t label[LABELS] = {3, 1, 2, 1};
     static const struct {

@@ -176,6 +176,17 @@ HcStatus strict_translate(const Strict *strict, void *pointer, size_t bytes, con
     return HC_OK;
 }
 
+HcStatus strict_translate_scratch(const Strict *strict, void *pointer, size_t bytes, const char *what,
+                                  HcError *err) {
+    void *scratch = NULL;
+    HC_OR_RETURN(strict_translate(strict, pointer, bytes, what, err));
+    memcpy(&scratch, pointer, sizeof scratch);
+    if (scratch != NULL) {
+        memset(scratch, FRESH_BYTE, bytes);
+    }
+    return HC_OK;
+}
+
 HcStatus strict_translate_block(const Strict *strict, HcBlock *block, const char *what, HcError *err) {
     HC_OR_RETURN(strict_translate(strict, &block->data, hc_block_values(block) * sizeof(float), what, err));
     return strict_translate(strict, &block->mask, hc_block_pixels(block), what, err);

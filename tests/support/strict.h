@@ -3,6 +3,7 @@
  *  - device pointers point nowhere for the host; operations refuse host pointers, released and too small
  * memory;
  *  - fresh memory holds NaN, released memory is poisoned, writes beyond the end are noticed;
+ *  - memory that an operation only works in is poisoned before each of them;
  *  - work is done late, in wait() or when another queue that follows is waited for, and fails only there. */
 #ifndef HC_TESTS_SUPPORT_STRICT_H
 #define HC_TESTS_SUPPORT_STRICT_H

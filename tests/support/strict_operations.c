@@ -227,7 +227,7 @@ static HcStatus translate_column_gram(const Strict *strict, ColumnGram *work, Hc
     HC_OR_RETURN(strict_translate(strict, &work->sums,
                                   groups * hc_column_values(work->in.bands) * sizeof(int64_t), what, err));
     HC_OR_RETURN(strict_translate(strict, &work->far, sizeof(int64_t), what, err));
-    return strict_translate(strict, &work->work, bytes, what, err);
+    return strict_translate_scratch(strict, &work->work, bytes, what, err);
 }
 
 static HcStatus do_column_gram(const Strict *strict, void *arguments, HcError *err) {
@@ -306,6 +306,10 @@ typedef struct GramRaw {
 
 static HcStatus do_gram_raw(const Strict *strict, void *arguments, HcError *err) {
     GramRaw *work = arguments;
+    HcBlock scratch = work->decode.out;
+    const size_t bytes = hc_block_values(&scratch) * sizeof *scratch.data;
+    HC_OR_RETURN(strict_translate_scratch(strict, &scratch.data, bytes, "gram_raw, the block", err));
+    HC_OR_RETURN(strict_translate_scratch(strict, &scratch.mask, hc_block_pixels(&scratch), "gram_raw", err));
     HC_OR_RETURN(translate_decode(strict, &work->decode, err));
     for (int32_t p = 0; p < work->count; p++) {
         HcGramPart *part = &work->part[p];
@@ -554,7 +558,7 @@ static HcStatus do_groups(const Strict *strict, void *arguments, HcError *err) {
     size_t bytes = hc_groups_bytes(&work->rule, hc_block_pixels(&work->pair.out), work->pair.out.bands);
     HC_OR_RETURN(translate_pair(strict, &work->pair, err));
     HC_OR_RETURN(strict_translate_block(strict, &work->pilot, "the pilot", err));
-    HC_OR_RETURN(strict_translate(strict, &work->memory, bytes, "groups, the memory to work in", err));
+    HC_OR_RETURN(strict_translate_scratch(strict, &work->memory, bytes, "groups, the scratch memory", err));
     return hc_groups(strict->cpu_queue, &work->pair.in, &work->pilot, &work->rule, work->memory,
                      &work->pair.out, err);
 }

@@ -41,6 +41,9 @@ HcStatus strict_translate_from(const Strict *strict, const void *pointer, int64_
 /* pointer: the address of a pointer to device memory, which becomes the host address. NULL stays NULL. */
 HcStatus strict_translate(const Strict *strict, void *pointer, size_t bytes, const char *what,
                           HcError *err) HC_MUST_CHECK;
+/* The same for memory that the operation only works in: what lay there is gone. */
+HcStatus strict_translate_scratch(const Strict *strict, void *pointer, size_t bytes, const char *what,
+                                  HcError *err) HC_MUST_CHECK;
 HcStatus strict_translate_block(const Strict *strict, HcBlock *block, const char *what,
                                 HcError *err) HC_MUST_CHECK;
 
