@@ -1,4 +1,4 @@
-/* What callers ask before anything is drawn, with or without the libraries. */
+/* What callers ask before anything is drawn. */
 #include "figure/figure.h"
 #include "core/text.h"
 

@@ -18,14 +18,8 @@ extern "C" {
 
 typedef enum HcFigureFormat { HC_FIGURE_PNG, HC_FIGURE_SVG, HC_FIGURE_PDF } HcFigureFormat;
 
-/* Whether this build draws figures: cairo and pango were there. Without them hc_figure_draw fails. */
-bool hc_figure_available(void);
-
-/* Adds "cairo 1.16.0\npango 1.50.12\n", or that there is none. */
+/* Adds "cairo 1.16.0\npango 1.50.12\n". */
 void hc_figure_libraries(HcText *text);
-
-/* HC_E_UNSUPPORTED in a build that draws none; `who` begins the line. */
-HcStatus hc_figure_check(const char *who, HcError *err) HC_MUST_CHECK;
 
 /* By the ending of the name; false for any other ending. */
 bool hc_figure_format_of(const char *path, HcFigureFormat *format);

@@ -210,13 +210,3 @@ done:
     hc_canvas_close(canvas);
     return status;
 }
-
-bool hc_figure_available(void) {
-    return true;
-}
-
-HcStatus hc_figure_check(const char *who, HcError *err) {
-    (void)who;
-    (void)err;
-    return HC_OK;
-}

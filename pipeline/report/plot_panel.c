@@ -11,14 +11,12 @@ static const char as_svg[] = "plot.svg";
 static const double plot_width = 320;
 
 size_t hc_plot_panels_bytes(void) {
-    return hc_figure_available() ? hc_plot_file_bytes(as_svg, 0, 0) : 0;
+    return hc_plot_file_bytes(as_svg, 0, 0);
 }
 
 size_t hc_plot_panel_bytes(int32_t count, int32_t bands) {
     /* And the copy of its text on the page. */
-    return hc_figure_available()
-               ? 2 * (hc_plot_file_bytes(as_svg, count, bands) - hc_plot_panels_bytes()) + ((size_t)64 << 10)
-               : 0;
+    return 2 * (hc_plot_file_bytes(as_svg, count, bands) - hc_plot_panels_bytes()) + ((size_t)64 << 10);
 }
 
 /* What stands between "<svg ...>" and "</svg>". */
@@ -57,9 +55,6 @@ HcStatus hc_panels_add_spectra(HcPanels *to, const HcSpectraPlot *plot, HcError 
     HcFigureFile file = {0};
     HcSpectraPlot drawn = *plot;
     char alt[80];
-    if (!hc_figure_available()) {
-        return HC_OK;
-    }
     drawn.title = drawn.caption = NULL; /* they are those of the panel */
     drawn.width = plot_width;
     HC_OR_RETURN(hc_plot_spectra_draw(&drawn, HC_FIGURE_SVG, &file, err));
@@ -72,7 +67,7 @@ HcStatus hc_panels_add_scree(HcPanels *to, const HcScreePlot *plot, HcError *err
     HcFigureFile file = {0};
     HcScreePlot drawn = *plot;
     char alt[80], first[HC_TEXT_DOUBLE], last[HC_TEXT_DOUBLE];
-    if (!hc_figure_available() || plot->count == 0) {
+    if (plot->count == 0) {
         return HC_OK;
     }
     drawn.title = NULL;

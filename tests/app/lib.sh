@@ -45,15 +45,6 @@ sanitized() {
     [[ $(nm -D "$HCUBE" 2>/dev/null) =~ __[at]san_init ]]
 }
 
-# Commands, one a line. In a build without cairo and pango, those that only draw are left out, and options that draw.
-drawable() {
-    if [[ $("$HCUBE" plan figure "$scene" drawn.svg 2>&1) == *"draws no figures"* ]]; then
-        sed -E '/ (figure|--look) /d; s/ --(picture|scree) [^ ]+//g'
-    else
-        cat
-    fi
-}
-
 # Entries of the folder, hidden ones too, in one line.
 entries() {
     find . -mindepth 1 | LC_ALL=C sort | tr '\n' ' '

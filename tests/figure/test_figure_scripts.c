@@ -340,9 +340,6 @@ static void a_cut_name_ends_in_dots(void **state) {
 }
 
 int main(void) {
-    if (!hc_figure_available()) {
-        return 77;
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_in_any_script_stay_in_their_columns),
         cmocka_unit_test(the_direction_of_a_name_does_not_move_it),

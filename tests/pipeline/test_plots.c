@@ -234,9 +234,6 @@ static void endings_are_checked(void **state) {
 }
 
 int main(void) {
-    if (!hc_figure_available()) {
-        return 77;
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(water_and_bad_bands_are_shaded),
         cmocka_unit_test(a_scene_in_water_is_shown),

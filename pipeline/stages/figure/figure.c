@@ -173,7 +173,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    HC_OR_RETURN(hc_figure_check("figure", err));
     if (!hc_figure_format_of(params->path, &state->format)) {
         return hc_fail(err, HC_E_USAGE, "figure: %s: the name of a figure must end in .png, .svg or .pdf",
                        params->path);

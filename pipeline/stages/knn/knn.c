@@ -117,9 +117,8 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     for (int32_t r = 0; r < params->report.count; r++) {
         const char *path = params->report.item[r];
         HcFigureFormat format;
-        if (hc_figure_format_of(path, &format)) {
-            HC_OR_RETURN(hc_figure_check(name, err));
-        } else if (!hc_text_ends_with(path, ".json") && !hc_text_ends_with(path, ".txt")) {
+        if (!hc_figure_format_of(path, &format) && !hc_text_ends_with(path, ".json") &&
+            !hc_text_ends_with(path, ".txt")) {
             return hc_fail(
                 err, HC_E_USAGE,
                 "%s: --report %s: a report is FILE.json, FILE.txt, or a picture (.png, .svg, .pdf)", name,

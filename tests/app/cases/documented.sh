@@ -17,7 +17,7 @@ cannot_run() {
 # The commands of a page, one a line, without comments.
 commands_of() {
     sed -e ':again' -e '/^    .*\\$/{N;s/ *\\\n */ /;b again' -e '}' "$1" |
-        sed -nE 's/^    (\$ )?(hcube .*)$/\2/p' | sed -E 's/ +#( .*)?$//' | drawable
+        sed -nE 's/^    (\$ )?(hcube .*)$/\2/p' | sed -E 's/ +#( .*)?$//'
 }
 
 # The files that a command says it makes: names with an ending that were not there before.

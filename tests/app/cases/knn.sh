@@ -71,8 +71,8 @@ only mine.gpkg
 # The confusion matrix as a picture has the counts and names of the report, and those left unclassified in the last column.
 mixed=(read "$scene" ! mnf --components 1 ! knn --training "$SAMPLE/training.gpkg" --layer training --field class_name -k 3
     --reject 0.05 --split 0.5)
-if "$HCUBE" run "${mixed[@]}" --report matrix.json --report matrix.svg --report matrix.png --report matrix.pdf 2>said.txt; then
-    python3 - matrix.json matrix.svg <<'CHECK' || fail "matrix.svg is not the matrix of matrix.json"
+run 0 run "${mixed[@]}" --report matrix.json --report matrix.svg --report matrix.png --report matrix.pdf
+python3 - matrix.json matrix.svg <<'CHECK' || fail "matrix.svg is not the matrix of matrix.json"
 import json, re, sys
 report = json.load(open(sys.argv[1]))
 svg = open(sys.argv[2]).read()
@@ -85,18 +85,15 @@ assert texts.count("unclassified") == texts.count("reference") == texts.count("c
 assert all(texts.count(name) == 2 for name in ["Water", "Asphalt", "Green vegetation"]), texts
 assert "overall accuracy %.2f %%" % (100 * report["overall_accuracy"]) in svg
 CHECK
-    [[ $(head -c 4 matrix.png | tail -c 3) == PNG && $(head -c 4 matrix.pdf) == %PDF ]] || fail "no PNG or no PDF"
-    refuse 2 "matrix.svg" run "${mixed[@]}" --report matrix.svg
-    # So many classes are not drawn, and found before the work.
-    header many 25 4 1 2 bsq
-    sed -i 's/^file type.*/file type = ENVI Classification/' many.hdr
-    printf 'classes = 66\nclass names = {Unclassified%s}\n' "$(printf ', class %d' {1..65})" >>many.hdr
-    python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<100h", *[i % 66 for i in range(100)]))' >many.img
-    header wide 25 4 3 2 bsq
-    python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<300h", *range(300)))' >wide.img
-    refuse 2 "65 classes: a matrix of at most 64 is drawn" run read wide.hdr ! knn --training many.hdr -k 1 --validation many.hdr \
-        --report many.svg
-else
-    grep -q "cairo" said.txt || fail "says $(cat said.txt)"
-fi
+[[ $(head -c 4 matrix.png | tail -c 3) == PNG && $(head -c 4 matrix.pdf) == %PDF ]] || fail "no PNG or no PDF"
+refuse 2 "matrix.svg" run "${mixed[@]}" --report matrix.svg
+# So many classes are not drawn, and found before the work.
+header many 25 4 1 2 bsq
+sed -i 's/^file type.*/file type = ENVI Classification/' many.hdr
+printf 'classes = 66\nclass names = {Unclassified%s}\n' "$(printf ', class %d' {1..65})" >>many.hdr
+python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<100h", *[i % 66 for i in range(100)]))' >many.img
+header wide 25 4 3 2 bsq
+python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<300h", *range(300)))' >wide.img
+refuse 2 "65 classes: a matrix of at most 64 is drawn" run read wide.hdr ! knn --training many.hdr -k 1 --validation many.hdr \
+    --report many.svg
 refuse 2 "or a picture (.png, .svg, .pdf)" run "${mixed[@]}" --report matrix.csv

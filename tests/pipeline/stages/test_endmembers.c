@@ -353,9 +353,6 @@ static void runs_agree(void **state) {
                                           "nfindr --spatial 9 --similar 0.3",
                                           "atgp --spatial 12 --similar 0.5 --denoise"};
     Cube cube = cube_smooth(37, 29, 9, 4, true);
-    if (!hc_figure_available()) {
-        skip();
-    }
     cube_border(&cube, 0);
     cube_write(&cube, "scene", HC_UINT16, "bil", "data ignore value = 0\n");
     for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
@@ -471,9 +468,6 @@ static void scratch_files_change_nothing(void **state) {
     HcError err = {0};
     HcStatus status = HC_E_MEMORY;
     Cube cube = cube_smooth(900, 500, 6, 8, true);
-    if (!hc_figure_available()) {
-        skip();
-    }
     cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
     const char *const method = "nfindr --spatial 90 --similar 0.2";
     check_runs(&(RunHow){.settings.record = "record.json"}, three, method);
@@ -498,9 +492,6 @@ static void failures_leave_nothing(void **state) {
         "read scene.img ! endmembers e.sli --count 3 --csv e.csv --places e.gpkg --picture e.png "
         "--spatial 5 --similar 0.9"};
     Cube cube = cube_smooth(11, 9, 6, 3, true);
-    if (!hc_figure_available()) {
-        skip();
-    }
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
     check_failures_leave_nothing(chains, 1, 4, outputs);
     cube_free(&cube);

@@ -293,9 +293,6 @@ static void runs_agree(void **state) {
     (void)state;
     static const char *const each[] = {"class", "polygon", "pixel"};
     Cube cube = make_scene();
-    if (!hc_figure_available()) {
-        skip();
-    }
     for (int k = 0; k < 3; k++) {
         check_runs(NULL, all, each[k]);
         files_keep(outputs);
@@ -319,9 +316,6 @@ static void failures_leave_nothing(void **state) {
                                          "--places e.gpkg --picture e.png --statistics "
                                          "t.csv"};
     Cube cube = make_scene();
-    if (!hc_figure_available()) {
-        skip();
-    }
     check_failures_leave_nothing(chains, 1, 4, outputs);
     cube_free(&cube);
 }

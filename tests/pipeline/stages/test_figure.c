@@ -406,9 +406,6 @@ static void what_cannot_be_drawn_is_refused(void **state) {
 }
 
 int main(void) {
-    if (!hc_figure_available()) {
-        return 77;
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_bands_are_mixed),
         cmocka_unit_test(signs_choose_the_colours),

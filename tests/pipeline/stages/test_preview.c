@@ -115,22 +115,19 @@ static void scree_plot_needs_eigenvalues(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 3, true);
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
-    if (hc_figure_available()) {
-        size_t bytes = 0;
-        check_runs(NULL, "read scene.img ! pca ! preview a.png --scree scree.png");
-        Picture scree = read_picture("scree.png");
-        assert_int_equal(scree.width, 1063); /* 510 points at 150 pixels an inch, rounded */
-        free(scree.pixel);
-        check_runs(NULL, "read scene.img ! dimension ! pca ! preview a.png --scree scree.svg --overwrite");
-        char *svg = file_bytes("scree.svg", &bytes);
-        assert_non_null(strstr(svg, ">PCA eigenvalues<"));
-        assert_non_null(strstr(svg, ">Components with signal: "));
-        assert_non_null(strstr(svg, "HySime"));
-        assert_null(strstr(svg, ">noise<"));
-        free(svg);
-        check_run_fails(NULL, HC_E_USAGE, "no pca or mnf before",
-                        "read scene.img ! preview b.png --scree s.png");
-    }
+    size_t bytes = 0;
+    check_runs(NULL, "read scene.img ! pca ! preview a.png --scree scree.png");
+    Picture scree = read_picture("scree.png");
+    assert_int_equal(scree.width, 1063); /* 510 points at 150 pixels an inch, rounded */
+    free(scree.pixel);
+    check_runs(NULL, "read scene.img ! dimension ! pca ! preview a.png --scree scree.svg --overwrite");
+    char *svg = file_bytes("scree.svg", &bytes);
+    assert_non_null(strstr(svg, ">PCA eigenvalues<"));
+    assert_non_null(strstr(svg, ">Components with signal: "));
+    assert_non_null(strstr(svg, "HySime"));
+    assert_null(strstr(svg, ">noise<"));
+    free(svg);
+    check_run_fails(NULL, HC_E_USAGE, "no pca or mnf before", "read scene.img ! preview b.png --scree s.png");
     check_run_fails(NULL, HC_E_USAGE, "does not end with .png, .svg or .pdf",
                     "read scene.img ! pca ! preview a.png --scree s.jpg");
     check_run_fails(NULL, HC_E_USAGE, "--bands 5", "read scene.img ! preview b.png --bands 5");

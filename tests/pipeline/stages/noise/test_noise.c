@@ -54,9 +54,6 @@ static const char *const wavelengths = "wavelength units = Nanometers\n"
 static void bands_have_what_cov_measures(void **state) {
     (void)state;
     Cube cube = mixed(false, 1);
-    if (!hc_figure_available()) {
-        skip();
-    }
     cube_border(&cube, 0);
     char more[200];
     snprintf(more, sizeof more, "data ignore value = 0\n%s", wavelengths);
@@ -157,9 +154,6 @@ static void wrong_uses_are_refused(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "--compare", "read scene.img ! noise --compare regression");
     check_run_fails(NULL, HC_E_NUMERIC, "noise by regression: all 12 bands are constant",
                     "read few.img ! noise");
-    if (!hc_figure_available()) {
-        skip();
-    }
     check_runs(NULL, "read scene.img ! noise a.json --csv a.csv --picture a.png");
     RunHow keeps = {.keeps_outputs = true};
     check_run_fails(&keeps, HC_E_USAGE, "a.csv", "read scene.img ! noise b.json --csv a.csv");
