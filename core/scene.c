@@ -52,7 +52,9 @@ static void clear_band_arrays(HcScene *scene) {
     free(scene->gain);
     free(scene->offset);
     free(scene->parts);
+    free(scene->agreement);
     scene->source_band = scene->parts = NULL;
+    scene->agreement = NULL;
     scene->wavelength = scene->fwhm = scene->gain = scene->offset = NULL;
     scene->bad = NULL;
     scene->band_name = NULL;
@@ -125,6 +127,7 @@ static HcStatus pick_all(HcScene *to, const HcScene *from, const int32_t *index,
     HC_OR_RETURN(pick(&to->gain, from->gain, sizeof(double), index, count, err));
     HC_OR_RETURN(pick(&to->offset, from->offset, sizeof(double), index, count, err));
     HC_OR_RETURN(pick(&to->parts, from->parts, sizeof(int32_t), index, count, err));
+    HC_OR_RETURN(pick(&to->agreement, from->agreement, sizeof(HcAgreement), index, count, err));
     return pick_names(&to->band_name, from->band_name, index, count, err);
 }
 
@@ -151,6 +154,7 @@ static HcStatus copy_frame(HcScene *to, const HcScene *from, HcError *err) {
     to->wavelength = to->fwhm = to->gain = to->offset = NULL;
     to->bad = NULL;
     to->source_band = to->parts = NULL;
+    to->agreement = NULL;
     to->band_name = NULL;
     to->place.crs = to->number_names = to->description = to->wavelength_note = NULL;
     to->classes = (HcClasses){0};
@@ -233,6 +237,14 @@ HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcErr
     scene->meaning = meaning;
     scene->integer_limit = 0;
     scene->has_default_bands = false;
+    return HC_OK;
+}
+
+HcStatus hc_scene_agree(HcScene *scene, int32_t band, HcAgreement agreement, HcError *err) {
+    if (scene->agreement == NULL) {
+        HC_OR_RETURN(hc_new(scene->agreement, scene->bands, "band properties", err));
+    }
+    scene->agreement[band] = agreement;
     return HC_OK;
 }
 

@@ -40,6 +40,13 @@ bool hc_type_parse(const char *name, HcType *type);
  * classes, that of fractions an abundance. */
 typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER, HC_CLASS_MAP, HC_FRACTION } HcMeaning;
 
+/* How far two backends that are both right may be apart in a band (docs/numerics.md, "What is verified").
+ * Zero-initialised: a thousandth of the largest value. */
+typedef struct HcAgreement {
+    bool choice;   /* equal, but for near ties: classes, numbers, states */
+    double within; /* and this [as the values of the band]; INFINITY: any number will do, as for steps */
+} HcAgreement;
+
 /* Names and colours of the classes that a band holds as numbers. Zero-initialise, then hc_classes_clear() is
  * always safe. */
 typedef struct HcClasses {
@@ -103,6 +110,7 @@ typedef struct HcScene {
     double *offset;
     int32_t
         *parts; /* the values of the band are n / parts, n a whole number from 0 to parts; 0 = not known */
+    HcAgreement *agreement; /* NULL = all zero */
     bool has_nodata;
     double nodata;
     bool complete; /* no pixel can be masked: integers, no nodata, no mask */
@@ -138,6 +146,9 @@ HcStatus hc_scene_reband(HcScene *scene, int32_t bands, HcMeaning meaning, HcErr
 /* Replaces one band's name by the formatted text. */
 HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const char *format, ...) HC_MUST_CHECK
     HC_PRINTF(4, 5);
+
+/* Says how far two backends may be apart in a band. */
+HcStatus hc_scene_agree(HcScene *scene, int32_t band, HcAgreement agreement, HcError *err) HC_MUST_CHECK;
 
 /* How a band is called where there is one text for name and wavelength: "band 12 (550.2 nm)",
  * "red edge (705.3 nm)"; the name alone where it has the wavelength in it, or where there is none; "" where

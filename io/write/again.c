@@ -11,8 +11,9 @@
 #include <string.h>
 
 /* Of the largest value of the band, where another device has computed: sums in another order, and solvers
- * that stop elsewhere within their gap. */
-static const double tolerance = 1e-3;
+ * that stop elsewhere within their gap. And of the largest value of all bands: a band that is all but zero is
+ * the rounding of those that it was made from, as the last components of a scene of low rank are. */
+static const double of_band = 1e-3, of_all = 0x1p-40;
 
 /* What is compared: the same lines, twice. */
 typedef struct Lines {
@@ -71,14 +72,42 @@ static bool is_integer(HcType type) {
     return type != HC_FLOAT32 && type != HC_FLOAT64;
 }
 
-/* How far two values of a band may be apart. */
-static double bound_of(const Lines *lines, int64_t pixels, int32_t band, bool exact) {
+static HcAgreement agreement_of(const HcScene *scene, int32_t band) {
+    HcAgreement agreement = scene->agreement != NULL ? scene->agreement[band] : (HcAgreement){0};
+    agreement.choice = agreement.choice || (band == 0 && hc_scene_is_class_map(scene));
+    return agreement;
+}
+
+static double largest_of(const Lines *lines, int64_t pixels, int32_t band) {
     double largest = 0;
-    for (int64_t p = 0; p < pixels && !exact; p++) {
+    for (int64_t p = 0; p < pixels; p++) {
         double value = fabs(value_again(lines, p, band));
         largest = isfinite(value) && value > largest && value != fabs(lines->layout.nodata) ? value : largest;
     }
-    return exact ? 0 : tolerance * largest + (is_integer(lines->layout.type) ? 1 : 0);
+    return largest;
+}
+
+/* The largest value of the bands that nothing more is known of. */
+static double largest_of_all(const HcScene *scene, const Lines *lines, int64_t pixels) {
+    double largest = 0;
+    for (int32_t b = 0; b < scene->bands; b++) {
+        HcAgreement agreement = agreement_of(scene, b);
+        if (!agreement.choice && agreement.within == 0) {
+            largest = fmax(largest, largest_of(lines, pixels, b));
+        }
+    }
+    return largest;
+}
+
+/* How far two stored values of a band may be apart; `all`: as largest_of_all(). */
+static double bound_of(const Lines *lines, int64_t pixels, int32_t band, HcAgreement agreement, double all) {
+    const HcStored *layout = &lines->layout;
+    double within = agreement.within / (layout->scaled ? fabs(layout->scale) : 1);
+    if (agreement.choice || isinf(within)) {
+        return within;
+    }
+    return within + of_band * largest_of(lines, pixels, band) + of_all * all +
+           (is_integer(layout->type) ? 1 : 0);
 }
 
 /* A value that is no number, or nodata, is equal to itself alone. */
@@ -102,17 +131,19 @@ static void note_first(const HcBlock *block, int64_t pixel, int32_t band, double
 }
 
 static void compare_band(const HcScene *scene, const HcBlock *block, const Lines *lines, int32_t band,
-                         HcWrittenCheck *check) {
+                         double all, HcWrittenCheck *check) {
     int64_t pixels = (int64_t)block->lines * block->samples;
-    bool choice = hc_scene_is_class_map(scene) || scene->number_names != NULL;
-    double bound = bound_of(lines, pixels, band, check->exact || choice);
+    const HcAgreement agreement = agreement_of(scene, band);
+    const bool choice = agreement.choice;
+    const double bound = check->exact ? 0 : bound_of(lines, pixels, band, agreement, all);
+    const bool bounded = !choice && !isinf(bound);
     check->values += pixels;
     check->choices += choice ? pixels : 0;
     for (int64_t p = 0; p < pixels; p++) {
         double again = value_again(lines, p, band);
         double written = value_written(lines, p, band);
         double apart = fabs(again - written);
-        check->largest = !choice && isfinite(apart) && apart > check->largest ? apart : check->largest;
+        check->largest = bounded && isfinite(apart) && apart > check->largest ? apart : check->largest;
         if (differ(lines, again, written, bound)) {
             note_first(block, p, band, again, written, check);
             check->other_choices += choice;
@@ -126,8 +157,9 @@ HcStatus hc_writer_check_lines(const HcWriter *writer, const HcScene *scene, HcR
     HcStatus status = HC_OK;
     Lines lines = {0};
     HC_TRY(bring_lines(writer, scene, file, block, &lines, err));
+    double all = check->exact ? 0 : largest_of_all(scene, &lines, (int64_t)block->lines * block->samples);
     for (int32_t b = 0; b < block->bands; b++) {
-        compare_band(scene, block, &lines, b, check);
+        compare_band(scene, block, &lines, b, all, check);
     }
 done:
     free(lines.again);

@@ -11,12 +11,12 @@ extern "C" {
 
 /* Zero-initialise, then set how. */
 typedef struct HcWrittenCheck {
-    bool exact; /* every stored value must be the same; else within a thousandth of the largest of its band */
+    bool exact;     /* every stored value must be the same; else within what the scene says (HcAgreement) */
     int64_t values; /* that were compared */
     int64_t differing;
-    int64_t choices;       /* of the values, those of classes and numbers: near ties may fall differently */
+    int64_t choices;       /* of the values, those that near ties may decide (HcAgreement) */
     int64_t other_choices; /* of these, those that differ; not among `differing`, unless exact */
-    double largest;        /* difference of stored values, classes and numbers left out */
+    double largest;        /* difference of stored values, choices and bands without a bound left out */
     char first[160];       /* where the first one lies that differs, and both values; or empty */
 } HcWrittenCheck;
 

@@ -306,6 +306,14 @@ done:
     return status;
 }
 
+double hc_library_fit_rounding(const HcLibraryFit *fit) {
+    double largest = 0;
+    for (int64_t i = 0; i < (int64_t)fit->count * fit->bands; i++) {
+        largest = fmax(largest, fabs((double)fit->value[i]));
+    }
+    return 0x1p-17 * largest;
+}
+
 void hc_library_fit_clear(HcLibraryFit *fit) {
     for (int32_t i = 0; i < fit->count; i++) {
         free(fit->name[i]);

@@ -42,6 +42,10 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
                         HcError *err) HC_MUST_CHECK;
 void hc_library_fit_clear(HcLibraryFit *fit);
 
+/* Below this two backends need not agree on what is left of a mixture: a hundred-thousandth of the largest
+ * value of the spectra, where rounding decides (docs/numerics.md) [the unit of the library]. */
+double hc_library_fit_rounding(const HcLibraryFit *fit);
+
 /* Adds the figures to a record, as an object `library`. */
 void hc_library_figures_json(const HcLibraryFigures *figures, HcJson *to);
 

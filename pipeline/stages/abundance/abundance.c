@@ -175,6 +175,7 @@ static size_t count_numbers(const HcStage *stage) {
 typedef struct Added {
     const char *name;
     int32_t from;
+    HcAgreement agreement;
 } Added;
 
 /* l2: those of unmix, in the order and by the names of l1. */
@@ -186,20 +187,46 @@ static const struct {
                     {HC_UNMIX_ADD_ITERATIONS, "iterations"},
                     {HC_UNMIX_ADD_GAP, "error"}};
 
+/* Objectives are sums over the bands, with weights. */
+static double rounding_of_sum(const HcLadRule *rule, double rounding) {
+    double sum = 0;
+    for (int32_t b = 0; b < rule->bands; b++) {
+        sum += rule->weight != NULL ? rule->weight[b] : 1;
+    }
+    return sum * rounding;
+}
+
 /* Returns how many there are. */
 static int32_t list_added(const HcStage *stage, Added added[HC_LAD_ADDS]) {
     HcLadRule absolute = absolute_rule(stage);
     HcUnmixRule squared = squared_rule(stage);
+    const double rounding = hc_library_fit_rounding(&((const HcMixture *)stage->state)->library.fit);
+    const double sum = rounding_of_sum(&absolute, rounding);
+    const HcAgreement state = {.choice = true}, steps = {.within = INFINITY};
+    const HcAgreement agreement[HC_LAD_ADDS] = {
+        [HC_LAD_ADD_RESIDUAL] = {.within = rounding},
+        [HC_LAD_ADD_END] = state,
+        [HC_LAD_ADD_PIVOTS] = steps,
+        [HC_LAD_ADD_OBJECTIVE] = {.within = sum},
+        [HC_LAD_ADD_DUAL] = {.within = sum},
+        [HC_LAD_ADD_ERROR] = {.choice = true, .within = proof_limit[NORM_L1]}};
+    const HcAgreement squared_agreement[HC_UNMIX_ADDS] = {
+        [HC_UNMIX_ADD_RMSE] = {.within = rounding},
+        [HC_UNMIX_ADD_END] = state,
+        [HC_UNMIX_ADD_ITERATIONS] = steps,
+        [HC_UNMIX_ADD_GAP] = {.choice = true, .within = proof_limit[NORM_L2]}};
     int32_t count = 0;
     for (int a = 0; is_l1(stage) && a < HC_LAD_ADDS; a++) {
         if (absolute.add[a]) {
-            added[count++] = (Added){hc_lad_add_words[a], hc_lad_added_band(&absolute, (HcLadAdd)a)};
+            added[count++] =
+                (Added){hc_lad_add_words[a], hc_lad_added_band(&absolute, (HcLadAdd)a), agreement[a]};
         }
     }
     for (size_t i = 0; !is_l1(stage) && i < sizeof squared_adds / sizeof squared_adds[0]; i++) {
-        if (squared.add[squared_adds[i].add]) {
+        HcUnmixAdd add = squared_adds[i].add;
+        if (squared.add[add]) {
             added[count++] =
-                (Added){squared_adds[i].name, hc_unmix_added_band(&squared, squared_adds[i].add)};
+                (Added){squared_adds[i].name, hc_unmix_added_band(&squared, add), squared_agreement[add]};
         }
     }
     return count;
@@ -217,6 +244,7 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_scene_name_band(out, k, err, "%s", library->name[k]));
     }
     for (int32_t a = 0; a < count; a++) {
+        HC_OR_RETURN(hc_scene_agree(out, library->count + a, added[a].agreement, err));
         HC_OR_RETURN(hc_scene_name_band(out, library->count + a, err, "%s", added[a].name));
     }
     return HC_OK;

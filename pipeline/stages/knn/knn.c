@@ -216,6 +216,7 @@ static HcStatus name_added(HcScene *out, const HcVoteRule *rule, HcError *err) {
     }
     int32_t first = hc_vote_added_band(rule, HC_VOTE_ADD_NEIGHBOURS);
     for (int32_t n = 0; rule->add[HC_VOTE_ADD_NEIGHBOURS] && n < rule->k; n++) {
+        HC_OR_RETURN(hc_scene_agree(out, first + n, (HcAgreement){.choice = true}, err));
         HC_OR_RETURN(hc_scene_name_band(out, first + n, err, "%s %d",
                                         hc_vote_add_words[HC_VOTE_ADD_NEIGHBOURS], n + 1));
     }

@@ -167,14 +167,21 @@ static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibrar
         HC_OR_RETURN(hc_scene_name_band(out, band++, err, "%s", library->name[k]));
     }
     for (int32_t k = 1; k <= rule->top; k++) {
+        HC_OR_RETURN(hc_scene_agree(out, band, (HcAgreement){.choice = true}, err));
         HC_OR_RETURN(hc_scene_name_band(out, band++, err, "spectrum %d", k));
     }
     for (int32_t k = 1; k <= rule->top; k++) {
         HC_OR_RETURN(hc_scene_name_band(out, band++, err, "abundance %d", k));
     }
+    const HcAgreement agreement[HC_UNMIX_ADDS] = {
+        [HC_UNMIX_ADD_RMSE] = {.within = hc_library_fit_rounding(library)},
+        [HC_UNMIX_ADD_ITERATIONS] = {.within = INFINITY},
+        [HC_UNMIX_ADD_GAP] = {.choice = true, .within = rule->gap},
+        [HC_UNMIX_ADD_END] = {.choice = true}};
     for (int a = 0; a < HC_UNMIX_ADDS; a++) {
         if (rule->add[a]) {
             band = hc_unmix_added_band(rule, (HcUnmixAdd)a);
+            HC_OR_RETURN(hc_scene_agree(out, band, agreement[a], err));
             HC_OR_RETURN(hc_scene_name_band(out, band, err, "%s", hc_unmix_add_words[a]));
         }
     }
