@@ -185,8 +185,11 @@ static const char *number_text(char *text, size_t size, double value) {
     return text;
 }
 
-static const char *check_text(HcBenchCheck check) {
-    return check == HC_BENCH_SAME ? "same bits" : check == HC_BENCH_NEAR ? "within rounding" : "-";
+static const char *check_text(const HcBenchRow *row, const char *unchecked) {
+    return row->wrong[0] != '\0'         ? "WRONG"
+           : row->check == HC_BENCH_SAME ? "same bits"
+           : row->check == HC_BENCH_NEAR ? "within rounding"
+                                         : unchecked;
 }
 
 static void print_ceiling(const char *name, double value, const char *unit) {
@@ -239,8 +242,9 @@ static void print_row(const HcBench *bench, const HcBenchRow *row, bool first) {
     }
     amount_text(amount, sizeof amount, bench, row);
     char check[48];
-    bool remarks = *amount != '\0' || *row->how != '\0';
-    snprintf(check, sizeof check, remarks ? "%-15s  " : "%s", check_text(row->check));
+    const char *how = *row->wrong != '\0' ? row->wrong : row->how;
+    bool remarks = *amount != '\0' || *how != '\0';
+    snprintf(check, sizeof check, remarks ? "%-15s  " : "%s", check_text(row, "-"));
     printf("%-19s  %-10s  %9s  %4.0f%%  %7s  %7s  %9s  %-7s  %7s  %8s  %s%s%s%s\n",
            first ? row->operation : "", row->by, time_text(time, sizeof time, row->seconds), spread,
            number_text(rates[0], sizeof rates[0], row->bytes / row->seconds / 1e9),
@@ -248,7 +252,7 @@ static void print_row(const HcBench *bench, const HcBenchRow *row, bool first) {
            row->floor_of != NULL ? row->floor_of : "",
            number_text(ratios[0], sizeof ratios[0], row->floor > 0 ? row->seconds / row->floor : 0),
            number_text(ratios[1], sizeof ratios[1], hc_bench_times_serial(bench, row)), check, amount,
-           *amount != '\0' && *row->how != '\0' ? "; " : "", row->how);
+           *amount != '\0' && *how != '\0' ? "; " : "", how);
 }
 
 static void print_table(const HcBench *bench, const char *reason) {
@@ -336,10 +340,10 @@ static void put_row(const HcBench *bench, const HcBenchRow *row, HcJson *to) {
     }
     put_positive(to, "times_floor", row->floor > 0 ? row->seconds / row->floor : 0);
     put_positive(to, "times_faster_than_serial", hc_bench_times_serial(bench, row));
-    hc_json_put_text(to, "checked",
-                     row->check == HC_BENCH_SAME   ? "same bits"
-                     : row->check == HC_BENCH_NEAR ? "within rounding"
-                                                   : "no");
+    hc_json_put_text(to, "checked", check_text(row, "no"));
+    if (row->wrong[0] != '\0') {
+        hc_json_put_text(to, "wrong", row->wrong);
+    }
     hc_json_close(to);
 }
 
@@ -427,6 +431,7 @@ HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError 
     tell_end();
     HC_TRY(status);
     HC_TRY(give_results(bench, &params, reason, err));
+    HC_TRY(hc_bench_judge(bench, err));
 done:
     if (bench != NULL) {
         hc_bench_close(bench);

@@ -57,6 +57,7 @@ typedef struct HcBenchRow {
     const char *floor_of;        /* which ceiling that is: "memory", "int8", "float32", "float64"; for
                                     scenes what was measured: "reading", "upload"; NULL */
     HcBenchCheck check;
+    char wrong[96]; /* what is wrong with the result, or empty */
 } HcBenchRow;
 
 /* What was measured on. */
@@ -92,10 +93,13 @@ void hc_bench_close(HcBench *bench);
 /* The serial reference, unless the settings want none. `compute` solves its eigenproblems (LAPACK). */
 HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) HC_MUST_CHECK;
 
-/* All rows of an open backend, and of the vendor's libraries (NULL = none) in its memory. Fails with
- * HC_E_DEVICE when a result is not that of the serial reference, or no decomposition. */
+/* All rows of an open backend, and of the vendor's libraries (NULL = none) in its memory. A row whose result
+ * is not that of the serial reference, or no decomposition, says what is wrong; the others are measured. */
 HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps *vendor,
                           HcError *err) HC_MUST_CHECK;
+
+/* HC_E_DEVICE where a row is wrong: names the first one, and how many there are. */
+HcStatus hc_bench_judge(const HcBench *bench, HcError *err) HC_MUST_CHECK;
 
 /* The serial reference's time over this row's; 0 where there is none. */
 double hc_bench_times_serial(const HcBench *bench, const HcBenchRow *row);

@@ -217,8 +217,8 @@ static HcStatus check_covariances(HcRig *rig, Chain *chain, HcBenchRow *row, HcE
     HC_TRY(open_sums(rig, chain, err));
     HC_TRY(call_covariances(rig, chain, err));
     HC_TRY(fetch(rig, chain, &values, &noise, err));
-    HC_TRY(hc_rig_compare_moments(&values, &witness->values, row, err));
-    HC_TRY(hc_rig_compare_moments(&noise, &witness->noise, row, err));
+    hc_rig_compare_moments(&values, &witness->values, row);
+    hc_rig_compare_moments(&noise, &witness->noise, row);
     chain->lines = rig->settings->lines;
     HC_TRY(open_sums(rig, chain, err));
 done:
@@ -238,8 +238,9 @@ static HcStatus check_mnf(HcRig *rig, Chain *chain, HcBenchRow *row, HcError *er
     HC_OR_RETURN(call_mnf(rig, chain, err));
     HC_OR_RETURN(hc_wait(rig->queue, err));
     if (chain->components != witness->component_count) {
-        return hc_fail(err, HC_E_DEVICE, "bench: chain-mnf by %s finds %d components instead of %d", row->by,
-                       chain->components, witness->component_count);
+        hc_bench_wrong(row, "it finds %d components instead of %d", chain->components,
+                       witness->component_count);
+        return HC_OK;
     }
     size_t count = (size_t)witness->lines * (size_t)rig->settings->samples * (size_t)witness->component_count;
     HC_OR_RETURN(hc_rig_compare(rig, chain->out.data, witness->components, count, 1e-6, row, err));

@@ -194,11 +194,6 @@ static void scale(const Kind *kind, const HcMatrix *matrix, double factor, const
     }
 }
 
-static HcStatus wrong(const HcBenchRow *row, const char *what, double value, HcError *err) {
-    return hc_fail(err, HC_E_DEVICE, "bench: %s by %s is wrong: %s %.9g", row->operation, row->by, what,
-                   value);
-}
-
 /* ---- products ---- */
 
 static HcStatus call_product(HcRig *rig, void *user, HcError *err) {
@@ -234,7 +229,7 @@ static HcStatus check_product(HcRig *rig, const Dense *dense, int64_t samples, H
             size += fabs(term);
         }
         if (!(fabs((double)y[i] - sum) <= product_tolerance * size)) {
-            HC_TRY(wrong(row, "an entry is", (double)y[i], err));
+            hc_bench_wrong(row, "an entry is %.9g", (double)y[i]);
         }
     }
     row->check = HC_BENCH_NEAR;
@@ -514,7 +509,7 @@ static HcStatus check_problem(HcRig *rig, Dense *dense, HcBenchRow *row, char *h
     HcL1Report report = dense->report;
     HC_OR_RETURN(evaluate(rig, dense, &objective, &nothing, err));
     if (!(fabs(report.objective - objective) <= report_tolerance * objective)) {
-        HC_OR_RETURN(wrong(row, "the objective is reported as", report.objective, err));
+        hc_bench_wrong(row, "the objective is reported as %.9g", report.objective);
     }
     row->check = HC_BENCH_NEAR;
     if (dense->kind->alm) {
@@ -527,7 +522,7 @@ static HcStatus check_problem(HcRig *rig, Dense *dense, HcBenchRow *row, char *h
     dense->rule.iterations = STEPS;
     double above = (objective - dense->report.objective) / objective;
     if (!(above <= report.gap + report_tolerance)) {
-        HC_OR_RETURN(wrong(row, "the gap is reported as", report.gap, err));
+        hc_bench_wrong(row, "the gap is reported as %.9g", report.gap);
     }
     snprintf(how, size, "%.1e above %d steps", above, MORE * STEPS);
     dense->report = report;
@@ -583,7 +578,7 @@ static HcStatus vendor_problem(HcRig *rig, Dense *dense, HcError *err) {
     HC_OR_RETURN(measure_problem(rig, dense, row, err));
     HC_OR_RETURN(evaluate(rig, dense, &objective, &nothing, err));
     if (!(objective >= least * (1 - report_tolerance) && objective < nothing)) {
-        HC_OR_RETURN(wrong(row, "the objective is", objective, err));
+        hc_bench_wrong(row, "the objective is %.9g", objective);
     }
     row->check = HC_BENCH_NEAR;
     scale(dense->kind, &dense->matrix, 1, "sgemv", row);

@@ -157,8 +157,7 @@ static HcStatus check_pixels(HcRig *rig, const Pixels *pixels, HcBenchRow *row, 
         }
         if (!(fabs(deviation - least) <= sum_tolerance * size) ||
             (kind->sum == HC_SUM_ONE && !(fabs(total - 1) <= sum_tolerance))) {
-            return hc_fail(err, HC_E_DEVICE, "%s: a pixel has a sum of deviations of %g (least: %g)",
-                           row->operation, deviation, least);
+            hc_bench_wrong(row, "a pixel has a sum of deviations of %g (least: %g)", deviation, least);
         }
     }
     row->check = HC_BENCH_NEAR;
@@ -173,7 +172,7 @@ static HcStatus check_proofs(HcRig *rig, const Pixels *pixels, HcBenchRow *row, 
     HC_OR_RETURN(hc_wait(rig->queue, err));
     memcpy(&error, &counts[HC_LAD_COUNT_ERROR], sizeof error);
     if (counts[HC_LAD_COUNT_UNFINISHED] != 0 || !(error <= proof_tolerance)) {
-        return hc_fail(err, HC_E_DEVICE, "%s: a pixel ended with an error of %g", row->operation, error);
+        hc_bench_wrong(row, "a pixel ended with an error of %g", error);
     }
     snprintf(row->how, sizeof row->how, "%.4g pixels/s, %.1f pivots a pixel, error at most %.0e",
              (double)row->lines * rig->settings->samples / row->seconds,

@@ -286,10 +286,7 @@ double hc_rig_limb_operations(const HcRig *rig, HcDifference kind, int64_t lines
 
 /* ---- comparisons ---- */
 
-static HcStatus differs(const HcBenchRow *row, HcError *err) {
-    return hc_fail(err, HC_E_DEVICE, "bench: %s by %s is wrong: it differs from the serial reference",
-                   row->operation, row->by);
-}
+static const char differs[] = "it differs from the serial reference";
 
 /* Whether |value - expected| is within tolerance, and neither is NaN. */
 static bool all_near(const float *values, const float *expected, size_t count, double tolerance) {
@@ -305,15 +302,14 @@ static bool all_near(const float *values, const float *expected, size_t count, d
     return true;
 }
 
-HcStatus hc_rig_compare_host(const float *values, const float *expected, size_t count, double tolerance,
-                             HcBenchRow *row, HcError *err) {
+void hc_rig_compare_host(const float *values, const float *expected, size_t count, double tolerance,
+                         HcBenchRow *row) {
     bool fine = tolerance > 0 ? all_near(values, expected, count, tolerance)
                               : memcmp(values, expected, count * sizeof(float)) == 0;
     if (!fine) {
-        return differs(row, err);
+        hc_bench_wrong(row, differs);
     }
     row->check = tolerance > 0 ? HC_BENCH_NEAR : HC_BENCH_SAME;
-    return HC_OK;
 }
 
 HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size_t count, double tolerance,
@@ -323,7 +319,7 @@ HcStatus hc_rig_compare(HcRig *rig, const float *at, const float *expected, size
     HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, count * sizeof(float), &host, err));
     HC_TRY(hc_download(rig->queue, at, host.data, count * sizeof(float), err));
     HC_TRY(hc_wait(rig->queue, err));
-    HC_TRY(hc_rig_compare_host(host.data, expected, count, tolerance, row, err));
+    hc_rig_compare_host(host.data, expected, count, tolerance, row);
 done:
     hc_release(rig->compute, &host);
     return status;
@@ -337,7 +333,7 @@ HcStatus hc_rig_compare_bytes(HcRig *rig, const void *at, const void *expected, 
     HC_TRY(hc_download(rig->queue, at, host.data, bytes, err));
     HC_TRY(hc_wait(rig->queue, err));
     if (memcmp(host.data, expected, bytes) != 0) {
-        HC_TRY(differs(row, err));
+        hc_bench_wrong(row, differs);
     }
     row->check = HC_BENCH_SAME;
 done:
@@ -345,14 +341,12 @@ done:
     return status;
 }
 
-HcStatus hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected, HcBenchRow *row,
-                                HcError *err) {
+void hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected, HcBenchRow *row) {
     size_t n = (size_t)expected->bands;
     if (moments->bands != expected->bands || moments->count != expected->count ||
         memcmp(moments->sum, expected->sum, n * sizeof(HcWide)) != 0 ||
         memcmp(moments->product, expected->product, n * n * sizeof(HcWide)) != 0) {
-        return differs(row, err);
+        hc_bench_wrong(row, differs);
     }
     row->check = HC_BENCH_SAME;
-    return HC_OK;
 }

@@ -1,6 +1,7 @@
 /* Rows of the benchmark: which are wanted, and how a part becomes the whole. */
 #include "bench/internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,4 +45,27 @@ void hc_bench_scale(const HcBench *bench, HcBenchRow *row) {
     row->bytes *= factor;
     row->operations *= factor;
     row->floor *= factor;
+}
+
+void hc_bench_wrong(HcBenchRow *row, const char *format, ...) {
+    va_list arguments;
+    if (row->wrong[0] == '\0') {
+        va_start(arguments, format);
+        vsnprintf(row->wrong, sizeof row->wrong, format, arguments);
+        va_end(arguments);
+    }
+}
+
+HcStatus hc_bench_judge(const HcBench *bench, HcError *err) {
+    const HcBenchRow *first = NULL;
+    int32_t count = 0;
+    for (int32_t r = bench->row_count - 1; r >= 0; r--) {
+        if (bench->rows[r].wrong[0] != '\0') {
+            first = &bench->rows[r];
+            count++;
+        }
+    }
+    return count == 0 ? HC_OK
+                      : hc_fail(err, HC_E_DEVICE, "bench: %s by %s is wrong: %s%s", first->operation,
+                                first->by, first->wrong, count > 1 ? "; other rows are wrong, too" : "");
 }

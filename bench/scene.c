@@ -248,7 +248,7 @@ static HcStatus check_output(const HcRig *rig, const Files *files, HcBenchRow *r
     float *values = NULL;
     HC_OR_RETURN(hc_new(values, count, "the components", err));
     HC_TRY(read_output(rig, files->output, values, err));
-    HC_TRY(hc_rig_compare_host(values, witness->components, count, 1e-6, row, err));
+    hc_rig_compare_host(values, witness->components, count, 1e-6, row);
 done:
     free(values);
     return status;

@@ -80,9 +80,7 @@ static HcStatus check_float64(HcRig *rig, const Call *measured, HcBenchRow *row,
         for (size_t j = i; j < n; j++) {
             double expected = (double)witness->values.product[i * n + j];
             if (fabs(product[i * n + j] - expected) > 0 && fabs(product[j * n + i] - expected) > 0) {
-                HC_TRY(hc_fail(err, HC_E_DEVICE,
-                               "bench: %s by %s is wrong: it differs from the serial reference",
-                               row->operation, row->by));
+                hc_bench_wrong(row, "it differs from the serial reference");
             }
         }
     }

@@ -547,10 +547,38 @@ static HcStatus run_faulty(HcBench *bench, Fault which, const char *only, bool v
     faulty_vendor_ops.fista = vendor ? faulty_vendor_fista : faulty_vendor_ops.fista;
     HcStatus status = run(bench, &settings, &faulty_ops, &faulty_vendor_ops, err);
     hc_bench_close(bench);
-    return status;
+    return status != HC_OK ? status : hc_bench_judge(bench, err);
 }
 
-/* A result that is not right ends the bench, whoever found it. */
+static const HcBenchRow *row_of(const HcBench *bench, const char *operation, const char *by) {
+    for (int32_t r = 0; r < bench->row_count; r++) {
+        if (strcmp(bench->rows[r].operation, operation) == 0 && strcmp(bench->rows[r].by, by) == 0) {
+            return &bench->rows[r];
+        }
+    }
+    fail_msg("no row %s by %s", operation, by);
+    return NULL;
+}
+
+/* The rows before and after one that is wrong are measured, and are not marked. */
+static void test_other_rows(void **state) {
+    (void)state;
+    HcBench *bench = calloc(1, sizeof *bench);
+    HcError err = {0};
+    assert_non_null(bench);
+    check_fails(run_faulty(bench, PRODUCT_OFF, "svd-16,gemv-65536x1024,simplex_batched-one", false, &err),
+                HC_E_DEVICE, err);
+    assert_int_equal(hc_bench_judge(bench, &err), HC_E_DEVICE); /* it names the row */
+    assert_non_null(strstr(err.text, "bench: gemv-65536x1024 by cpu is wrong: an entry is"));
+    assert_non_null(strstr(row_of(bench, "gemv-65536x1024", "cpu")->wrong, "an entry is"));
+    assert_string_equal(row_of(bench, "gemv-65536x1024", "cpu vendor")->wrong, "");
+    assert_string_equal(row_of(bench, "svd-16", "cpu")->wrong, "");
+    assert_true(row_of(bench, "simplex_batched-one", "cpu")->seconds > 0);
+    assert_string_equal(row_of(bench, "simplex_batched-one", "cpu")->wrong, "");
+    free(bench);
+}
+
+/* A result that is not right marks its row, whoever found it. */
 static void test_wrong_results(void **state) {
     (void)state;
     HcBench *bench = calloc(1, sizeof *bench);
@@ -593,6 +621,7 @@ int main(void) {
         cmocka_unit_test(test_only),
         cmocka_unit_test(test_part),
         cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_other_rows),
         cmocka_unit_test(test_wrong_results),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -71,22 +71,22 @@ width, height, depth, kind = struct.unpack(">IIBB", png[16:26])
 assert (width, height, depth, kind) == (20, 450, 8, 6), (width, height, depth, kind)
 at, packed = 8, b""
 while at < len(png):
-length, name = struct.unpack(">I4s", png[at:at + 8])
-packed += png[at + 8:at + 8 + length] if name == b"IDAT" else b""
-at += length + 12
+    length, name = struct.unpack(">I4s", png[at:at + 8])
+    packed += png[at + 8:at + 8 + length] if name == b"IDAT" else b""
+    at += length + 12
 rows = zlib.decompress(packed)
 above = bytearray(width * 4)
 for y in range(height):
-how, row = rows[y * (width * 4 + 1)], bytearray(rows[y * (width * 4 + 1) + 1:(y + 1) * (width * 4 + 1)])
-for i in range(width * 4):
-    left, corner = (row[i - 4], above[i - 4]) if i >= 4 else (0, 0)
-    guess = left + above[i] - corner
-    paeth = min((abs(guess - left), 0, left), (abs(guess - above[i]), 1, above[i]), (abs(guess - corner), 2, corner))[2]
-    row[i] = (row[i] + (0, left, above[i], (left + above[i]) // 2, paeth)[how]) % 256
-above = row
-for x in range(width):
-    wanted = [255 * ((y * 3 + x + band) % 5 > 2) for band in range(3)] + [255]
-    assert list(row[4 * x:4 * x + 4]) == ([0, 0, 0, 0] if x == y == 0 else wanted), (x, y, row[4 * x:4 * x + 4])
+    how, row = rows[y * (width * 4 + 1)], bytearray(rows[y * (width * 4 + 1) + 1:(y + 1) * (width * 4 + 1)])
+    for i in range(width * 4):
+        left, corner = (row[i - 4], above[i - 4]) if i >= 4 else (0, 0)
+        guess = left + above[i] - corner
+        paeth = min((abs(guess - left), 0, left), (abs(guess - above[i]), 1, above[i]), (abs(guess - corner), 2, corner))[2]
+        row[i] = (row[i] + (0, left, above[i], (left + above[i]) // 2, paeth)[how]) % 256
+    above = row
+    for x in range(width):
+        wanted = [255 * ((y * 3 + x + band) % 5 > 2) for band in range(3)] + [255]
+        assert list(row[4 * x:4 * x + 4]) == ([0, 0, 0, 0] if x == y == 0 else wanted), (x, y, row[4 * x:4 * x + 4])
 PYTHON
 refuse 2 "look.svg: the file exists already" info look.hdr --look look.svg
 run 0 info look.hdr --look look.svg --overwrite
