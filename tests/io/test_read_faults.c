@@ -35,8 +35,14 @@ void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *at, size_t bytes);
 char *__wrap_strdup(const char *text);
 
+/* The C++ library may be part of the program: its allocations are those of GDAL, and do not count. */
+static bool is_of_cpp_library(void *place) {
+    Dl_info info;
+    return dladdr(place, &info) != 0 && info.dli_sname != NULL && strncmp(info.dli_sname, "_Zn", 3) == 0;
+}
+
 void *__wrap_malloc(size_t bytes) {
-    return fails_now(true) ? NULL : __real_malloc(bytes);
+    return !is_of_cpp_library(__builtin_return_address(0)) && fails_now(true) ? NULL : __real_malloc(bytes);
 }
 
 void *__wrap_calloc(size_t count, size_t bytes) {

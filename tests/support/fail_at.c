@@ -21,6 +21,7 @@
 #include "tests/support/preload.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -124,17 +125,38 @@ static const Object *find_object(uintptr_t place) {
     return NULL;
 }
 
-/* The object that calls, beyond the C library. */
+/* The C++ library may be part of the program: some compilers have no shared one. */
+static bool is_of_cpp_library(void *place) {
+    static const char *const names[] = {"_Znw", "_Zna", "_ZNSt", "_ZNKSt", "_ZSt"};
+    Dl_info info;
+    if (dladdr(place, &info) == 0 || info.dli_sname == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (begins(info.dli_sname, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the caller's caller is the one who asks. */
+static bool is_transparent(const Object *object, void *place) {
+    return object != NULL &&
+           (object->kind == TRANSPARENT || (object->kind == OWN && is_of_cpp_library(place)));
+}
+
+/* The object that calls, beyond the C and C++ libraries. */
 static const Object *caller_of(void *place) {
     const Object *object = find_object((uintptr_t)place);
-    if (object == NULL || object->kind != TRANSPARENT) {
+    if (!is_transparent(object, place)) {
         return object;
     }
     void *frames[16];
     int count = backtrace(frames, 16);
     for (int f = 2; f < count; f++) {
         object = find_object((uintptr_t)frames[f]);
-        if (object == NULL || object->kind != TRANSPARENT) {
+        if (!is_transparent(object, frames[f])) {
             return object;
         }
     }
