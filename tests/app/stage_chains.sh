@@ -1,0 +1,64 @@
+# Every stage that makes bands or learns from them, with every band that it can add, for what runs them all: cli_verify_stages
+# and scripts/audit gpu. The inputs are part.img and classes.img in this folder, and endmembers.sli.
+
+# make_chain_inputs: by the program HCUBE, of the folder SAMPLE.
+make_chain_inputs() {
+    "$HCUBE" read "$SAMPLE/scene.hdr" part.img --window 0,0,48,40 --quiet --record none
+    "$HCUBE" read "$SAMPLE/class.hdr" classes.img --window 0,0,48,40 --quiet --record none
+    cp "$SAMPLE"/endmembers.{sli,hdr} .
+}
+
+# each_chain COMMAND: calls it with the words of each chain between `read part.img` and `write`.
+each_chain() {
+    local endmembers=endmembers.sli classes=(--training classes.img) check=$1 kind method more solver norm sum
+    "$check" bands 5,1-3
+    for kind in mean3x3 median3x3 shift; do
+        "$check" filter $kind --noise
+    done
+    "$check" filter mean3x3
+    "$check" cov s.json --overwrite
+    "$check" noise n.json --overwrite
+    "$check" dimension
+    "$check" pca
+    "$check" pca ! pca --inverse
+    "$check" mnf --components 5
+    "$check" mnf --components 5 ! mnf --inverse
+    "$check" mnf --noise spatial-spectral-lower
+    "$check" denoise
+    "$check" denoise --noise regression
+    "$check" denoise --sigma-map
+    "$check" svd --window 8
+    "$check" svd --output dimension --values 8 --window 8
+    "$check" knn "${classes[@]}" -k 5 --confidence --distance --neighbours
+    "$check" knn "${classes[@]}" -k 3 --vote distance --metric angle --confidence
+    for method in lda ml distance sam sid svm; do
+        case $method in
+        lda | ml) more=(--distance --confidence --rules) ;;
+        svm) more=(--rules) ;;
+        *) more=(--distance --rules) ;;
+        esac
+        "$check" classify "${classes[@]}" --method $method "${more[@]}"
+    done
+    "$check" kmeans --clusters 4 --distance
+    "$check" unmix --library "$endmembers" --lambda 1e-3 --add rmse,iterations,gap,end
+    "$check" unmix --library "$endmembers" --lambda 0 --top 2 --add gap
+    for solver in fista alm; do
+        "$check" unmix --library "$endmembers" --lambda 1e-3 --solver $solver --add rmse,gap,end
+    done
+    for norm in l1 l2; do
+        for sum in one at-most-one free; do
+            "$check" abundance --endmembers "$endmembers" --norm $norm --sum $sum --residual --status --pivots --verify
+        done
+    done
+    "$check" rx --rates both
+    "$check" rx --window 15
+    for method in mf cem ace amf osp sam sid; do
+        "$check" detect --targets "$endmembers" --method $method
+    done
+    "$check" mnf --components 8 ! detect --targets "$endmembers" --method mtmf
+    "$check" detect --targets "$endmembers" --method mf --rates both
+    "$check" detect --targets "$endmembers" --method mf --columns 1 --shrink oas
+    "$check" detect --targets "$endmembers" --method ace --columns 4
+    "$check" endmembers e.sli --count 4 --overwrite
+    "$check" extract --labels classes.img x.sli --overwrite
+}
