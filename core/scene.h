@@ -66,6 +66,7 @@ typedef struct HcPlace {
     bool has_transform;
     double transform[6]; /* as GDAL: x = t0 + t1*sample + t2*line, y = t3 + t4*sample + t5*line */
     char *crs;           /* WKT, or NULL */
+    bool by_pixels;      /* rasters beside the scene lie by lines and samples, whatever their places */
 } HcPlace;
 
 /* Rational polynomial coefficients (RPC): where a place of some height lies among lines and samples. First

@@ -38,6 +38,15 @@ void hc_stage_note_lost(HcStage *stage) {
     stage->chain->note_lost = true;
 }
 
+void hc_stage_note_file(HcStage *stage, const char *path, HcText *text) {
+    if (text->failed) {
+        hc_stage_note_lost(stage);
+    } else if (text->length > 0) {
+        hc_stage_note(stage, "%s%s%s", path != NULL ? path : "", path != NULL ? ": " : "", text->data);
+    }
+    hc_text_clear(text);
+}
+
 /* Whether a message begins with a name and a colon. */
 static bool begins_with(const char *text, const char *name) {
     size_t length = strlen(name);

@@ -247,6 +247,9 @@ HcStatus hc_stage_unknown(const char *name, HcError *err);
  * record. */
 void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 
+/* A note on the file at `path` (NULL = the text names it), where the text is not empty. Clears the text. */
+void hc_stage_note_file(HcStage *stage, const char *path, HcText *text);
+
 /* Says that memory ran out for the text of a note. The run then fails. */
 void hc_stage_note_lost(HcStage *stage);
 

@@ -196,6 +196,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
         status = hc_fail_memory(err, 0, "a text");
         goto done;
     }
+    reader->scene.place.by_pixels = reader->options.by_pixels;
     reader->options.wavelength_unit = NULL;
     hc_envi_clear(&reader->header);
     *out = reader;

@@ -20,6 +20,7 @@ typedef struct HcReaderOptions {
     int32_t threads;             /* not GDAL's; 0 = hc_io_threads() */
     bool never_direct;           /* read through GDAL only */
     HcOverlap overlap;           /* of products of two detectors */
+    bool by_pixels;              /* as HcPlace has it */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
     /* Pixels of the longest side that suffice, 0 = all. Of a raster more than HC_READER_MUCH times as long,
      * an overview in the file may stand for the scene. */

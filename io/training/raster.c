@@ -1,39 +1,15 @@
 /* A class raster as training data: what is neither 0 nor nodata is the number of a class. */
+#include "io/shape/grid.h"
 #include "io/training/parts.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PIECE_BYTES (16 << 20) /* of lines that are read at once */
 
-/* ---- the grid ---- */
-
-/* How far apart two transforms put the corners of the scene, at most [pixels of the first]; infinity for one
- * that cannot be inverted. */
-static double corners_apart(const HcScene *scene, const double *first, const double *second) {
-    double inverse[6], apart = 0;
-    /* GDALInvGeoTransform only reads its argument. */
-    double forward[6];
-    memcpy(forward, first, sizeof forward);
-    if (!GDALInvGeoTransform(forward, inverse)) {
-        return INFINITY;
-    }
-    for (int corner = 0; corner < 4; corner++) {
-        double sample = corner % 2 ? (double)scene->samples : 0, line = corner / 2 ? (double)scene->lines : 0;
-        double x = second[0] + second[1] * sample + second[2] * line;
-        double y = second[3] + second[4] * sample + second[5] * line;
-        double dx = inverse[0] + inverse[1] * x + inverse[2] * y - sample;
-        double dy = inverse[3] + inverse[4] * x + inverse[5] * y - line;
-        apart = fmax(apart, hypot(dx, dy));
-    }
-    return apart;
-}
-
-static HcStatus check_grid(const HcLabelling *labelling, const HcScene *raster, HcError *err) {
-    const HcScene *scene = labelling->scene;
-    const char *path = labelling->path;
+static HcStatus check_raster(const HcLabelling *labelling, const HcScene *raster, const char *path,
+                             HcError *err) {
     if (raster->bands != 1) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: has %" PRId32 " bands, a class raster has one", path,
                        raster->bands);
@@ -42,20 +18,9 @@ static HcStatus check_grid(const HcLabelling *labelling, const HcScene *raster, 
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: holds %s values, classes are integers", path,
                        hc_type_name(raster->type));
     }
-    if (!hc_scene_same_grid(raster, scene)) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: has %" PRId64 " lines x %" PRId64 " samples, the scene %" PRId64 " x %" PRId64,
-                       path, raster->lines, raster->samples, scene->lines, scene->samples);
-    }
-    if (raster->place.has_transform && scene->place.has_transform) {
-        double apart = corners_apart(scene, scene->place.transform, raster->place.transform);
-        if (!(apart <= 1e-3)) {
-            return hc_fail(err, HC_E_INPUT,
-                           "%s: lies elsewhere than the scene: their corners are up to %.6g pixels apart",
-                           path, apart);
-        }
-    }
-    return HC_OK;
+    HcStatus status =
+        hc_grid_check(labelling->scene, "the scene", raster, path, &labelling->out->place_note, err);
+    return labelling->out->place_note.failed ? hc_fail_memory(err, 64, "a note") : status;
 }
 
 /* ---- the values ---- */
@@ -144,9 +109,10 @@ done:
 HcStatus hc_labelling_raster(HcLabelling *labelling, HcView *view, HcError *err) {
     HcStatus status = HC_OK;
     HcNamed named = {.classes = &hc_view_scene(view)->classes};
-    HC_TRY(check_grid(labelling, hc_view_scene(view), err));
+    const char *path = hc_reader_path(hc_view_reader(view));
+    HC_TRY(check_raster(labelling, hc_view_scene(view), path, err));
     HC_TRY(read_values(labelling, view, err));
-    HC_TRY(hc_read_attributes_open(&named.attributes, hc_reader_path(hc_view_reader(view)), err));
+    HC_TRY(hc_read_attributes_open(&named.attributes, path, err));
     HC_TRY(hc_labelling_finish(labelling, &named, err));
     HC_TRY(hc_view_unchanged(view, err));
 done:

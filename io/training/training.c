@@ -126,6 +126,7 @@ void hc_labelled_clear(HcLabelled *labelled) {
     free(labelled->pixels);
     free(labelled->field);
     free(labelled->lost_class);
+    hc_text_clear(&labelled->place_note);
     hc_attributes_clear(&labelled->attributes);
     *labelled = (HcLabelled){0};
 }
@@ -158,6 +159,9 @@ void hc_labelled_note(const HcLabelled *labelled, HcText *to) {
     if (labelled->mended_features > 0) {
         hc_text_add(to, "%s%" PRId64 " %s", to->length > 0 ? "; " : "", labelled->mended_features,
                     labelled->mended_features == 1 ? "polygon crosses itself" : "polygons cross themselves");
+    }
+    if (labelled->place_note.length > 0) {
+        hc_text_add(to, "%s%s", to->length > 0 ? "; " : "", labelled->place_note.data);
     }
     to->failed = to->failed || text.failed;
     hc_text_clear(&text);

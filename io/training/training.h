@@ -32,6 +32,7 @@ typedef struct HcLabelled {
     int64_t unnamed_features;     /* features whose attribute is NULL or an empty text */
     int64_t outside_features;     /* features in which no pixel's centre lies: outside the scene, or tiny */
     int64_t unprojected_features; /* features that cannot be brought to the CRS of the scene */
+    HcText place_note;            /* of hc_grid_check, for a raster */
     int64_t mended_features;      /* features whose polygon crosses itself: taken by the even-odd rule */
     int32_t lost_classes;         /* classes of the source without a pixel in the result */
     char *lost_class;             /* the name of the first of them, or NULL */

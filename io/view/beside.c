@@ -13,11 +13,11 @@ struct HcViewBeside {
     double nodata;
 };
 
-HcStatus hc_view_beside_open(HcViewBeside **out, const HcView *view, const char *path, HcError *err) {
+HcStatus hc_view_beside_open(HcViewBeside **out, const HcView *view, const char *path, HcText *note,
+                             HcError *err) {
     HcStatus status = HC_OK;
     HcViewBeside *beside = NULL;
-    HcViewSite site = hc_view_site(view);
-    site.what = "raster";
+    HcViewSite site = hc_view_site(view, note);
     *out = NULL;
     HC_OR_RETURN(hc_new(beside, 1, "a raster", err));
     HC_TRY(hc_view_raster_open(&beside->raster, path, NULL, &site, err));

@@ -97,7 +97,7 @@ typedef struct HcViewMask HcViewMask;
 typedef struct HcViewSite {
     const HcScene *scene, *file; /* of the view, and of the whole file; `file` stays while the mask is open */
     const char *path;            /* what the scene is called */
-    const char *what;            /* what a raster is called, "mask" or "raster" */
+    HcText *note;                /* grows by what is to be said of a mask */
     const HcReaderOptions *how;
     const HcReader *reader;  /* of the scene */
     HcViewMask *const *mask; /* [masks] that are open: one of the same raster reads it for both */
@@ -107,7 +107,7 @@ typedef struct HcViewSite {
 /* ---- view.c ---- */
 
 /* Where masks of the view are opened: all but those that are open. */
-HcViewSite hc_view_site(const HcView *view);
+HcViewSite hc_view_site(const HcView *view, HcText *note);
 /* What is the scene, in pixels of the file. */
 HcPixels hc_view_pixels(const HcView *view);
 
@@ -117,7 +117,7 @@ HcPixels hc_view_pixels(const HcView *view);
 typedef struct HcViewRaster HcViewRaster;
 
 /* Opens the raster at `path`, or (layer not NULL) a quality layer in that file, which is borrowed while it is
- * open. HC_E_INPUT where it has not the lines and samples of the view or of its file. */
+ * open. HC_E_INPUT where it does not lie on the grid of the view or of its file. */
 HcStatus hc_view_raster_open(HcViewRaster **out, const char *path, const HcProductLayer *layer,
                              const HcViewSite *site, HcError *err) HC_MUST_CHECK;
 /* Whether opening these would give the same raster. A layer with a band for each of the scene stays alone. */

@@ -1,8 +1,8 @@
 /* A raster that masks look at: several masks of one file read each of its lines once. */
 #include "core/allocate.h"
+#include "io/shape/grid.h"
 #include "io/view/parts.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,18 +27,26 @@ struct HcViewRaster {
 
 /* ---- opening ---- */
 
-static HcStatus check_shape(const HcScene *mask, const char *text, const HcViewSite *site, HcError *err) {
-    const HcScene *scene = site->scene;
-    const HcCut *cut = &scene->cut;
-    bool of_file = mask->lines == cut->lines && mask->samples == cut->samples;
-    if (!hc_scene_same_grid(mask, scene) && !of_file) {
-        return hc_fail(
-            err, HC_E_INPUT,
-            "%s: the %s has %" PRId64 " lines x %" PRId64 " samples, the scene %s has %" PRId64 " x %" PRId64,
-            text, site->what, mask->lines, mask->samples, site->path,
-            cut->lines > 0 ? cut->lines : scene->lines, cut->lines > 0 ? cut->samples : scene->samples);
+/* The grid of the view, or that of the file that it is a window of. */
+static HcStatus check_grid(const HcViewRaster *raster, const HcViewSite *site, HcError *err) {
+    HcStatus status = HC_OK;
+    HcText note = {0};
+    const HcScene *scene = hc_reader_scene(raster->reader);
+    const char *path = hc_reader_path(raster->reader);
+    const HcScene *on = hc_scene_same_grid(scene, site->scene) ? site->scene : site->file;
+    if (raster->layer != NULL) {
+        return hc_grid_check_size(on, site->path, scene, path, err);
     }
-    return HC_OK;
+    HC_TRY(hc_grid_check(on, site->path, scene, path, &note, err));
+    if (note.length > 0) {
+        hc_text_add(site->note, "%s%s %s", site->note->length > 0 ? "; " : "", path, note.data);
+    }
+    if (note.failed || site->note->failed) {
+        HC_TRY(hc_fail_memory(err, 64, "a note"));
+    }
+done:
+    hc_text_clear(&note);
+    return status;
 }
 
 static HcStatus take_place(HcViewRaster *raster, const HcScene *view, HcError *err) {
@@ -115,7 +123,7 @@ HcStatus hc_view_raster_open(HcViewRaster **out, const char *path, const HcProdu
     raster->masks = 1;
     HC_TRY(layer == NULL ? hc_reader_open(&raster->reader, path, site->how, err)
                          : hc_reader_open_layer(&raster->reader, site->reader, layer, site->how, err));
-    HC_TRY(check_shape(hc_reader_scene(raster->reader), path, site, err));
+    HC_TRY(check_grid(raster, site, err));
     HC_TRY(take_place(raster, site->scene, err));
     *out = raster;
     raster = NULL;

@@ -10,10 +10,11 @@ struct HcViewSelection {
     HcPixels window;
 };
 
-HcStatus hc_view_selection_open(HcViewSelection **out, const HcView *view, const char *text, HcError *err) {
+HcStatus hc_view_selection_open(HcViewSelection **out, const HcView *view, const char *text, HcText *note,
+                                HcError *err) {
     HcStatus status = HC_OK;
     HcViewSelection *selection = NULL;
-    HcViewSite site = hc_view_site(view);
+    HcViewSite site = hc_view_site(view, note);
     *out = NULL;
     HC_OR_RETURN(hc_new(selection, 1, "a mask", err));
     selection->window = hc_view_pixels(view);

@@ -249,11 +249,11 @@ static HcStatus add_quality(HcView *view, HcViewSite *site, const char *const *m
     return view->note.failed ? hc_fail_memory(err, 0, "a text") : HC_OK;
 }
 
-HcViewSite hc_view_site(const HcView *view) {
+HcViewSite hc_view_site(const HcView *view, HcText *note) {
     return (HcViewSite){.scene = &view->scene,
                         .file = hc_reader_scene(view->reader),
                         .path = hc_reader_path(view->reader),
-                        .what = "mask",
+                        .note = note,
                         .how = &view->options.reader,
                         .reader = view->reader};
 }
@@ -263,7 +263,7 @@ HcPixels hc_view_pixels(const HcView *view) {
 }
 
 static HcStatus add_masks(HcView *view, const HcViewOptions *options, HcError *err) {
-    HcViewSite site = hc_view_site(view);
+    HcViewSite site = hc_view_site(view, &view->note);
     const char *const *const lists[] = {options->masks, options->masks_inside};
     for (int l = 0; l < 2; l++) {
         for (int32_t m = 0; lists[l] != NULL && lists[l][m] != NULL; m++) {

@@ -73,9 +73,10 @@ const char *hc_view_mask_name(const HcView *view, int32_t mask, const char **val
 void hc_view_count(const HcView *view, const HcRaw *raw, int64_t line0, int32_t lines, int64_t *counts);
 
 /* A mask beside those of the view, which leaves nothing out of the scene by itself: `text` as in
- * HcViewOptions.masks. The view must stay open as long. HC_E_INPUT where it does not fit the scene. */
+ * HcViewOptions.masks. The view must stay open as long. `note` grows by what is to be said of it. HC_E_INPUT
+ * where it does not fit the scene. */
 typedef struct HcViewSelection HcViewSelection;
-HcStatus hc_view_selection_open(HcViewSelection **out, const HcView *view, const char *text,
+HcStatus hc_view_selection_open(HcViewSelection **out, const HcView *view, const char *text, HcText *note,
                                 HcError *err) HC_MUST_CHECK;
 void hc_view_selection_close(HcViewSelection *selection);
 /* Before the first read: these bands of the scene are read, as hc_view_use_bands. */
@@ -87,10 +88,10 @@ HcStatus hc_view_selection_read(HcViewSelection *selection, int64_t line0, int64
 /* Memory that it holds. */
 size_t hc_view_selection_bytes(const HcViewSelection *selection);
 
-/* A raster of one band beside the scene, of the lines and samples of the view or of its file: values of its
- * pixels. The view must stay open as long. HC_E_INPUT where it has another shape or more bands. */
+/* A raster of one band beside the scene, on the grid of the view or of its file: values of its pixels. The
+ * view must stay open as long. `note` grows. HC_E_INPUT where it lies elsewhere or has more bands. */
 typedef struct HcViewBeside HcViewBeside;
-HcStatus hc_view_beside_open(HcViewBeside **out, const HcView *view, const char *path,
+HcStatus hc_view_beside_open(HcViewBeside **out, const HcView *view, const char *path, HcText *note,
                              HcError *err) HC_MUST_CHECK;
 void hc_view_beside_close(HcViewBeside *beside);
 /* to[lines][samples of the view], with the scale and offset of the file; NaN where it has no data. */

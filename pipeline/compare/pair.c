@@ -1,6 +1,7 @@
 /* Two rasters, read block by block at the same time. */
 #include "core/allocate.h"
 #include "core/operation/decode.h"
+#include "io/shape/grid.h"
 #include "pipeline/compare/parts.h"
 #include "pipeline/memory.h"
 #include "pipeline/run/layout.h"
@@ -26,11 +27,11 @@ HcStatus hc_pair_plan(HcPair *pair, HcChain *scene, HcChain *truth, HcError *err
     }
     const HcScene *of = hc_pair_scene(pair, 0);
     const HcScene *to = hc_pair_scene(pair, 1);
-    if (!hc_scene_same_grid(of, to)) {
-        return hc_fail(err, HC_E_INPUT, "%s: has %lld lines x %lld samples, %s has %lld x %lld",
-                       hc_pair_path(pair, 1), (long long)to->lines, (long long)to->samples,
-                       hc_pair_path(pair, 0), (long long)of->lines, (long long)of->samples);
-    }
+    HcText note = {0};
+    HcStatus status = hc_grid_check(of, hc_pair_path(pair, 0), to, hc_pair_path(pair, 1), &note, err);
+    hc_stage_note_file(&pair->chain[1]->stages[0], hc_pair_path(pair, 1), &note);
+    HC_OR_RETURN(status);
+    HC_OR_RETURN(hc_chain_check_notes(pair->chain[1], err));
     pair->lines = of->lines;
     pair->samples = (int32_t)of->samples;
     return HC_OK;

@@ -67,13 +67,8 @@ static HcStatus read_labels(HcClassBackgrounds *classes, HcStage *stage, const H
     }
     HC_TRY(take_labels(classes, stage, &pixels, err));
     hc_labelled_note(&pixels, &note);
-    if (note.failed) {
-        hc_stage_note_lost(stage);
-    } else if (note.length > 0) {
-        hc_stage_note(stage, "%s: %s", path, note.data);
-    }
+    hc_stage_note_file(stage, path, &note);
 done:
-    hc_text_clear(&note);
     hc_labelled_clear(&pixels);
     return status;
 }

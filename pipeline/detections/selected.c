@@ -42,7 +42,11 @@ HcStatus hc_selected_plan(HcSelected *selected, HcStage *stage, const char *text
     }
     HC_OR_RETURN(hc_stage_reads(stage, selected->file, err));
     if (selected->selection == NULL && selected->mask.data == NULL) {
-        HC_OR_RETURN(hc_view_selection_open(&selected->selection, stage->chain->source->view, text, err));
+        HcText note = {0};
+        HcStatus status =
+            hc_view_selection_open(&selected->selection, stage->chain->source->view, text, &note, err);
+        hc_stage_note_file(stage, NULL, &note);
+        HC_OR_RETURN(status);
     }
     stage->needs.bytes_fixed += scene_pixels(stage) + hc_selected_part_bytes(stage);
     stage->needs.host_bytes += scene_pixels(stage);

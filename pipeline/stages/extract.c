@@ -82,12 +82,7 @@ static HcStatus read_labels(HcStage *stage, HcError *err) {
                                       &stage->in, pixels, err));
     HcText note = {0};
     hc_labelled_note(pixels, &note);
-    if (note.failed) {
-        hc_stage_note_lost(stage);
-    } else if (note.length > 0) {
-        hc_stage_note(stage, "%s: %s", params->labels, note.data);
-    }
-    hc_text_clear(&note);
+    hc_stage_note_file(stage, params->labels, &note);
     if (each_of(stage) == PIXEL && pixels->count > INT32_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "extract: %s: %lld pixels, a library has at most %d spectra",
                        params->labels, (long long)pixels->count, INT32_MAX);

@@ -15,7 +15,7 @@ typedef struct Params {
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
     int32_t unit, overlap, quality;
-    bool all_bands, ignore_nodata, no_direct;
+    bool all_bands, ignore_nodata, no_direct, by_pixels;
     int64_t threads;
 } Params;
 
@@ -46,6 +46,9 @@ static const HcOption options[] = {
      .value = "FILE[:BAND]",
      .help =
          "the reverse: leave out pixels that are not 0 in a raster, or that lie in a polygon (FILE[:LAYER])"},
+    {HC_FLAG(Params, by_pixels, "by-pixels"),
+     .help = "lay masks, class rasters and other rasters over the scene by lines and samples, whatever place "
+             "they have"},
     {HC_CHOICE(Params, quality, "quality"), .choices = qualities, .standard = "usual",
      .help =
          "leave out what the usual quality layers of the product mark (hcube info names them), or only what "
@@ -137,6 +140,7 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
     HcViewOptions *how = &asked->how;
     *asked = (Asked){0};
     *how = (HcViewOptions){.reader = {.threads = (int32_t)params->threads,
+                                      .by_pixels = params->by_pixels,
                                       .never_direct = params->no_direct || stage->chain->plain,
                                       .overlap = params->overlap >= 0
                                                      ? (HcOverlap)(params->overlap + HC_OVERLAP_VNIR)

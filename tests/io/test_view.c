@@ -62,7 +62,7 @@ static void masks(void **state) {
     HcView *view = NULL;
     HcError err = {0};
     assert_int_equal(hc_view_open(&view, "scene.hdr", &options, &err), HC_E_INPUT);
-    assert_non_null(strstr(err.text, "small.hdr: the mask has 5 lines x 6 samples"));
+    assert_non_null(strstr(err.text, "small.img: has 5 lines x 6 samples"));
     assert_non_null(strstr(err.text, "has 5 x 7"));
     options.masks = (const char *const[]){"scene.hdr", NULL};
     err = (HcError){0};

@@ -13,12 +13,7 @@
 static void note_left_out(HcStage *stage, const char *path, const HcLabelled *pixels) {
     HcText note = {0};
     hc_labelled_note(pixels, &note);
-    if (note.failed) {
-        hc_stage_note_lost(stage);
-    } else if (note.length > 0) {
-        hc_stage_note(stage, "%s: %s", path, note.data);
-    }
-    hc_text_clear(&note);
+    hc_stage_note_file(stage, path, &note);
 }
 
 /* The attribute of the training data may be that of the validation data too, unless they say otherwise. */
@@ -32,10 +27,10 @@ static HcStatus read_validation(HcStage *stage, HcError *err) {
     HcStatus status = hc_labelled_read(params->validation, field, layer, &stage->in, pixels, &first);
     if (status == HC_E_USAGE && field != NULL && params->validation_field == NULL) {
         HcStatus again = hc_labelled_read(params->validation, NULL, layer, &stage->in, pixels, &second);
-        if (again == HC_E_MEMORY || again == HC_E_IO) {
+        if (again != HC_OK && again != HC_E_USAGE) {
             return hc_fail(err, again, "%s", second.text);
         }
-        status = again == HC_OK ? HC_OK : status;
+        status = again;
     }
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", first.text);
 }

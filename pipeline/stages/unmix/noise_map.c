@@ -77,9 +77,13 @@ HcStatus hc_noise_map_plan(HcNoiseMap *map, HcStage *stage, const char *path, Hc
     HC_OR_RETURN(hc_stage_reads(stage, path, err));
     bool there = map->raster != NULL || map->column != NULL || map->level.data != NULL;
     if (!there) {
-        HC_OR_RETURN(hc_text_ends_with(path, ".json")
-                         ? read_columns(map, &stage->in, path, err)
-                         : hc_view_beside_open(&map->raster, stage->chain->source->view, path, err));
+        HcText note = {0};
+        HcStatus status =
+            hc_text_ends_with(path, ".json")
+                ? read_columns(map, &stage->in, path, err)
+                : hc_view_beside_open(&map->raster, stage->chain->source->view, path, &note, err);
+        hc_stage_note_file(stage, NULL, &note);
+        HC_OR_RETURN(status);
     }
     size_t bytes = (size_t)pixels_of(stage) * sizeof(float);
     stage->needs.bytes_fixed += bytes;

@@ -47,7 +47,7 @@ refuse 2 "unmix: --noise-map sigma.img: changes nothing with --sum-to-one" unmix
     --sum-to-one --noise-map sigma.img
 refuse 3 "nowhere/sigma.hdr: No such file or directory" unmix "$scene" bad.img --library "$library" --noise-map nowhere/sigma.hdr
 run 0 run read sigma.img --window 5,5,20,20 ! write small.img
-refuse 3 "small.img: the raster has 20 lines x 20 samples, the scene" unmix "$scene" bad.img --library "$library" --noise-map small.img
+refuse 3 "small.img: has 20 lines x 20 samples, $SAMPLE/scene.img has" unmix "$scene" bad.img --library "$library" --noise-map small.img
 refuse 3 "noise.json: no noise of columns (noise FILE.json --columns)" unmix "$scene" bad.img --library "$library" --noise-map noise.json
 refuse 3 "has 64 bands, a raster of one band is needed" unmix "$scene" bad.img --library "$library" --noise-map "$scene"
 run 0 plan read "$scene" ! unmix --library "$library" ! write plan.img

@@ -242,11 +242,12 @@ static void wrong_rasters(void **state) {
         GDALCreate(GDALGetDriverByName("GTiff"), in_folder("zero.tif"), SAMPLES, LINES, 1, GDT_Byte, NULL);
     GDALClose(raster);
     check_refused(in_folder("zero.tif"), NULL, NULL, &scene, HC_E_INPUT, "labels no pixel");
-    /* The place: a thousandth of a pixel is 20 mm. */
+    /* The place: half a pixel is 10 m, and from a hundredth on there is a remark. */
     static const struct {
         double by;
-        bool good;
-    } shifts[] = {{0, true}, {0.015, true}, {-0.015, true}, {0.03, false}, {20, false}};
+        bool good, noted;
+    } shifts[] = {{0, true, false},  {0.19, true, false},   {-0.21, true, true},
+                  {9.9, true, true}, {-10.1, false, false}, {20, false, false}};
     for (int i = 0; i < COUNT(shifts); i++) {
         raster = create_raster("placed.tif", 1, GDT_Byte);
         double transform[6];
@@ -256,11 +257,15 @@ static void wrong_rasters(void **state) {
         GDALClose(raster);
         if (shifts[i].good) {
             HcLabelled got = read_good(in_folder("placed.tif"), NULL, NULL, &utm);
+            assert_int_equal(got.place_note.length > 0, shifts[i].noted);
             hc_labelled_clear(&got);
         } else {
             check_refused(in_folder("placed.tif"), NULL, NULL, &utm, HC_E_INPUT, "pixels apart");
         }
     }
+    utm.place.by_pixels = true;
+    HcLabelled got = read_good(in_folder("placed.tif"), NULL, NULL, &utm);
+    hc_labelled_clear(&got);
     hc_scene_clear(&utm);
 }
 

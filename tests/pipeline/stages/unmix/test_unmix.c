@@ -726,7 +726,7 @@ static void wrong_maps_are_refused(void **state) {
          "--noise-map good.img: changes nothing with --lambda 0"},
         {"--noise-map missing.img", HC_E_INPUT, "missing.img"},
         {"--noise-map missing.json", HC_E_INPUT, "missing.json"},
-        {"--noise-map wide.img", HC_E_INPUT, "wide.img: the raster has 2 lines x 5 samples, the scene"},
+        {"--noise-map wide.img", HC_E_INPUT, "wide.img: has 2 lines x 5 samples, "},
         {"--noise-map two.img", HC_E_INPUT, "two.img: has 2 bands, a raster of one band is needed"},
         {"--noise-map zero.img", HC_E_INPUT,
          "zero.img: the noise of line 1, sample 2 (from 0) is 0, not above 0"},
