@@ -21,7 +21,6 @@ typedef struct CompareParams {
 } CompareParams;
 
 static const char *const kind_words[] = {"auto", "values", "classes", NULL}; /* as HcCompareKind */
-static const char *const match_words[] = {"order", "name", "best", NULL};    /* as HcCompareMatch */
 
 static const HcOption compare_options[] = {
     {HC_TEXT(CompareParams, scene), .file = HC_FILE_READ, .value = "SCENE", .positional = true,
@@ -29,11 +28,12 @@ static const HcOption compare_options[] = {
     {HC_TEXT(CompareParams, truth), .file = HC_FILE_READ, .value = "TRUTH", .positional = true,
      .required = true, .help = "what it is compared with: as many lines and samples"},
     {HC_CHOICE(CompareParams, kind, "as"), .choices = kind_words, .standard = "auto",
-     .help = "compare values, or the classes of two class maps; auto: classes where both are class maps"},
-    {HC_CHOICE(CompareParams, match), .choices = match_words, .standard = "order",
-     .help =
-         "which bands belong together: those of one place, those of one name, or the pairs with the least "
-         "squared difference (best, up to 256 bands)"},
+     .help = "compare values, or classes; auto: classes where one is a class map and the other one, too, or "
+             "a band of integers"},
+    {HC_CHOICE(CompareParams, match), .choices = hc_compare_match_words, .standard = "auto",
+     .help = "which bands or classes belong together: those of one place or number (order), those of one "
+             "name, or the pairs that agree most (best, up to 256 bands or classes). auto: classes by name "
+             "where both maps have names, all else by order"},
     {HC_REAL(CompareParams, peak), .range = {0, INFINITY}, .open = HC_OPEN_LOW, .initial = NAN,
      .unit = "stored units", .otherwise = "the range of the truth, in each band its own", .value = "VALUE",
      .help = "range of values that PSNR and SSIM refer to"},
@@ -162,13 +162,6 @@ static void print_notes(const Compare *compare) {
     }
 }
 
-static void print_renamed(const HcComparison *compared) {
-    if (compared->renamed > 0) {
-        hc_say("note: %d class%s another name in the truth; classes are compared by their numbers",
-               compared->renamed, compared->renamed == 1 ? " has" : "es have");
-    }
-}
-
 static HcStatus write_json(const Compare *compare, HcError *err) {
     HcStatus status = HC_OK;
     HcJson json;
@@ -227,7 +220,6 @@ HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcErro
     HC_TRY(write_files(&compare, err));
     if (!compare.common.quiet) {
         print_notes(&compare);
-        print_renamed(&compare.result);
     }
     printf("%s", hc_text_shown(&figures));
 done:

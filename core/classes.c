@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -80,8 +81,33 @@ HcStatus hc_classes_name(HcClasses *classes, int32_t number, const char *name, H
     return HC_OK;
 }
 
+bool hc_class_is_none(const char *name) {
+    static const char *const words[] = {"unclassified", "unlabelled", "unlabeled", "background"};
+    bool none = false;
+    for (size_t w = 0; w < sizeof words / sizeof *words && name != NULL; w++) {
+        none = none || hc_text_equal_trimmed(name, words[w]);
+    }
+    return none;
+}
+
 bool hc_classes_has_unclassified(const HcClasses *classes) {
-    return classes->count > 0 && hc_text_equal(classes->name[0], "Unclassified");
+    return classes->count > 0 && hc_class_is_none(classes->name[0]);
+}
+
+bool hc_class_is_named(int32_t number, const char *name) {
+    char standard[24];
+    (void)snprintf(standard, sizeof standard, "Class %d", (int)number);
+    const char *alone = standard + strlen("Class ");
+    return name != NULL && name[strspn(name, " \t")] != '\0' && !hc_class_is_none(name) &&
+           !hc_text_equal_trimmed(name, standard) && !hc_text_equal_trimmed(name, alone);
+}
+
+bool hc_classes_are_named(const HcClasses *classes) {
+    bool named = false;
+    for (int32_t n = 1; n < classes->count && !named; n++) {
+        named = hc_class_is_named(n, classes->name[n]);
+    }
+    return named;
 }
 
 HcStatus hc_classes_copy(HcClasses *to, const HcClasses *from, HcError *err) {

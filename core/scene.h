@@ -178,6 +178,12 @@ bool hc_classes_have_own_colours(const HcClasses *classes);
 /* Classes without colours of their own get those of their names, where a name means something. */
 void hc_classes_colour_by_name(HcClasses *classes);
 
+/* Whether a name is that of the pixels of no class: Unclassified, Unlabelled, background, in any case. */
+bool hc_class_is_none(const char *name);
+/* Whether a class has a name that says more than its number ("Class 7", "7"). */
+bool hc_class_is_named(int32_t number, const char *name);
+/* Whether any class from 1 on has one. */
+bool hc_classes_are_named(const HcClasses *classes);
 /* Whether class 0 is that of the pixels of no class, by its name. */
 bool hc_classes_has_unclassified(const HcClasses *classes);
 

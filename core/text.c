@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static HC_PRINTF(2, 0) void add_arguments(HcText *text, const char *format, va_list arguments) {
     if (text->failed) {
@@ -215,6 +216,21 @@ const char *hc_text_nearest(const char *word, const char *const *names) {
         }
     }
     return nearest;
+}
+
+/* Letters of a text without the blanks around it. */
+static size_t trimmed(const char **text) {
+    *text += strspn(*text, " \t");
+    size_t length = strlen(*text);
+    while (length > 0 && ((*text)[length - 1] == ' ' || (*text)[length - 1] == '\t')) {
+        length--;
+    }
+    return length;
+}
+
+bool hc_text_equal_trimmed(const char *a, const char *b) {
+    size_t a_length = trimmed(&a), b_length = trimmed(&b);
+    return a_length > 0 && a_length == b_length && strncasecmp(a, b, a_length) == 0;
 }
 
 bool hc_text_equal(const char *a, const char *b) {

@@ -7,9 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A class map, or the numbers of one without names. */
+static bool may_be_classes(const HcScene *scene) {
+    bool integers = scene->type != HC_FLOAT32 && scene->type != HC_FLOAT64;
+    return hc_scene_is_class_map(scene) || (integers && scene->bands == 1);
+}
+
 static HcStatus choose_kind(const HcPair *pair, HcCompareKind asked, HcComparison *out, HcError *err) {
-    bool maps =
-        hc_scene_is_class_map(hc_pair_scene(pair, 0)) && hc_scene_is_class_map(hc_pair_scene(pair, 1));
+    const HcScene *of = hc_pair_scene(pair, 0), *to = hc_pair_scene(pair, 1);
+    bool maps = (hc_scene_is_class_map(of) && may_be_classes(to)) ||
+                (hc_scene_is_class_map(to) && may_be_classes(of));
     out->kind = asked != HC_COMPARE_AUTO ? asked : maps ? HC_COMPARE_CLASSES : HC_COMPARE_VALUES;
     for (int w = 0; w < 2 && out->kind == HC_COMPARE_CLASSES; w++) {
         const HcScene *scene = hc_pair_scene(pair, w);
@@ -62,8 +69,7 @@ HcStatus hc_compare(HcChain *scene, HcChain *truth, HcCompute *compute, const Hc
     HcPairCost cost = cost_of(&pair, settings, out->kind);
     HC_TRY(hc_pair_open(&pair, compute, out->kind == HC_COMPARE_CLASSES, &cost, settings, err));
     if (out->kind == HC_COMPARE_CLASSES) {
-        HC_TRY(hc_compare_classes(&pair, out, err));
-        out->passes = 2;
+        HC_TRY(hc_compare_classes(&pair, settings->match, out, err));
         goto done;
     }
     HC_TRY(hc_match_bands(&pair, settings->match, out, err));
@@ -82,6 +88,8 @@ void hc_comparison_clear(HcComparison *comparison) {
     free(comparison->values.band);
     hc_accuracy_clear(&comparison->accuracy);
     hc_classes_clear(&comparison->classes);
+    free(comparison->number[0]);
+    free(comparison->number[1]);
     free(comparison->difference.plane);
     free(comparison->difference.valid);
     *comparison = (HcComparison){0};

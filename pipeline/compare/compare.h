@@ -12,14 +12,18 @@
 #include "pipeline/spectra/accuracy.h"
 
 typedef enum HcCompareKind { HC_COMPARE_AUTO, HC_COMPARE_VALUES, HC_COMPARE_CLASSES } HcCompareKind;
-typedef enum HcCompareMatch { HC_MATCH_ORDER, HC_MATCH_NAME, HC_MATCH_BEST } HcCompareMatch;
+/* auto: classes by names where both maps have some, else by numbers; bands by order. */
+typedef enum HcCompareMatch { HC_MATCH_AUTO, HC_MATCH_ORDER, HC_MATCH_NAME, HC_MATCH_BEST } HcCompareMatch;
+extern const char *const hc_compare_match_words[]; /* ended by NULL */
 
-/* Bands of the larger raster that HC_MATCH_BEST can pair, and classes of a class map. */
-#define HC_MATCH_MOST   256
-#define HC_CLASSES_MOST 4096
+/* Bands or classes of the larger raster that HC_MATCH_BEST can pair, classes of both maps, and numbers that
+ * they may have. */
+#define HC_MATCH_MOST    256
+#define HC_CLASSES_MOST  4096
+#define HC_CLASS_NUMBERS 65536
 
 typedef struct HcCompareSettings {
-    HcCompareKind kind; /* auto: classes where both rasters are class maps */
+    HcCompareKind kind; /* auto: classes where one is a class map and the other may be */
     HcCompareMatch match;
     double peak;           /* range of values for PSNR and SSIM; NAN = that of the truth in each band */
     bool no_ssim;          /* SSIM takes most of the time */
@@ -61,13 +65,14 @@ typedef struct HcComparison {
     HcValueFigures values;      /* of HC_COMPARE_VALUES */
     HcAccuracy accuracy;        /* of HC_COMPARE_CLASSES */
     HcClasses classes;          /* their names */
-    int32_t renamed;            /* class numbers that have other names in the map than in the truth */
+    int32_t class_count;        /* of both maps together */
+    int32_t *number[2];         /* [class_count + 1] the number in the truth and in the map, 0 = not there */
     HcDifferenceMap difference; /* where settings.picture */
     const HcScene *scene[2];    /* the raster and its truth, borrowed from their chains */
     const char *path[2];        /* likewise */
     const HcChain *chain[2];    /* whose notes are to be shown */
     const char *matched_by;     /* "order", "name" or "best" */
-    int32_t unmatched[2];       /* bands of each that have no partner */
+    int32_t unmatched[2];       /* bands or classes of each that have no partner */
     int32_t passes;             /* how often both were read */
 } HcComparison;
 

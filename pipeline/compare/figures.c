@@ -45,7 +45,6 @@ static void put_band(const HcComparison *from, const HcBandFigures *band, HcJson
 
 static void put_values(const HcComparison *from, HcJson *to) {
     const HcValueFigures *values = &from->values;
-    hc_json_put_text(to, "matched_by", from->matched_by);
     hc_json_put_number(to, "bands", values->bands);
     hc_json_put_number(to, "scene_bands_without_partner", from->unmatched[0]);
     hc_json_put_number(to, "truth_bands_without_partner", from->unmatched[1]);
@@ -72,7 +71,10 @@ HcStatus hc_comparison_json(const HcComparison *from, HcJson *to, HcError *err) 
     hc_json_put_text(to, "compared_as", from->kind == HC_COMPARE_CLASSES ? "classes" : "values");
     hc_json_put_double(to, "pixels", (double)from->pixels);
     hc_json_put_double(to, "left_out_pixels", (double)from->left_out);
+    hc_json_put_text(to, "matched_by", from->matched_by);
     if (from->kind == HC_COMPARE_CLASSES) {
+        hc_json_put_number(to, "scene_classes_without_partner", from->unmatched[0]);
+        hc_json_put_number(to, "truth_classes_without_partner", from->unmatched[1]);
         return hc_accuracy_json(&from->accuracy, &from->classes, NULL, to, err);
     }
     put_values(from, to);
@@ -127,17 +129,20 @@ void hc_comparison_text(const HcComparison *from, bool all_bands, HcText *to) {
     hc_text_add(to, "%-12s %s\n%-12s %s\n", "scene", from->path[0], "truth", from->path[1]);
     hc_text_add(to, "%-12s %lld, and %lld left out\n", "pixels", (long long)from->pixels,
                 (long long)from->left_out);
-    if (from->kind == HC_COMPARE_CLASSES) {
-        hc_text_add(to, "\n");
-        hc_accuracy_text(&from->accuracy, &from->classes, NULL, to);
-        return;
-    }
-    hc_text_add(to, "%-12s %d, matched by %s", "bands", values->bands, from->matched_by);
+    bool classes = from->kind == HC_COMPARE_CLASSES;
+    hc_text_add(to, "%-12s %d, matched by %s", classes ? "classes" : "bands",
+                classes ? from->class_count : values->bands,
+                classes && hc_text_equal(from->matched_by, "order") ? "number" : from->matched_by);
     if (from->unmatched[0] + from->unmatched[1] > 0) {
         hc_text_add(to, " (without partner: %d of the scene, %d of the truth)", from->unmatched[0],
                     from->unmatched[1]);
     }
     hc_text_add(to, "\n");
+    if (classes) {
+        hc_text_add(to, "\n");
+        hc_accuracy_text(&from->accuracy, &from->classes, NULL, to);
+        return;
+    }
     add_figure(to, "RMSE", values->rmse, "");
     add_figure(to, "bias", values->bias, "");
     add_figure(to, "SRE", values->sre, " dB");

@@ -4,8 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 /* ---- the least sum ---- */
 
@@ -103,20 +101,7 @@ done:
 
 /* ---- partners ---- */
 
-/* Letters of a name without the blanks around it. */
-static int trimmed(const char **name) {
-    *name += strspn(*name, " \t");
-    size_t length = strlen(*name);
-    while (length > 0 && ((*name)[length - 1] == ' ' || (*name)[length - 1] == '\t')) {
-        length--;
-    }
-    return (int)length;
-}
-
-static bool same_name(const char *a, const char *b) {
-    int a_length = trimmed(&a), b_length = trimmed(&b);
-    return a_length > 0 && a_length == b_length && strncasecmp(a, b, (size_t)a_length) == 0;
-}
+const char *const hc_compare_match_words[] = {"auto", "order", "name", "best", NULL};
 
 static const char *name_of(const HcScene *scene, int32_t band) {
     return scene->band_name != NULL && scene->band_name[band] != NULL ? scene->band_name[band] : "";
@@ -129,7 +114,7 @@ static HcStatus by_name(const HcPair *pair, int32_t *partner, HcError *err) {
     for (int32_t t = 0; t < to->bands; t++) {
         int32_t owner = -1;
         for (int32_t b = 0; b < of->bands; b++) {
-            if (!same_name(name_of(of, b), name_of(to, t))) {
+            if (!hc_text_equal_trimmed(name_of(of, b), name_of(to, t))) {
                 continue;
             }
             if (owner >= 0 || partner[b] >= 0) {
@@ -203,11 +188,11 @@ static HcStatus list_pairs(HcPair *pair, const int32_t *partner, HcError *err) {
 }
 
 HcStatus hc_match_bands(HcPair *pair, HcCompareMatch match, HcComparison *out, HcError *err) {
-    static const char *const words[] = {"order", "name", "best"};
     HcStatus status = HC_OK;
     const HcScene *of = hc_pair_scene(pair, 0), *to = hc_pair_scene(pair, 1);
     int32_t *partner = NULL;
-    out->matched_by = words[match];
+    match = match == HC_MATCH_AUTO ? HC_MATCH_ORDER : match;
+    out->matched_by = hc_compare_match_words[match];
     if (match == HC_MATCH_ORDER) {
         pair->bands = of->bands;
         return of->bands == to->bands

@@ -61,7 +61,8 @@ HcStatus hc_compare_ssim(HcPair *pair, HcComparison *out, HcError *err) HC_MUST_
 enum { HC_SSIM_REACH = 5 }; /* a window has 2 * reach + 1 lines and samples */
 size_t hc_compare_ssim_bytes(int32_t samples, int32_t bands, size_t *fixed);
 
-HcStatus hc_compare_classes(HcPair *pair, HcComparison *out, HcError *err) HC_MUST_CHECK;
+HcStatus hc_compare_classes(HcPair *pair, HcCompareMatch match, HcComparison *out,
+                            HcError *err) HC_MUST_CHECK;
 
 /* 10 log10(part / rest): infinite where rest is 0. */
 double hc_decibels(double part, double rest);

@@ -87,10 +87,24 @@ void hc_accuracy_finish(HcAccuracy *accuracy) {
     accuracy->kappa = share(all * right - chance, all * all - chance);
 }
 
+static int32_t number_of(const HcAccuracy *accuracy, int of, int32_t class) {
+    return accuracy->number[of] != NULL ? accuracy->number[of][class] : class;
+}
+
+/* Whether reference and prediction have two numbers for some class. */
+static bool two_numbers(const HcAccuracy *accuracy) {
+    bool two = false;
+    for (int32_t c = 1; c <= accuracy->classes; c++) {
+        two = two || number_of(accuracy, 0, c) != number_of(accuracy, 1, c);
+    }
+    return two;
+}
+
 static void put_class(const HcAccuracy *accuracy, int32_t number, const char *name, const int64_t *training,
                       HcJson *to) {
     hc_json_open_object(to, NULL);
-    hc_json_put_number(to, "number", number);
+    hc_json_put_number(to, "number", number_of(accuracy, 0, number));
+    hc_json_put_number(to, "predicted_number", number_of(accuracy, 1, number));
     hc_json_put_text(to, "name", name);
     if (training != NULL) {
         hc_json_put_double(to, "training_pixels", (double)training[number]);
@@ -145,6 +159,27 @@ static int digits(int64_t value) {
     return snprintf(NULL, 0, "%lld", (long long)value);
 }
 
+static int number_digits(const HcAccuracy *accuracy) {
+    int most = 1;
+    for (int32_t c = 1; c <= accuracy->classes; c++) {
+        for (int of = 0; of < 2; of++) {
+            int wide = digits(number_of(accuracy, of, c));
+            most = wide > most ? wide : most;
+        }
+    }
+    return most;
+}
+
+/* A class that one of both does not have is "-" there. */
+static void add_number(HcText *to, int wide, const HcAccuracy *accuracy, int of, int32_t class) {
+    int32_t number = number_of(accuracy, of, class);
+    if (number == 0 && class > 0) {
+        hc_text_add(to, "%*s", wide, "-");
+    } else {
+        hc_text_add(to, "%*d", wide, number);
+    }
+}
+
 static void add_share(HcText *to, double value) {
     if (isnan(value)) {
         hc_text_add(to, "%11s", "-");
@@ -160,12 +195,17 @@ static void text_classes(const HcAccuracy *accuracy, const HcClasses *names, con
         int name = letters(names->name[c]);
         wide = name > wide ? name : wide;
     }
-    int number = digits(accuracy->classes);
-    hc_text_add(to, "%*s  class%*s%s%12s%12s%11s%11s%11s\n", number, "", wide - 5, "",
-                training != NULL ? "    training" : "", "reference", "predicted", "producer's", "user's",
-                "F1");
+    int number = number_digits(accuracy);
+    bool two = two_numbers(accuracy);
+    hc_text_add(to, "%*s  class%*s%s%s%12s%12s%11s%11s%11s\n", number, "", wide - 5, "",
+                two ? "      number" : "", training != NULL ? "    training" : "", "reference", "predicted",
+                "producer's", "user's", "F1");
     for (int32_t c = 1; c <= accuracy->classes; c++) {
-        hc_text_add(to, "%*d  %s%*s", number, c, names->name[c], wide - letters(names->name[c]), "");
+        add_number(to, number, accuracy, 0, c);
+        hc_text_add(to, "  %s%*s", names->name[c], wide - letters(names->name[c]), "");
+        if (two) {
+            add_number(to, 12, accuracy, 1, c);
+        }
         if (training != NULL) {
             hc_text_add(to, "%12lld", (long long)training[c]);
         }
@@ -175,21 +215,24 @@ static void text_classes(const HcAccuracy *accuracy, const HcClasses *names, con
         add_share(to, accuracy->f1[c]);
         hc_text_add(to, "\n");
     }
-    hc_text_add(to, "%*d  %-*s%s%12s%12lld\n", number, 0, wide, "unclassified",
+    hc_text_add(to, "%*d  %-*s%s%s%12s%12lld\n", number, 0, wide, "unclassified", two ? "            " : "",
                 training != NULL ? "            " : "", "", (long long)accuracy->predicted[0]);
+    if (two) {
+        hc_text_add(to, "\nthe first number is that of the reference, the second that of the map\n");
+    }
 }
 
 static void text_matrix(const HcAccuracy *accuracy, HcText *to) {
-    int number = digits(accuracy->classes);
+    int number = number_digits(accuracy);
     int wide = digits(accuracy->pixels);
     wide = 2 + (wide > number ? wide : number);
     hc_text_add(to, "%*s", number, "");
     for (int32_t c = 0; c <= accuracy->classes; c++) {
-        hc_text_add(to, "%*d", wide, c);
+        add_number(to, wide, accuracy, 1, c);
     }
     hc_text_add(to, "\n");
     for (int32_t r = 1; r <= accuracy->classes; r++) {
-        hc_text_add(to, "%*d", number, r);
+        add_number(to, number, accuracy, 0, r);
         for (int32_t c = 0; c <= accuracy->classes; c++) {
             hc_text_add(to, "%*lld", wide, (long long)*cell(accuracy, r, c));
         }

@@ -12,6 +12,9 @@
  * safe. */
 typedef struct HcAccuracy {
     int32_t classes;
+    /* [classes + 1] the numbers of the classes in the reference and in what was predicted, borrowed; NULL =
+     * as they are. 0 = it has no such class. */
+    const int32_t *number[2];
     int64_t *matrix; /* [classes][classes + 1]: pixels of class row + 1 that were predicted as `column` */
 
     /* Filled by hc_accuracy_finish. */

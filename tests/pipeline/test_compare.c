@@ -5,6 +5,7 @@
 #include "tests/support/backend.h"
 #include "tests/support/scene_files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct Opened {
@@ -494,28 +495,85 @@ static void agreement_of_class_maps(void **state) {
     cube_free(&scene);
 }
 
-/* Classes go by number: names are those of the truth, and what the map calls unclassified is no class, even
- * where 0 is one in the truth. */
+/* One rule: by names where both maps have some, else by numbers; 0 and "background" are no class. */
 static void names_of_classes(void **state) {
     (void)state;
-    Cube truth = map_of("0011112220"), scene = map_of("0011112220");
-    HcCompareSettings how = {.peak = NAN, .kind = HC_COMPARE_CLASSES};
+    Cube truth = map_of("0011112220"), scene = map_of("0022221110"), same = map_of("0011112220");
+    HcCompareSettings how = {.peak = NAN};
     cube_write(&truth, "truth", HC_UINT8, "bsq", class_lines);
-    cube_write(&scene, "scene", HC_UINT8, "bsq", "classes = 3\nclass names = {Unclassified, sea, Class 2}\n");
-    Opened opened = compared("scene.hdr", "truth.hdr", &how);
-    assert_string_equal(opened.figures.classes.name[1], "sea");
-    assert_string_equal(opened.figures.classes.name[2], "land");
-    assert_int_equal(opened.figures.renamed, 1);
-    assert_int_equal(opened.figures.accuracy.correct, 7);
-    close_all(&opened);
-    cube_write(&truth, "truth", HC_UINT8, "bsq", "classes = 3\nclass names = {ice, sea, land}\n");
-    opened = compared("scene.hdr", "truth.hdr", &how);
-    assert_int_equal(opened.figures.accuracy.pixels, 10);
-    assert_int_equal(opened.figures.accuracy.correct, 7);
-    assert_string_equal(opened.figures.classes.name[1], "ice");
-    close_all(&opened);
+    static const struct {
+        const char *scene, *truth, *matched_by;
+        HcCompareMatch match;
+        bool turned; /* the numbers of the map are exchanged */
+        int64_t correct, left_out;
+        int32_t unmatched[2];
+    } cases[] = {
+        {"Unclassified, land, sea", "Unclassified, sea, land", "name", HC_MATCH_AUTO, true, 7, 3, {0, 0}},
+        {"Unclassified,  LAND , Sea", "Unclassified, sea, land", "name", HC_MATCH_NAME, true, 7, 3, {0, 0}},
+        {"Unclassified, land, sea", "Unclassified, sea, land", "order", HC_MATCH_ORDER, true, 0, 3, {0, 0}},
+        {"Unclassified, land, sea", "Unclassified, sea, land", "best", HC_MATCH_BEST, true, 7, 3, {0, 0}},
+        {"Unclassified, cluster 1, cluster 2",
+         "background, sea, land",
+         "best",
+         HC_MATCH_BEST,
+         true,
+         7,
+         3,
+         {0, 0}},
+        {"Unclassified, Class 1, Class 2",
+         "Unclassified, sea, land",
+         "order",
+         HC_MATCH_AUTO,
+         false,
+         7,
+         3,
+         {0, 0}},
+        {"Unclassified, sea, Class 2", "Unclassified, sea, land", "name", HC_MATCH_AUTO, false, 7, 3, {0, 0}},
+        {"Unclassified, sea, hill", "Unclassified, sea, land", "name", HC_MATCH_AUTO, false, 4, 3, {1, 1}},
+        {"none, sea, land", "ice, sea, land", "name", HC_MATCH_AUTO, false, 7, 3, {0, 0}},
+        {"Unclassified, sea, land",
+         "Unclassified, sea, Background",
+         "name",
+         HC_MATCH_AUTO,
+         false,
+         4,
+         6,
+         {1, 0}},
+        {"Unclassified, sea, unlabelled",
+         "Unclassified, sea, land",
+         "name",
+         HC_MATCH_AUTO,
+         false,
+         4,
+         3,
+         {0, 1}},
+        {"Unclassified, sea, sea", "Unclassified, sea, sea", "name", HC_MATCH_AUTO, true, 7, 3, {0, 0}},
+    };
+    for (int i = 0; (size_t)i < sizeof cases / sizeof *cases; i++) {
+        char lines[2][96];
+        snprintf(lines[0], sizeof lines[0], "classes = 3\nclass names = {%s}\n", cases[i].scene);
+        snprintf(lines[1], sizeof lines[1], "classes = 3\nclass names = {%s}\n", cases[i].truth);
+        cube_write(cases[i].turned ? &scene : &same, "scene", HC_UINT8, "bsq", lines[0]);
+        cube_write(&truth, "truth", HC_UINT8, "bsq", lines[1]);
+        how.match = cases[i].match;
+        Opened opened = compared("scene.hdr", "truth.hdr", &how);
+        assert_string_equal(opened.figures.matched_by, cases[i].matched_by);
+        assert_int_equal(opened.figures.accuracy.correct, cases[i].correct);
+        assert_int_equal(opened.figures.left_out, cases[i].left_out);
+        assert_int_equal(opened.figures.unmatched[0], cases[i].unmatched[0]);
+        assert_int_equal(opened.figures.unmatched[1], cases[i].unmatched[1]);
+        close_all(&opened);
+    }
+    cube_write(&same, "scene", HC_UINT8, "bsq", "classes = 3\nclass names = {Unclassified, hill, river}\n");
+    how.match = HC_MATCH_AUTO;
+    refused(HC_E_INPUT, "scene.img: no class has the name of a class of truth.img", "scene.hdr", "truth.hdr",
+            &how);
+    cube_write(&same, "scene", HC_UINT8, "bsq", "classes = 2\nclass names = {Unclassified, Class 1}\n");
+    how.match = HC_MATCH_NAME;
+    refused(HC_E_INPUT, "scene.img: classes have no names to pair by", "scene.hdr", "truth.hdr", &how);
     cube_free(&truth);
     cube_free(&scene);
+    cube_free(&same);
 }
 
 /* ---- what is refused ---- */
