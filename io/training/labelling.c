@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASSES_MAX 65535
-
 static int compare(const HcClassKey *key, int64_t number, const char *text) {
     if (text != NULL) {
         return strcmp(key->text, text);
@@ -59,8 +57,8 @@ HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *
         *id = labelling->order[at] + 1;
         return HC_OK;
     }
-    if (labelling->key_count == CLASSES_MAX) {
-        return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, CLASSES_MAX);
+    if (labelling->key_count == HC_CLASS_NUMBER_MAX) {
+        return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, HC_CLASS_NUMBER_MAX);
     }
     HC_OR_RETURN(grow_keys(labelling, err));
     char *copy = text != NULL ? strdup(text) : NULL;
@@ -100,14 +98,22 @@ HcStatus hc_labelling_add(HcLabelling *labelling, int64_t line, int64_t sample, 
     return HC_OK;
 }
 
+HcStatus hc_labelling_name(const HcClassKey *key, const HcNamed *named, const char **name, HcError *err) {
+    *name = key->text;
+    if (named != NULL) {
+        HC_OR_RETURN(hc_read_attributes_name(named->attributes, key->number, name, err));
+        if (*name == NULL && key->number < named->classes->count) {
+            *name = named->classes->name[key->number];
+        }
+    }
+    return HC_OK;
+}
+
 /* Fresh; key NULL = the class of no class. */
 static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **out, HcError *err) {
-    const char *name = key == NULL ? "Unclassified" : named == NULL ? key->text : NULL;
-    if (key != NULL && named != NULL) {
-        HC_OR_RETURN(hc_read_attributes_name(named->attributes, key->number, &name, err));
-        if (name == NULL && key->number < named->classes->count) {
-            name = named->classes->name[key->number];
-        }
+    const char *name = "Unclassified";
+    if (key != NULL) {
+        HC_OR_RETURN(hc_labelling_name(key, named, &name, err));
     }
     *out = name != NULL    ? strdup(name)
            : named == NULL ? hc_text_format("%" PRId64, key->number)
@@ -130,6 +136,14 @@ static HcStatus name_class(HcLabelled *out, const HcClassKey *key, const HcNamed
     HcClasses *classes = &out->classes;
     int32_t label = classes->count;
     HC_OR_RETURN(class_name(key, named, &classes->name[label], err));
+    int64_t number = key != NULL ? key->number : 0;
+    out->named = out->named ||
+                 (key != NULL && (named == NULL ? key->text != NULL
+                                                : hc_class_is_named((int32_t)number, classes->name[label])));
+    out->number[label] = number <= HC_CLASS_NUMBER_MAX ? (int32_t)number : 0;
+    if (key != NULL && number != 0 && (number < 1 || number > HC_CLASS_NUMBER_MAX)) {
+        out->renumbered = number;
+    }
     colour_class(key, named, label, classes->colour[label]);
     classes->count++;
     return HC_OK;
@@ -145,9 +159,11 @@ static HcStatus allocate_classes(const HcLabelling *labelling, int64_t **of_id, 
     size_t count = (size_t)labelling->key_count + 1;
     *of_id = calloc(count, sizeof **of_id);
     out->pixels = calloc(count, sizeof *out->pixels);
+    out->number = calloc(count, sizeof *out->number);
     out->classes.name = calloc(count, sizeof *out->classes.name);
     out->classes.colour = calloc(count, sizeof *out->classes.colour);
-    if (*of_id == NULL || out->pixels == NULL || out->classes.name == NULL || out->classes.colour == NULL) {
+    if (*of_id == NULL || out->pixels == NULL || out->number == NULL || out->classes.name == NULL ||
+        out->classes.colour == NULL) {
         return hc_fail_memory(err, (double)count * 32, "classes");
     }
     return HC_OK;
@@ -201,6 +217,14 @@ static HcStatus number_features(HcLabelled *out, HcError *err) {
     return HC_OK;
 }
 
+/* Texts alone have the number 0. */
+static void settle_numbers(HcLabelled *out) {
+    out->numbered = out->renumbered == 0 && out->classes.count > 1 && out->number[1] > 0;
+    for (int32_t label = 0; label < out->classes.count && !out->numbered; label++) {
+        out->number[label] = label;
+    }
+}
+
 HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) {
     HcStatus status = HC_OK;
     HcLabelled *out = labelling->out;
@@ -213,6 +237,9 @@ HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcErr
     for (int32_t k = 0; k < labelling->key_count; k++) {
         int32_t id = labelling->order[k] + 1;
         const HcClassKey *key = &labelling->key[id - 1];
+        if (of_id[id] == 0 && key->none) {
+            continue;
+        }
         if (of_id[id] == 0) {
             HC_TRY(lose_class(out, key, named, err));
             continue;
@@ -222,6 +249,7 @@ HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcErr
         HC_TRY(name_class(out, key, named, err));
     }
     hc_classes_colour_by_name(&out->classes);
+    settle_numbers(out);
     for (int64_t i = 0; i < out->count; i++) {
         out->label[i] = (int32_t)of_id[out->label[i]];
     }

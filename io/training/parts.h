@@ -11,7 +11,8 @@
 /* A class as the source names it: by a text, or by a number (text NULL). */
 typedef struct HcClassKey {
     int64_t number;
-    char *text;
+    char *text; /* with --field-number also the name of the number, or NULL */
+    bool none;  /* of a raster: its name says that it is no class */
 } HcClassKey;
 
 /* Labelled pixels in the making: labels in `out` are places in `key`, from 1, until hc_labelling_finish. */
@@ -41,12 +42,17 @@ typedef struct HcNamed {
     HcReadAttributes *attributes;
 } HcNamed;
 
+/* What the source calls a class, *name NULL = nothing. */
+HcStatus hc_labelling_name(const HcClassKey *key, const HcNamed *named, const char **name,
+                           HcError *err) HC_MUST_CHECK;
+
 /* Makes labels and features dense and fills names, colours and counts; `named` is NULL for vector data. */
 HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) HC_MUST_CHECK;
 
 /* training_vector.c */
+/* number: the field of the number of the class, or NULL. */
 HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const char *field,
-                             const char *layer, HcError *err) HC_MUST_CHECK;
+                             const char *number, const char *layer, HcError *err) HC_MUST_CHECK;
 
 /* training_burn.c */
 /* Adds the pixels of the shapes, and counts those that several classes claim. */

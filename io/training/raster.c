@@ -44,8 +44,23 @@ static bool value_at(const HcRaw *raw, int64_t line, int64_t sample, int64_t *va
     return is_signed || bits <= INT64_MAX;
 }
 
-static HcStatus add_value(HcLabelling *labelling, const HcScene *raster, int64_t line, int64_t sample,
-                          int64_t value, int32_t *id, HcError *err) {
+/* *id = 0 where a name says that it is no class. */
+static HcStatus class_of(HcLabelling *labelling, const HcNamed *named, int64_t value, int32_t *id,
+                         HcError *err) {
+    int32_t known = labelling->key_count;
+    HC_OR_RETURN(hc_labelling_class(labelling, value, NULL, id, err));
+    HcClassKey *key = &labelling->key[*id - 1];
+    if (labelling->key_count > known) {
+        const char *name = NULL;
+        HC_OR_RETURN(hc_labelling_name(key, named, &name, err));
+        key->none = hc_class_is_none(name);
+    }
+    *id = key->none ? 0 : *id;
+    return HC_OK;
+}
+
+static HcStatus add_value(HcLabelling *labelling, const HcScene *raster, const HcNamed *named, int64_t line,
+                          int64_t sample, int64_t value, int32_t *id, HcError *err) {
     if (raster->has_nodata && (double)value == raster->nodata) {
         *id = 0;
         return HC_OK;
@@ -56,10 +71,11 @@ static HcStatus add_value(HcLabelling *labelling, const HcScene *raster, int64_t
                        " (from 0): classes are not negative, and it is not its nodata",
                        labelling->path, value, line, sample);
     }
-    return hc_labelling_class(labelling, value, NULL, id, err);
+    return class_of(labelling, named, value, id, err);
 }
 
-static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const HcRaw *raw, HcError *err) {
+static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const HcNamed *named,
+                          const HcRaw *raw, HcError *err) {
     int64_t last = 0; /* the value before, and its class */
     int32_t id = 0;
     for (int64_t l = 0; l < raw->lines; l++) {
@@ -73,7 +89,7 @@ static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const H
                 continue;
             }
             if (value != last) {
-                HC_OR_RETURN(add_value(labelling, raster, raw->line0 + l, s, value, &id, err));
+                HC_OR_RETURN(add_value(labelling, raster, named, raw->line0 + l, s, value, &id, err));
                 last = value;
             }
             if (id > 0) {
@@ -84,7 +100,7 @@ static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const H
     return HC_OK;
 }
 
-static HcStatus read_values(HcLabelling *labelling, HcView *view, HcError *err) {
+static HcStatus read_values(HcLabelling *labelling, HcView *view, const HcNamed *named, HcError *err) {
     HcStatus status = HC_OK;
     const HcScene *raster = hc_view_scene(view);
     size_t line_bytes = hc_view_bytes(view, 1);
@@ -99,7 +115,7 @@ static HcStatus read_values(HcLabelling *labelling, HcView *view, HcError *err) 
         int64_t rest = raster->lines - line0;
         HcRaw raw = {0};
         HC_TRY(hc_view_read(view, line0, (int32_t)(rest < piece ? rest : piece), buffer, &raw, err));
-        HC_TRY(add_lines(labelling, raster, &raw, err));
+        HC_TRY(add_lines(labelling, raster, named, &raw, err));
     }
 done:
     free(buffer);
@@ -111,8 +127,8 @@ HcStatus hc_labelling_raster(HcLabelling *labelling, HcView *view, HcError *err)
     HcNamed named = {.classes = &hc_view_scene(view)->classes};
     const char *path = hc_reader_path(hc_view_reader(view));
     HC_TRY(check_raster(labelling, hc_view_scene(view), path, err));
-    HC_TRY(read_values(labelling, view, err));
     HC_TRY(hc_read_attributes_open(&named.attributes, path, err));
+    HC_TRY(read_values(labelling, view, &named, err));
     HC_TRY(hc_labelling_finish(labelling, &named, err));
     HC_TRY(hc_view_unchanged(view, err));
 done:

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASSES_MAX 65535
-
 /* ---- classes ---- */
 
 static void clear_labelling(HcLabelling *labelling) {
@@ -21,10 +19,6 @@ static void clear_labelling(HcLabelling *labelling) {
     free(labelling->key);
     free(labelling->order);
 }
-
-/* ---- pixels ---- */
-
-/* ---- the end ---- */
 
 /* ---- the kind of source ---- */
 
@@ -62,8 +56,9 @@ static HcStatus open_raster(HcView **out, const char *path, const HcScene *scene
     return HC_OK;
 }
 
-static HcStatus read_raster(HcLabelling *labelling, HcView *view, const char *field, const char *layer,
-                            HcError *err) {
+static HcStatus read_raster(HcLabelling *labelling, HcView *view, const char *field, const char *number,
+                            const char *layer, HcError *err) {
+    field = field != NULL ? field : number;
     if (field != NULL || layer != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: is a raster, there is no %s '%s' to choose", labelling->path,
                        field != NULL ? "field" : "layer", field != NULL ? field : layer);
@@ -75,8 +70,8 @@ static HcStatus read_raster(HcLabelling *labelling, HcView *view, const char *fi
     return hc_labelling_raster(labelling, view, err);
 }
 
-static HcStatus read_source(const char *path, const char *field, const char *layer, HcLabelling how,
-                            HcError *err) {
+static HcStatus read_source(const char *path, const char *field, const char *number, const char *layer,
+                            HcLabelling how, HcError *err) {
     HcStatus status = HC_OK;
     HcError why = {0};
     HcGdalErrors messages;
@@ -90,9 +85,9 @@ static HcStatus read_source(const char *path, const char *field, const char *lay
     GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     hc_gdal_release();
     if (dataset != NULL && hc_shapes_layers(dataset) > 0) {
-        status = hc_labelling_vector(&labelling, dataset, field, layer, err);
+        status = hc_labelling_vector(&labelling, dataset, field, number, layer, err);
     } else if (open_raster(&view, path, how.scene, &why) == HC_OK) {
-        status = read_raster(&labelling, view, field, layer, err);
+        status = read_raster(&labelling, view, field, number, layer, err);
     } else {
         status = fail_neither(path, dataset != NULL, &messages, &why, err);
     }
@@ -108,13 +103,43 @@ static HcStatus read_source(const char *path, const char *field, const char *lay
 HcStatus hc_labelled_read(const char *path, const char *field, const char *layer, const HcScene *scene,
                           HcLabelled *out, HcError *err) {
     const HcLabelling how = {.path = path, .scene = scene, .out = out};
-    return read_source(path, field, layer, how, err);
+    return read_source(path, field, NULL, layer, how, err);
+}
+
+HcStatus hc_labelled_read_numbered(const char *path, const char *field, const char *field_number,
+                                   const char *layer, const HcScene *scene, HcLabelled *out, HcError *err) {
+    const HcLabelling how = {.path = path, .scene = scene, .out = out};
+    return read_source(path, field, field_number, layer, how, err);
 }
 
 HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const char *attributes,
                               const HcScene *scene, HcLabelled *out, HcError *err) {
     const HcLabelling how = {.path = path, .scene = scene, .out = out, .any = true, .attributes = attributes};
-    return read_source(path, field, layer, how, err);
+    return read_source(path, field, NULL, layer, how, err);
+}
+
+int32_t hc_labelled_label(const HcLabelled *labelled, int32_t number) {
+    int32_t low = 0, high = labelled->number != NULL ? labelled->classes.count : 0;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        low = labelled->number[middle] < number ? middle + 1 : low;
+        high = labelled->number[middle] < number ? high : middle;
+    }
+    return labelled->number != NULL ? low : number;
+}
+
+HcStatus hc_labelled_classes(const HcLabelled *labelled, HcClasses *to, HcError *err) {
+    const HcClasses *from = &labelled->classes;
+    HcStatus status = hc_classes_make(to, hc_labelled_number(labelled, from->count - 1) + 1, err);
+    for (int32_t label = 0; label < from->count && status == HC_OK; label++) {
+        int32_t number = hc_labelled_number(labelled, label);
+        status = hc_classes_name(to, number, from->name[label], err);
+        memcpy(to->colour[number], from->colour[label], sizeof *to->colour);
+    }
+    if (status != HC_OK) {
+        hc_classes_clear(to);
+    }
+    return status;
 }
 
 void hc_labelled_clear(HcLabelled *labelled) {
@@ -124,6 +149,7 @@ void hc_labelled_clear(HcLabelled *labelled) {
     free(labelled->label);
     free(labelled->feature);
     free(labelled->pixels);
+    free(labelled->number);
     free(labelled->field);
     free(labelled->lost_class);
     hc_text_clear(&labelled->place_note);
@@ -159,6 +185,10 @@ void hc_labelled_note(const HcLabelled *labelled, HcText *to) {
     if (labelled->mended_features > 0) {
         hc_text_add(to, "%s%" PRId64 " %s", to->length > 0 ? "; " : "", labelled->mended_features,
                     labelled->mended_features == 1 ? "polygon crosses itself" : "polygons cross themselves");
+    }
+    if (labelled->renumbered != 0) {
+        hc_text_add(to, "%sclasses get the numbers 1, 2, ...: a map does not hold %" PRId64,
+                    to->length > 0 ? "; " : "", labelled->renumbered);
     }
     if (labelled->place_note.length > 0) {
         hc_text_add(to, "%s%s", to->length > 0 ? "; " : "", labelled->place_note.data);

@@ -10,6 +10,9 @@
 extern "C" {
 #endif
 
+/* Classes at most, and their largest number in a map. */
+#define HC_CLASS_NUMBER_MAX 65535
+
 /* Which pixels belong to which class, for training or validation. Owns its arrays. Zero-initialise, then
  * hc_labelled_clear() is always safe. */
 typedef struct HcLabelled {
@@ -21,7 +24,11 @@ typedef struct HcLabelled {
                          raster the region of touching pixels (also at corners) of one class */
     int32_t features; /* that have a pixel; numbered in the order of the source */
     HcClasses classes; /* name and colour of every class; [0] is "Unclassified", black */
-    int64_t *pixels;   /* [classes.count] pixels of each class, > 0 except for class 0 */
+    int32_t *number; /* [classes.count] of each class in its source, ascending; where the source has none, or
+                        one that no class map holds, its label */
+    bool named;      /* classes have names, and not numbers alone */
+    bool numbered;   /* they have the numbers of their source */
+    int64_t *pixels; /* [classes.count] pixels of each class, > 0 except for class 0 */
     char *field; /* the attribute that the classes are from; NULL for a raster, and where none names them */
 
     HcAttributes attributes; /* of the features, where they are asked for */
@@ -34,6 +41,7 @@ typedef struct HcLabelled {
     int64_t unprojected_features; /* features that cannot be brought to the CRS of the scene */
     HcText place_note;            /* of hc_grid_check, for a raster */
     int64_t mended_features;      /* features whose polygon crosses itself: taken by the even-odd rule */
+    int64_t renumbered;           /* a number that made all classes get new ones, or 0 */
     int32_t lost_classes;         /* classes of the source without a pixel in the result */
     char *lost_class;             /* the name of the first of them, or NULL */
 } HcLabelled;
@@ -51,16 +59,31 @@ typedef struct HcLabelled {
  * nodata are no class; names and colours are those of GDAL's attribute table, of the ENVI header, or of
  * GDAL's categories and colour table. `field` and `layer` must be NULL.
  *
- * Labels are dense, from 1: ascending by number for whole numbers and rasters, by bytes for texts. A class
- * without a name is called by its number: "7" from an attribute, "Class 7" from a raster; one without a
- * colour (or a black one) gets hc_classes_standard_colour. There are at least two classes. `out` must be zero
- * or cleared; on failure it is cleared.
+ * Labels are dense, from 1: ascending by number for whole numbers and rasters, by bytes for texts. 0 and
+ * names such as "Unclassified" and "background" (hc_class_is_none) are no class. A class without a name is
+ * called by its number: "7" from an attribute, "Class 7" from a raster; one without a colour (or a black one)
+ * gets hc_classes_standard_colour. There are at least two classes. `out` must be zero or cleared; on failure
+ * it is cleared.
  *
  * HC_E_INPUT: not readable as either; no overlap; fewer than two classes; wrong coordinates, CRS or values;
  * another grid. HC_E_USAGE: the field or layer is missing or must be chosen (the message lists what there
  * is). HC_E_UNSUPPORTED: lines; rasters of other types or of several bands. HC_E_IO: reading failed. */
 HcStatus hc_labelled_read(const char *path, const char *field, const char *layer, const HcScene *scene,
                           HcLabelled *out, HcError *err) HC_MUST_CHECK;
+
+/* The same; field_number: the attribute that holds the number of the class, or NULL. */
+HcStatus hc_labelled_read_numbered(const char *path, const char *field, const char *field_number,
+                                   const char *layer, const HcScene *scene, HcLabelled *out,
+                                   HcError *err) HC_MUST_CHECK;
+
+/* The number that a map of the classes has for a label, and the label of such a number. Without numbers in
+ * the source (and for classes of other sources) they are the same. */
+static inline int32_t hc_labelled_number(const HcLabelled *labelled, int32_t label) {
+    return labelled->number != NULL ? labelled->number[label] : label;
+}
+int32_t hc_labelled_label(const HcLabelled *labelled, int32_t number);
+/* The classes by these numbers; `to` must be zero or cleared. */
+HcStatus hc_labelled_classes(const HcLabelled *labelled, HcClasses *to, HcError *err) HC_MUST_CHECK;
 
 void hc_labelled_clear(HcLabelled *labelled);
 

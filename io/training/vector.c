@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LISTED_MAX 12 /* names in a message */
@@ -13,7 +15,8 @@
 typedef struct Vector {
     HcLabelling *labelling;
     HcShapes shapes;
-    int field; /* -1 = features are classes by their numbers */
+    int field;  /* -1 = features are classes by their numbers, or by those of `number` */
+    int number; /* the field of the number of the class, or -1 */
     OGRFieldType type;
 } Vector;
 
@@ -61,18 +64,35 @@ static HcStatus fail_field(const Vector *vector, const char *why, HcError *err) 
     return status;
 }
 
+/* --field-number. */
+static HcStatus choose_number(Vector *vector, const char *name, HcError *err) {
+    OGRFeatureDefnH definition = OGR_L_GetLayerDefn(vector->shapes.layer);
+    char why[160];
+    vector->number = name != NULL ? OGR_FD_GetFieldIndex(definition, name) : -1;
+    if (name == NULL) {
+        return HC_OK;
+    }
+    OGRFieldType type =
+        vector->number >= 0 ? OGR_Fld_GetType(OGR_FD_GetFieldDefn(definition, vector->number)) : OFTString;
+    bool whole = type == OFTInteger || type == OFTInteger64 || type == OFTReal;
+    snprintf(why, sizeof why, "has no %s '%.100s'", vector->number < 0 ? "field" : "numbers in", name);
+    return whole ? HC_OK : fail_field(vector, why, err);
+}
+
 static HcStatus choose_field(Vector *vector, const char *name, HcError *err) {
     OGRFeatureDefnH definition = OGR_L_GetLayerDefn(vector->shapes.layer);
     char why[160];
     int sensible = 0;
     vector->field = name != NULL ? OGR_FD_GetFieldIndex(definition, name) : -1;
     for (int i = 0; name == NULL && i < OGR_FD_GetFieldCount(definition); i++) {
-        if (is_sensible(OGR_FD_GetFieldDefn(definition, i))) {
+        if (i != vector->number && is_sensible(OGR_FD_GetFieldDefn(definition, i))) {
             vector->field = i;
             sensible++;
         }
     }
-    if (name == NULL && sensible == 0 && vector->labelling->any) {
+    bool needless = vector->number >= 0 ? sensible != 1 : vector->labelling->any && sensible == 0;
+    if (name == NULL && needless) {
+        vector->field = -1;
         return HC_OK;
     }
     if (name == NULL && sensible != 1) {
@@ -97,38 +117,90 @@ static HcStatus choose_field(Vector *vector, const char *name, HcError *err) {
 
 /* ---- features ---- */
 
-/* The class of a feature; *id = 0 when it names none. */
-static HcStatus class_of(Vector *vector, OGRFeatureH feature, int32_t *id, HcError *err) {
-    int64_t number = 0;
-    *id = 0;
-    if (vector->field < 0) {
-        return hc_labelling_class(vector->labelling, OGR_F_GetFID(feature), NULL, id, err);
-    }
-    if (!OGR_F_IsFieldSetAndNotNull(feature, vector->field)) {
+/* The whole number in a field. */
+static HcStatus number_of(Vector *vector, OGRFeatureH feature, int field, int64_t *number, HcError *err) {
+    OGRFieldDefnH definition = OGR_F_GetFieldDefnRef(feature, field);
+    double value = OGR_F_GetFieldAsDouble(feature, field);
+    if (OGR_Fld_GetType(definition) != OFTReal) {
+        *number = OGR_F_GetFieldAsInteger64(feature, field);
         return HC_OK;
     }
-    if (vector->type == OFTString) {
-        char *text = hc_envi_clean(OGR_F_GetFieldAsString(feature, vector->field));
-        HcStatus status = text == NULL      ? hc_fail_memory(err, 64, "the name of a class")
-                          : text[0] == '\0' ? HC_OK
-                                            : hc_labelling_class(vector->labelling, 0, text, id, err);
+    if (!(fabs(value) <= 0x1p53) || value != floor(value)) {
+        char what[200];
+        snprintf(what, sizeof what, "has %.17g in '%.80s': classes are texts or whole numbers", value,
+                 OGR_Fld_GetNameRef(definition));
+        vector->shapes.number = OGR_F_GetFID(feature);
+        return hc_shapes_fail(&vector->shapes, what, err);
+    }
+    *number = (int64_t)value;
+    return HC_OK;
+}
+
+/* Keeps the first name of a number, and refuses another one. Takes the name over. */
+static HcStatus name_number(Vector *vector, int32_t id, char *name, HcError *err) {
+    HcClassKey *key = &vector->labelling->key[id - 1];
+    HcStatus status =
+        key->text == NULL || strcmp(key->text, name) == 0
+            ? HC_OK
+            : hc_fail(err, HC_E_INPUT, "%s: the number %" PRId64 " has the names '%.80s' and '%.80s'",
+                      vector->labelling->path, key->number, key->text, name);
+    if (key->text == NULL) {
+        key->text = name;
+    } else {
+        free(name);
+    }
+    return status;
+}
+
+/* By a text, and perhaps the number of another field. */
+static HcStatus class_of_text(Vector *vector, OGRFeatureH feature, int64_t number, int32_t *id,
+                              HcError *err) {
+    char *text = hc_envi_clean(OGR_F_GetFieldAsString(feature, vector->field));
+    if (text == NULL) {
+        return hc_fail_memory(err, 64, "the name of a class");
+    }
+    bool none = text[0] == '\0' || hc_class_is_none(text);
+    if (none || vector->number < 0) {
+        HcStatus status = none ? HC_OK : hc_labelling_class(vector->labelling, 0, text, id, err);
         free(text);
         return status;
     }
-    if (vector->type == OFTReal) {
-        double value = OGR_F_GetFieldAsDouble(feature, vector->field);
-        if (!(fabs(value) <= 0x1p53) || value != floor(value)) {
-            char what[200];
-            snprintf(what, sizeof what, "has %.17g in '%.80s': classes are texts or whole numbers", value,
-                     vector->labelling->out->field);
-            vector->shapes.number = OGR_F_GetFID(feature);
-            return hc_shapes_fail(&vector->shapes, what, err);
-        }
-        number = (int64_t)value;
-    } else {
-        number = OGR_F_GetFieldAsInteger64(feature, vector->field);
+    HcStatus status = hc_labelling_class(vector->labelling, number, NULL, id, err);
+    if (status != HC_OK) {
+        free(text);
+        return status;
     }
-    return hc_labelling_class(vector->labelling, number, NULL, id, err);
+    return name_number(vector, *id, text, err);
+}
+
+/* The class of a feature; *id = 0 when it names none. */
+static HcStatus class_of(Vector *vector, OGRFeatureH feature, int32_t *id, HcError *err) {
+    int64_t number = 0;
+    bool is_text = vector->field >= 0 && vector->type == OFTString;
+    int field = vector->number >= 0 ? vector->number : is_text ? -1 : vector->field;
+    *id = 0;
+    if (vector->field < 0 && vector->number < 0) {
+        return hc_labelling_class(vector->labelling, OGR_F_GetFID(feature), NULL, id, err);
+    }
+    if ((vector->field >= 0 && !OGR_F_IsFieldSetAndNotNull(feature, vector->field)) ||
+        (field >= 0 && !OGR_F_IsFieldSetAndNotNull(feature, field))) {
+        return HC_OK;
+    }
+    if (field >= 0) {
+        HC_OR_RETURN(number_of(vector, feature, field, &number, err));
+    }
+    if (field >= 0 && number == 0) {
+        return HC_OK;
+    }
+    if (vector->number >= 0 && (number < 0 || number > HC_CLASS_NUMBER_MAX)) {
+        char what[120];
+        snprintf(what, sizeof what, "has the number %" PRId64 ": classes have 1 to %d", number,
+                 HC_CLASS_NUMBER_MAX);
+        vector->shapes.number = OGR_F_GetFID(feature);
+        return hc_shapes_fail(&vector->shapes, what, err);
+    }
+    return is_text ? class_of_text(vector, feature, number, id, err)
+                   : hc_labelling_class(vector->labelling, number, NULL, id, err);
 }
 
 static HcStatus take_feature(Vector *vector, OGRFeatureH feature, HcError *err) {
@@ -210,7 +282,7 @@ static int64_t count_outside(const HcShapes *shapes) {
 }
 
 HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const char *field,
-                             const char *layer, HcError *err) {
+                             const char *number, const char *layer, HcError *err) {
     HcStatus status = HC_OK;
     Vector vector = {.labelling = labelling,
                      .shapes = {.path = labelling->path,
@@ -219,6 +291,7 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
     HcShapes *shapes = &vector.shapes;
     HcShapeMap map = {0};
     HC_TRY(hc_shapes_choose(shapes, dataset, layer, err));
+    HC_TRY(choose_number(&vector, number, err));
     HC_TRY(choose_field(&vector, field, err));
     if (labelling->attributes != NULL) {
         HC_TRY(hc_attributes_choose(&labelling->out->attributes, shapes, labelling->attributes, vector.field,

@@ -59,7 +59,7 @@ void knn_set_scale(KnnTrained *trained) {
 
 /* The valid pixels of `scene` that have a class, in order; chosen[pixels] = 0 leaves out, NULL = none. */
 KnnTrained knn_train(const Cube *scene, const Cube *labels, const uint8_t *chosen, bool scaled) {
-    KnnTrained trained = {.bands = scene->bands};
+    KnnTrained trained = {.bands = scene->bands, .numbered = true};
     size_t bands = (size_t)scene->bands;
     trained.value = calloc(cube_pixels(scene) * bands, sizeof *trained.value);
     trained.class = calloc(cube_pixels(scene), sizeof *trained.class);
@@ -167,7 +167,7 @@ void knn_check_map(const char *name, const Cube *scene, const KnnTrained *traine
             continue;
         }
         KnnAnswer answer = knn_classify(trained, how, scene->value + i * (size_t)scene->bands);
-        check_near(pixel[0], answer.class, 0);
+        check_near(pixel[0], trained->numbered ? knn_class_number[answer.class] : answer.class, 0);
         check_near(pixel[1], answer.confidence, 1e-6);
         check_near(pixel[2], answer.distance, 1e-6 * answer.distance + 1e-7);
         for (int n = 0; n < how->k; n++) {

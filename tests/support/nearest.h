@@ -9,7 +9,7 @@
 
 enum { LINES = 37, SAMPLES = 41, BANDS = 6, CLASSES = 3, NEIGHBOURS_MAX = 16 };
 
-/* The numbers of the classes in the rasters of knn_labels(); the stage counts them from 1. */
+/* The numbers of the classes in the rasters of knn_labels(), and in maps that they train. */
 extern const int knn_class_number[CLASSES + 1];
 
 typedef struct KnnHow {
@@ -20,6 +20,7 @@ typedef struct KnnHow {
 
 typedef struct KnnTrained {
     int count, bands;
+    bool numbered; /* maps have the numbers of knn_class_number */
     double *value; /* [count][bands] */
     int *class;
     double mean[BANDS], deviation[BANDS];

@@ -302,7 +302,8 @@ static void decide_pixel(const Decision *decision, size_t pixel, double *scratch
     int32_t best = best_of(scores, rule, score);
     double distance = best >= 0 ? score[best] : INFINITY;
     bool rejected = best < 0 || distance > rule->reject;
-    *out++ = rejected ? 0 : (float)scores->label[best];
+    int32_t label = rejected ? 0 : scores->label[best];
+    *out++ = (float)(scores->number != NULL ? scores->number[label] : label);
     if (rule->confidence) {
         *out++ = rejected ? 0 : (float)probability_of(scores, rule, score, best);
     }

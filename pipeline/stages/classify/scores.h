@@ -23,21 +23,22 @@ typedef enum HcScoreKind {
 /* Zero-initialise; hc_scores_close() is always safe. */
 typedef struct HcScores {
     HcScoreKind kind;
-    int32_t labels;  /* classes by number, from 1 */
-    int32_t count;   /* classes that have a model, at most as many */
-    int32_t *label;  /* [count] ascending */
-    double *offset;  /* [count] logarithm of the determinant of the covariance; or NULL */
-    double *share;   /* [count] shrinkage of the covariance; or NULL */
-    HcBuffer matrix; /* [device] [count][bands][bands], or class means [count][bands] */
-    HcBuffer mean;   /* [device] [count][bands] */
-    HcBuffer shift;  /* [device] [pairs] of HC_SCORE_MARGINS */
-    HcSvm svm;       /* of HC_SCORE_MARGINS and HC_SCORE_KERNELS */
-    double *scale;   /* [2][bands] mean, and 1 / deviation, of what it was trained with */
-    double *scratch; /* [threads] of the host: a pixel, its kernels and votes */
-    HcBuffer work;   /* [device] of some pixels */
-    HcBuffer found;  /* [host] their scores, and whether they are valid */
-    HcBuffer result; /* [host] what becomes of them */
-    double *ordered; /* [pixels of a piece][labels] scores by class */
+    int32_t labels;        /* classes by number, from 1 */
+    int32_t count;         /* classes that have a model, at most as many */
+    int32_t *label;        /* [count] ascending */
+    const int32_t *number; /* [labels + 1] of each class in the result, borrowed; NULL = as it is */
+    double *offset;        /* [count] logarithm of the determinant of the covariance; or NULL */
+    double *share;         /* [count] shrinkage of the covariance; or NULL */
+    HcBuffer matrix;       /* [device] [count][bands][bands], or class means [count][bands] */
+    HcBuffer mean;         /* [device] [count][bands] */
+    HcBuffer shift;        /* [device] [pairs] of HC_SCORE_MARGINS */
+    HcSvm svm;             /* of HC_SCORE_MARGINS and HC_SCORE_KERNELS */
+    double *scale;         /* [2][bands] mean, and 1 / deviation, of what it was trained with */
+    double *scratch;       /* [threads] of the host: a pixel, its kernels and votes */
+    HcBuffer work;         /* [device] of some pixels */
+    HcBuffer found;        /* [host] their scores, and whether they are valid */
+    HcBuffer result;       /* [host] what becomes of them */
+    double *ordered;       /* [pixels of a piece][labels] scores by class */
     HcTeam *team;
     bool is_open;
 } HcScores;

@@ -53,7 +53,7 @@ static HcVoteRule rule_of(const HcStage *stage) {
     return (HcVoteRule){.vote = (HcVote)params->vote,
                         .metric = hc_knn_metric(stage),
                         .k = (int32_t)hc_knn_k(stage),
-                        .classes = hc_knn_class_count(stage),
+                        .classes = hc_knn_last_number(stage),
                         .reject = params->reject,
                         .add = {[HC_VOTE_ADD_CONFIDENCE] = params->confidence,
                                 [HC_VOTE_ADD_DISTANCE] = params->distance,
@@ -224,10 +224,10 @@ static HcStatus name_added(HcScene *out, const HcVoteRule *rule, HcError *err) {
 }
 
 /* A band for each class behind the others. */
-static HcStatus name_rules(HcScene *out, int32_t classes, HcError *err) {
-    for (int32_t c = 1; c <= classes; c++) {
+static HcStatus name_rules(HcScene *out, const HcClasses *classes, HcError *err) {
+    for (int32_t c = 1; c < classes->count; c++) {
         HC_OR_RETURN(
-            hc_scene_name_band(out, out->bands - classes + c - 1, err, "rule %s", out->classes.name[c]));
+            hc_scene_name_band(out, out->bands - classes->count + c, err, "rule %s", classes->name[c]));
     }
     return HC_OK;
 }
@@ -240,9 +240,9 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     HcScene *out = &stage->out;
-    bool rules = hc_knn_params(stage)->rules;
-    HC_OR_RETURN(hc_scene_reband(out, hc_vote_bands(&rule) + (rules ? rule.classes : 0), HC_CLASS_MAP, err));
-    HC_OR_RETURN(hc_classes_copy(&out->classes, &state->training.pixels.classes, err));
+    int32_t rules = hc_knn_params(stage)->rules ? hc_knn_class_count(stage) : 0;
+    HC_OR_RETURN(hc_scene_reband(out, hc_vote_bands(&rule) + rules, HC_CLASS_MAP, err));
+    HC_OR_RETURN(hc_labelled_classes(&state->training.pixels, &out->classes, err));
     out->has_nodata = false; /* the mask alone says where there is no class */
     HC_OR_RETURN(hc_scene_name_band(out, 0, err, "class"));
     HC_OR_RETURN(hc_new(out->parts, (size_t)out->bands, "band properties", err));
@@ -250,7 +250,7 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
         out->parts[hc_vote_added_band(&rule, HC_VOTE_ADD_CONFIDENCE)] = rule.k;
     }
     HC_OR_RETURN(name_added(out, &rule, err));
-    HC_OR_RETURN(rules ? name_rules(out, rule.classes, err) : HC_OK);
+    HC_OR_RETURN(rules > 0 ? name_rules(out, &state->training.pixels.classes, err) : HC_OK);
     out->integer_limit = out->bands == 1 ? rule.classes : 0;
     return HC_OK;
 }
@@ -446,14 +446,17 @@ static HcStatus measure(HcStage *stage, HcQueue *queue, const HcSamples *validat
         return hc_fail(err, HC_E_NUMERIC, "%s: no pixel is left to validate with%s", stage->kind->name,
                        hc_knn_splits(stage) ? " (a smaller --split leaves more)" : "");
     }
+    const HcLabelled *known = &state->training.pixels;
     HC_TRY(hc_accuracy_init(&state->accuracy, hc_knn_class_count(stage), err));
+    state->accuracy.number[0] = state->accuracy.number[1] = known->number;
     HC_TRY(open_holdout(stage, (size_t)most, &holdout, err));
     for (int64_t from = 0; from < validation->count; from += most) {
         int64_t pixels = validation->count - from < most ? validation->count - from : most;
         HC_TRY(predict(stage, queue, validation->value + (size_t)from * (size_t)validation->bands,
                        (size_t)pixels, &holdout, err));
         for (int64_t i = 0; i < pixels; i++) {
-            hc_accuracy_add(&state->accuracy, validation->label[from + i], (int32_t)holdout.predicted[i]);
+            hc_accuracy_add(&state->accuracy, validation->label[from + i],
+                            hc_labelled_label(known, (int32_t)holdout.predicted[i]));
         }
     }
     hc_accuracy_finish(&state->accuracy);
@@ -512,6 +515,7 @@ static void report_classes(const HcKnnState *state, HcJson *to) {
     hc_json_open_array(to, "classes");
     for (int32_t c = 1; c < classes->count; c++) {
         hc_json_open_object(to, NULL);
+        hc_json_put_number(to, "number", hc_labelled_number(&state->training.pixels, c));
         hc_json_put_text(to, "name", classes->name[c]);
         hc_json_put_number(to, "training_pixels", (double)state->trained[c]);
         for (int32_t k = 0; state->scores.share != NULL && k < state->scores.count; k++) {

@@ -28,7 +28,7 @@ typedef enum HcSplitBy { HC_SPLIT_PIXELS, HC_SPLIT_FEATURES } HcSplitBy;
 typedef struct HcKnnParams {
     int32_t method;     /* of classify, as its words: HcKnnMethod less 1 */
     const char *shrink; /* of classify */
-    const char *training, *field, *layer;
+    const char *training, *field, *field_number, *layer;
     bool skip_empty; /* classes without a training pixel are left out, not refused */
     HcLibraryChoice choice;
     int64_t k;
@@ -52,6 +52,9 @@ typedef struct HcKnnParams {
      .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},   \
         {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute",                         \
          .help = "attribute of polygons and points that names the class"},                                   \
+        {HC_TEXT(Params, field_number, "field-number"), .value = "NAME",                                     \
+         .otherwise = "classes get the numbers 1, 2, ... in the order of their names",                       \
+         .help = "attribute of polygons and points that holds the number of the class, 1 to 65535"},         \
         {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",                             \
          .help = "layer of the polygons and points"},                                                        \
         {HC_FLAG(Params, skip_empty, "skip-empty"),                                                          \
@@ -203,6 +206,12 @@ static inline bool hc_knn_overwrites(const HcStage *stage) {
 /* Classes that spectra are trained for; class 0 is none. */
 static inline int32_t hc_knn_class_count(const HcStage *stage) {
     return ((const HcKnnState *)stage->state)->training.pixels.classes.count - 1;
+}
+
+/* The largest number of a class in the result. */
+static inline int32_t hc_knn_last_number(const HcStage *stage) {
+    return hc_labelled_number(&((const HcKnnState *)stage->state)->training.pixels,
+                              hc_knn_class_count(stage));
 }
 
 /* knn_training.c: fills state->training and state->validation from the files that the options name, once. */

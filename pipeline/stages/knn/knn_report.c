@@ -39,8 +39,10 @@ static HcStatus put_places(const HcStage *stage, HcJson *to, HcError *err) {
     int32_t *used = NULL;
     HC_OR_RETURN(hc_new(used, state->used, "a report", err));
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+        bool labels = columns[c].values == pixels->label;
         for (int64_t i = 0; i < state->used; i++) {
-            used[i] = columns[c].values[state->from[i]];
+            int32_t value = columns[c].values[state->from[i]];
+            used[i] = labels ? hc_labelled_number(pixels, value) : value;
         }
         hc_json_put_ints(to, columns[c].name, used, (size_t)state->used);
     }

@@ -24,8 +24,10 @@ static HcStatus read_validation(HcStage *stage, HcError *err) {
     const char *layer = params->validation_layer;
     const char *field = params->validation_field != NULL ? params->validation_field : params->field;
     HcError first = {0}, second = {0};
-    HcStatus status = hc_labelled_read(params->validation, field, layer, &stage->in, pixels, &first);
-    if (status == HC_E_USAGE && field != NULL && params->validation_field == NULL) {
+    const char *number = params->validation_field == NULL ? params->field_number : NULL;
+    HcStatus status =
+        hc_labelled_read_numbered(params->validation, field, number, layer, &stage->in, pixels, &first);
+    if (status == HC_E_USAGE && (field != NULL || number != NULL) && params->validation_field == NULL) {
         HcStatus again = hc_labelled_read(params->validation, NULL, layer, &stage->in, pixels, &second);
         if (again != HC_OK && again != HC_E_USAGE) {
             return hc_fail(err, again, "%s", second.text);
@@ -37,24 +39,33 @@ static HcStatus read_validation(HcStage *stage, HcError *err) {
 
 static int32_t find_class(const HcClasses *classes, const char *name) {
     for (int32_t c = 1; c < classes->count; c++) {
-        if (strcmp(classes->name[c], name) == 0) {
+        if (hc_text_equal_trimmed(classes->name[c], name)) {
             return c;
         }
     }
     return 0;
 }
 
-/* Gives the validation pixels the numbers that the training data have for their classes. */
+static int32_t find_number(const HcLabelled *known, int32_t number) {
+    int32_t label = hc_labelled_label(known, number);
+    return label < known->classes.count && known->number[label] == number ? label : 0;
+}
+
+/* Gives the validation pixels the labels of the training data: by names where both have some, else by
+ * numbers. */
 static HcStatus match_classes(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     HcKnnState *state = stage->state;
     const HcClasses *known = &state->training.pixels.classes;
     HcLabelled *pixels = &state->validation.pixels;
     int32_t *number = NULL;
+    bool by_number = pixels->numbered && state->training.pixels.numbered &&
+                     !(pixels->named && state->training.pixels.named);
     HC_OR_RETURN(hc_new(number, pixels->classes.count, "a list of classes", err));
     for (int32_t c = 1; c < pixels->classes.count; c++) {
         const char *name = pixels->classes.name[c];
-        number[c] = find_class(known, name);
+        number[c] =
+            by_number ? find_number(&state->training.pixels, pixels->number[c]) : find_class(known, name);
         if (pixels->pixels[c] > 0 && number[c] == 0) {
             HC_TRY(hc_fail(err, HC_E_INPUT, "%s: class \"%s\" is not in %s, whose first class is \"%s\"",
                            hc_knn_params(stage)->validation, name, hc_knn_params(stage)->training,
@@ -71,10 +82,11 @@ done:
 
 static HcStatus refuse_options(const HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
-    if (params->field != NULL || params->layer != NULL) {
+    const char *field = params->field != NULL ? params->field : params->field_number;
+    if (field != NULL || params->layer != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: is a spectral library, there is no %s '%s' to choose",
-                       params->training, params->field != NULL ? "field" : "layer",
-                       params->field != NULL ? params->field : params->layer);
+                       params->training, field != NULL ? "field" : "layer",
+                       field != NULL ? field : params->layer);
     }
     if (hc_knn_splits(stage)) {
         return hc_fail(err, HC_E_USAGE,
@@ -169,8 +181,8 @@ HcStatus hc_knn_read_labels(HcStage *stage, HcError *err) {
     }
     if (!state->from_library && training->count == 0) {
         HC_OR_RETURN(refuse_choice(stage, err));
-        HC_OR_RETURN(
-            hc_labelled_read(params->training, params->field, params->layer, &stage->in, training, err));
+        HC_OR_RETURN(hc_labelled_read_numbered(params->training, params->field, params->field_number,
+                                               params->layer, &stage->in, training, err));
         note_left_out(stage, params->training, training);
         HC_OR_RETURN(refuse_lost(stage, training, err));
     }
@@ -330,6 +342,7 @@ static HcStatus open_scores(HcStage *stage, const HcSamples *training, HcError *
     HcScores *scores = &state->scores;
     scores->labels = hc_knn_class_count(stage);
     scores->kind = hc_knn_score_kind(stage);
+    scores->number = state->training.pixels.number;
     HC_OR_RETURN(hc_new(scores->label, scores->labels, "classes", err));
     for (int32_t c = 1; c <= scores->labels; c++) {
         if (state->trained[c] > 0) {
@@ -340,6 +353,20 @@ static HcStatus open_scores(HcStage *stage, const HcSamples *training, HcError *
         HC_OR_RETURN(hc_class_svm(stage, training, err));
     }
     return hc_scores_open(scores, stage->compute, stage->in.bands, err);
+}
+
+/* Spectra vote for the numbers that stand in the result. */
+static HcStatus upload_numbers(HcStage *stage, const HcSamples *training, HcError *err) {
+    HcKnnState *state = stage->state;
+    int32_t *number = NULL;
+    HC_OR_RETURN(hc_new(number, training->count, "numbers of classes", err));
+    for (int64_t i = 0; i < training->count; i++) {
+        number[i] = hc_labelled_number(&state->training.pixels, training->label[i]);
+    }
+    HcStatus status = hc_memory_upload(stage->compute, number, (size_t)training->count * sizeof *number,
+                                       &state->label, err);
+    free(number);
+    return status;
 }
 
 HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
@@ -367,6 +394,5 @@ HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
     }
     HC_OR_RETURN(hc_training_open(stage->compute, training->value, training->count, training->bands,
                                   hc_knn_metric(stage), &state->model, err));
-    return hc_memory_upload(stage->compute, training->label, (size_t)training->count * sizeof(int32_t),
-                            &state->label, err);
+    return upload_numbers(stage, training, err);
 }

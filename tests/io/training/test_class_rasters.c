@@ -269,13 +269,64 @@ static void wrong_rasters(void **state) {
     hc_scene_clear(&utm);
 }
 
+/* Numbers are kept; what is called background is no class; a number that no map holds gives all new ones. */
+static void numbers_of_rasters(void **state) {
+    static const int kept[] = {0, 2, 3, 9, 40}, plain[] = {0, 2, 3, 7, 9, 40};
+    HcScene scene = bare_scene(LINES, SAMPLES);
+    (void)state;
+    char **names = NULL;
+    for (int i = 0; i < 8; i++) {
+        names = CSLAddString(names, i == 7 ? " Background" : i == 2 ? "two" : "");
+    }
+    GDALDatasetH raster = create_raster("named.tif", 1, GDT_Byte);
+    GDALSetRasterCategoryNames(GDALGetRasterBand(raster, 1), names);
+    GDALClose(raster);
+    CSLDestroy(names);
+    HcLabelled got = read_good(in_folder("named.tif"), NULL, NULL, &scene);
+    assert_int_equal(got.classes.count, COUNT(kept));
+    assert_memory_equal(got.number, kept, sizeof kept);
+    assert_true(got.named && got.numbered);
+    assert_int_equal(got.count, 9);
+    assert_int_equal(got.lost_classes, 0);
+    HcClasses map = {0};
+    HcError err = {0};
+    check_ok(hc_labelled_classes(&got, &map, &err), err);
+    assert_int_equal(map.count, 41);
+    assert_string_equal(map.name[2], "two");
+    assert_string_equal(map.name[40], "Class 40");
+    for (int c = 0; c < COUNT(kept); c++) {
+        assert_int_equal(hc_labelled_label(&got, kept[c]), c);
+    }
+    hc_classes_clear(&map);
+    hc_labelled_clear(&got);
+    GDALClose(create_raster("plain.tif", 1, GDT_Int32));
+    got = read_good(in_folder("plain.tif"), NULL, NULL, &scene);
+    assert_memory_equal(got.number, plain, sizeof plain);
+    assert_true(!got.named && got.numbered);
+    hc_labelled_clear(&got);
+    raster = create_raster("large.tif", 1, GDT_Int32);
+    const int large = 70000;
+    assert_int_equal(GDALRasterIO(GDALGetRasterBand(raster, 1), GF_Write, 0, 0, 1, 1,
+                                  (void *)(uintptr_t)&large, 1, 1, GDT_Int32, 0, 0),
+                     CE_None);
+    GDALClose(raster);
+    got = read_good(in_folder("large.tif"), NULL, NULL, &scene);
+    assert_int_equal(got.number[6], 6);
+    assert_int_equal(got.renumbered, large);
+    HcText note = {0};
+    hc_labelled_note(&got, &note);
+    assert_non_null(strstr(note.data, "a map does not hold 70000"));
+    hc_text_clear(&note);
+    hc_labelled_clear(&got);
+}
+
 /* A CRS that cannot be read has no name, which is no failure. */
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regions),       cmocka_unit_test(rasters),
         cmocka_unit_test(named_rasters), cmocka_unit_test(envi_classifications),
-        cmocka_unit_test(wrong_rasters),
+        cmocka_unit_test(wrong_rasters), cmocka_unit_test(numbers_of_rasters),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -160,7 +160,7 @@ static void check_map(const Cube *scene, const KnnTrained *trained, const HcSvm 
         if (nearest < 1e-4) {
             continue; /* float32 may say otherwise */
         }
-        check_near(out[0], best + 1, 0);
+        check_near(out[0], knn_class_number[best + 1], 0);
         classes[best + 1]++;
         for (int c = 0; c < CLASSES; c++) {
             check_near(out[1 + c], (double)votes[c] / (CLASSES - 1), 1e-7);
