@@ -55,31 +55,19 @@ bool hc_diff_is_of_the_run(const char *name) {
     return false;
 }
 
-/* "hcube_record", "hcube_statistics": the member that says what a file is; NULL: it is not of hcube. */
-static const char *kind_of(const cJSON *json) {
-    const cJSON *item = NULL;
-    if (!cJSON_IsObject(json)) {
-        return NULL;
-    }
-    cJSON_ArrayForEach(item, json) {
-        if (item->string != NULL && strncmp(item->string, "hcube_", 6) == 0) {
-            return item->string;
-        }
-    }
-    return NULL;
-}
-
 static HcStatus check_kinds(const DiffParams *params, const cJSON *a, const cJSON *b, HcError *err) {
-    const char *kind[2] = {kind_of(a), kind_of(b)};
+    HcJsonKind kind[2] = {hc_json_kind(a), hc_json_kind(b)};
     for (int f = 0; f < 2; f++) {
-        if (kind[f] == NULL) {
+        const char *path = f == 0 ? params->a : params->b;
+        if (kind[f] == HC_JSON_KINDS) {
             return hc_fail(err, HC_E_INPUT, "%s: is no JSON file of hcube (a record has \"hcube_record\")",
-                           f == 0 ? params->a : params->b);
+                           path);
         }
+        HC_OR_RETURN(hc_json_check_kind(f == 0 ? a : b, kind[f], path, NULL, err));
     }
-    return strcmp(kind[0], kind[1]) == 0 ? HC_OK
-                                         : hc_fail(err, HC_E_INPUT, "%s: has \"%s\", but %s has \"%s\"",
-                                                   params->b, kind[1], params->a, kind[0]);
+    return kind[0] == kind[1] ? HC_OK
+                              : hc_fail(err, HC_E_INPUT, "%s: has \"%s\", but %s has \"%s\"", params->b,
+                                        hc_json_member(kind[1]), params->a, hc_json_member(kind[0]));
 }
 
 static void print_differences(const HcJsonDiff *diff, bool all) {

@@ -75,14 +75,12 @@ static HcStatus parse(RerunParams *params, HcCommon *common, int32_t word_count,
 /* ---- the record ---- */
 
 /* Fills the command line of the record, whose texts it borrows; words is fresh memory. */
-static HcStatus read_command(const char *path, const cJSON *record, HcCommandLine *out, HcError *err) {
+static HcStatus read_command(const char *path, const cJSON *record, HcCommandLine *out, char *remark,
+                             HcError *err) {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(record, "arguments");
     const cJSON *word = NULL;
     int32_t count = 0;
-    if (!cJSON_IsObject(record) ||
-        !cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(record, "hcube_record"))) {
-        return hc_fail(err, HC_E_INPUT, "%s: is no record of a run (it has no \"hcube_record\")", path);
-    }
+    HC_OR_RETURN(hc_json_check_kind(record, HC_JSON_RECORD, path, remark, err));
     *out = (HcCommandLine){.text = hc_json_text(record, "command"), .folder = hc_json_text(record, "folder")};
     if (!cJSON_IsArray(list) || out->text == NULL || out->folder == NULL) {
         return hc_fail(err, HC_E_INPUT, "%s: the record has no \"%s\": it was written by an older hcube",
@@ -206,8 +204,11 @@ static void set_common(const RerunParams *params, const HcCommon *own, HcCommon 
     common->overwrite = params->check ? HC_OVERWRITE_ANY : own->overwrite;
 }
 
-static void tell_version(const cJSON *record) {
+static void tell_version(const char *path, const cJSON *record, const char *remark) {
     const char *version = hc_json_text(record, "version");
+    if (*remark != '\0') {
+        hc_say("note: %s: %s", path, remark);
+    }
     if (version == NULL || strcmp(version, hc_version()) != 0) {
         hc_say("note: the record is of hcube %s, this is %s", version != NULL ? version : "?", hc_version());
     }
@@ -241,6 +242,7 @@ static HcStatus tell(const HcRerun *rerun, bool quiet, HcError *err) {
 static HcStatus run_again(const RerunParams *params, const HcCommon *own, const char *path,
                           const cJSON *record, HcError *err) {
     HcStatus status = HC_OK;
+    char remark[HC_JSON_REMARK];
     HcCommandLine command = {0};
     HcCommon common = {0};
     HcChain *chain = NULL;
@@ -253,14 +255,14 @@ static HcStatus run_again(const RerunParams *params, const HcCommon *own, const 
                         .describe = hc_rerun_describe,
                         .inspect = params->check ? hc_rerun_inspect : NULL,
                         .user = &rerun};
-    HC_TRY(read_command(params->record, record, &command, err));
+    HC_TRY(read_command(params->record, record, &command, remark, err));
     HC_TRY(enter(params->record, command.folder, err));
     HC_TRY(make_chain(params->record, record, &command, &common, &chain, err));
     set_common(params, own, &common);
     chain->steps_keep = true;
     rerun.written_to = common.record;
     if (!common.quiet) {
-        tell_version(record);
+        tell_version(params->record, record, remark);
     }
     HcChain *given = chain;
     chain = NULL;

@@ -21,8 +21,7 @@ HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) {
         /* Another file. What memory or the disk do says nothing about it. */
         return status == HC_E_INPUT ? HC_OK : hc_fail(err, status, "%s", why.text);
     }
-    *is = cJSON_GetObjectItemCaseSensitive(record, "hcube_record") != NULL ||
-          cJSON_GetObjectItemCaseSensitive(record, "hcube_pool") != NULL;
+    *is = hc_json_kind(record) == HC_JSON_RECORD || hc_json_kind(record) == HC_JSON_POOL;
     cJSON_Delete(record);
     return HC_OK;
 }

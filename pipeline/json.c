@@ -1,9 +1,12 @@
 #include "pipeline/json.h"
 #include "core/allocate.h"
 #include "core/text.h"
+#include "core/version.h"
 #include "io/file.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,6 +242,114 @@ done:
     free(text);
     return status;
 }
+
+/* ---- kinds of files ---- */
+
+#define BAND_KEYS "bands wavelength_nm fwhm_nm file_bands_from_0 band_names gain offset nodata "
+
+/* The members are those of all versions; NULL where no command reads more than the kind. */
+static const struct {
+    const char *member, *word;
+    int32_t newest;
+    const char *keys;
+} kinds[HC_JSON_KINDS] = {
+    [HC_JSON_MODEL] = {"hcube_model", "model file", 1,
+                       BAND_KEYS "left_out_bands_from_1 method noise pixels noise_pixels components "
+                                 "eigenvalues mean forward inverse"},
+    [HC_JSON_STATISTICS] = {"hcube_statistics", "statistics file", 1,
+                            BAND_KEYS "noise pixels mean covariance"},
+    [HC_JSON_SUMS] = {"hcube_sums", "sums file", 2, NULL},
+    [HC_JSON_NOISE] = {"hcube_noise", "noise file", 1,
+                       "pixels difference_pixels differences median_snr differences_over_regression "
+                       "noise_choice columns least_noise most_noise noise_by_band noise_by_columns"},
+    [HC_JSON_DIMENSION] = {"hcube_dimension", "file of dimension", 1, NULL},
+    [HC_JSON_ACCURACY] = {"hcube_accuracy", "accuracy report", 1, NULL},
+    [HC_JSON_RECORD] = {"hcube_record", "record", 1,
+                        "command arguments folder finished device steps inputs outputs pixels blocks "
+                        "memory_bytes seconds ranks verify notes batch rerun problem result"},
+    [HC_JSON_POOL] = {"hcube_pool", "record of a pool", 1, NULL},
+    [HC_JSON_FAILURE] = {"hcube_failure", "mark of a failed scene", 1, NULL},
+};
+
+void hc_json_put_kind(HcJson *to, HcJsonKind kind, int32_t version) {
+    hc_json_put_number(to, kinds[kind].member, version);
+    hc_json_put_text(to, "version", hc_version());
+}
+
+HcJsonKind hc_json_kind(const cJSON *json) {
+    int32_t kind = 0;
+    while (kind < HC_JSON_KINDS && cJSON_GetObjectItemCaseSensitive(json, kinds[kind].member) == NULL) {
+        kind++;
+    }
+    return (HcJsonKind)kind;
+}
+
+const char *hc_json_member(HcJsonKind kind) {
+    return kinds[kind].member;
+}
+
+/* Whether a list of words with blanks between them has this one. */
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL && length > 0; at += length) {
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_known(HcJsonKind kind, const char *key) {
+    return kinds[kind].keys == NULL || strcmp(key, kinds[kind].member) == 0 || strcmp(key, "version") == 0 ||
+           has_word(kinds[kind].keys, key);
+}
+
+static void find_unknown(const cJSON *json, HcJsonKind kind, char *remark) {
+    const cJSON *item = NULL;
+    const char *first = NULL;
+    int32_t count = 0;
+    cJSON_ArrayForEach(item, json) {
+        bool unknown = !is_known(kind, item->string);
+        first = unknown && first == NULL ? item->string : first;
+        count += unknown;
+    }
+    if (count > 0) {
+        snprintf(remark, HC_JSON_REMARK, "hcube %s ignores %" PRId32 " unknown key%s: \"%.60s\"%s",
+                 hc_version(), count, count == 1 ? "" : "s", first, count == 1 ? "" : ", ...");
+    }
+}
+
+static HcStatus check_version(const cJSON *json, HcJsonKind kind, const char *path, HcError *err) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, kinds[kind].member);
+    double version = cJSON_IsNumber(item) ? item->valuedouble : 0;
+    if (!(version >= 1) || version != floor(version)) {
+        return hc_fail(err, HC_E_INPUT, "%s: \"%s\" is not the version of a format (1 to %" PRId32 ")", path,
+                       kinds[kind].member, kinds[kind].newest);
+    }
+    if (version > kinds[kind].newest) {
+        const char *writer = hc_json_text(json, "version");
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: a %s of version %g, written by %s%.40s; hcube %s reads versions up to %" PRId32,
+                       path, kinds[kind].word, version, writer != NULL ? "hcube " : "a newer hcube",
+                       writer != NULL ? writer : "", hc_version(), kinds[kind].newest);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_json_check_kind(const cJSON *json, HcJsonKind kind, const char *path, char *remark,
+                            HcError *err) {
+    if (cJSON_GetObjectItemCaseSensitive(json, kinds[kind].member) == NULL) {
+        return hc_fail(err, HC_E_INPUT, "%s: not a %s of hcube (it has no \"%s\")", path, kinds[kind].word,
+                       kinds[kind].member);
+    }
+    if (remark != NULL) {
+        remark[0] = '\0';
+        find_unknown(json, kind, remark);
+    }
+    return check_version(json, kind, path, err);
+}
+
+/* ---- bands ---- */
 
 static HcStatus get_optional(const cJSON *from, const char *name, double **values, int32_t bands,
                              const char *where, HcError *err) {

@@ -51,6 +51,24 @@ void hc_json_put_ints(HcJson *to, const char *name, const int32_t *values, size_
 /* The properties of the bands of a scene: count, wavelengths, fwhm, names, places in their file, nodata. */
 void hc_json_put_bands(HcJson *to, const HcScene *scene);
 
+/* What a file of hcube is. Its member "hcube_model", ... has the version of the format, and "version" the
+ * hcube that wrote the file. */
+typedef enum HcJsonKind {
+    HC_JSON_MODEL,
+    HC_JSON_STATISTICS,
+    HC_JSON_SUMS, /* version 1 of integers, 2 of floats */
+    HC_JSON_NOISE,
+    HC_JSON_DIMENSION,
+    HC_JSON_ACCURACY,
+    HC_JSON_RECORD,
+    HC_JSON_POOL,
+    HC_JSON_FAILURE,
+    HC_JSON_KINDS
+} HcJsonKind;
+
+/* Puts kind, version of the format, and version of hcube: the first members of a file. */
+void hc_json_put_kind(HcJson *to, HcJsonKind kind, int32_t version);
+
 /* HC_E_MEMORY, in the name of `what`, where the object is not whole. */
 HcStatus hc_json_check(const HcJson *json, const char *what, HcError *err) HC_MUST_CHECK;
 
@@ -77,6 +95,18 @@ HcStatus hc_json_get_int(const cJSON *from, const char *name, int64_t minimum, i
 const char *hc_json_text(const cJSON *from, const char *name);
 
 HcStatus hc_json_read(const char *path, cJSON **json, HcError *err) HC_MUST_CHECK;
+
+/* HC_JSON_KINDS: no file of hcube. */
+HcJsonKind hc_json_kind(const cJSON *json);
+/* "hcube_model" */
+const char *hc_json_member(HcJsonKind kind);
+
+enum { HC_JSON_REMARK = 200 };
+/* Checks that the JSON of `path` is a file of this kind, in a version that this hcube reads.
+ * remark: NULL, or [HC_JSON_REMARK] for the text of a note on members that this hcube does not know; "":
+ * none. HC_E_INPUT: another file, or a newer version; the message names the hcube that wrote it. */
+HcStatus hc_json_check_kind(const cJSON *json, HcJsonKind kind, const char *path, char *remark,
+                            HcError *err) HC_MUST_CHECK;
 
 /* Reads what hc_json_put_bands has written into a zeroed scene. */
 HcStatus hc_json_get_bands(const cJSON *from, HcScene *scene, const char *where, HcError *err) HC_MUST_CHECK;

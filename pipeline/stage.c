@@ -34,6 +34,12 @@ void hc_stage_note(HcStage *stage, const char *format, ...) {
     free(text);
 }
 
+void hc_stage_remark(HcStage *stage, const char *path, const char *remark) {
+    if (*remark != '\0') {
+        hc_stage_note(stage, "%s: %s", path, remark);
+    }
+}
+
 void hc_stage_note_lost(HcStage *stage) {
     stage->chain->note_lost = true;
 }

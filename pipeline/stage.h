@@ -250,6 +250,9 @@ void hc_stage_note(HcStage *stage, const char *format, ...) HC_PRINTF(2, 3);
 /* A note on the file at `path` (NULL = the text names it), where the text is not empty. Clears the text. */
 void hc_stage_note_file(HcStage *stage, const char *path, HcText *text);
 
+/* A note on a file, unless the remark on it is empty. */
+void hc_stage_remark(HcStage *stage, const char *path, const char *remark);
+
 /* Says that memory ran out for the text of a note. The run then fails. */
 void hc_stage_note_lost(HcStage *stage);
 

@@ -253,8 +253,8 @@ static int32_t group_of_model(const Grouping *found) {
     const char *path = found->batch->params.pool;
     char *record_path = hc_text_format("%s.hcube.json", path);
     if (record_path != NULL && access(record_path, F_OK) == 0 && access(path, F_OK) == 0 &&
-        hc_json_read(record_path, &record, &unimportant) == HC_OK &&
-        cJSON_HasObjectItem(record, "hcube_pool") && hc_json_read(path, &model, &unimportant) == HC_OK &&
+        hc_json_read(record_path, &record, &unimportant) == HC_OK && hc_json_kind(record) == HC_JSON_POOL &&
+        hc_json_read(path, &model, &unimportant) == HC_OK &&
         hc_json_get_bands(model, &bands, path, &unimportant) == HC_OK) {
         for (int32_t g = 0; g < found->count && group < 0; g++) {
             group = hc_statistics_check_bands(&bands, &found->like[g], path, &unimportant) == HC_OK ? g : -1;

@@ -271,8 +271,7 @@ static void put_scenes(const HcBatchPool *pool, const char *name, bool summed, H
 
 static void begin_record(const HcBatchPool *pool, HcJson *record) {
     hc_json_begin(record);
-    hc_json_put_number(record, "hcube_pool", 1);
-    hc_json_put_text(record, "version", hc_version());
+    hc_json_put_kind(record, HC_JSON_POOL, 1);
     hc_json_put_text(record, "command", hc_command_line()->text);
     hc_json_put_text(record, "chain", pool->fit.chain);
 }
@@ -407,7 +406,7 @@ static HcStatus is_model(const char *path, bool *is, HcError *err) {
     HcError why = {0};
     cJSON *json = NULL;
     HcStatus status = hc_json_read(path, &json, &why);
-    *is = json != NULL && cJSON_GetObjectItemCaseSensitive(json, "hcube_model") != NULL;
+    *is = json != NULL && hc_json_kind(json) == HC_JSON_MODEL;
     cJSON_Delete(json);
     return status == HC_OK || status == HC_E_INPUT ? HC_OK : hc_fail(err, status, "%s", why.text);
 }

@@ -230,6 +230,17 @@ static HcStatus applies(const HcBatch *batch, int32_t scene, const cJSON *json, 
                  : HC_OK;
 }
 
+/* Whether a newer hcube wrote the record or marker: such an output is not replaced. */
+static bool is_foreign(const cJSON *json, HcJsonKind kind, const char *output, char *message, size_t size) {
+    HcError why = {0};
+    bool foreign = json != NULL && hc_json_kind(json) == kind &&
+                   hc_json_check_kind(json, kind, output, NULL, &why) != HC_OK;
+    if (foreign) {
+        snprintf(message, size, "%s", why.text);
+    }
+    return foreign;
+}
+
 HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state, char *message, size_t size,
                        HcError *err) {
     HcStatus status = HC_OK;
@@ -240,6 +251,10 @@ HcStatus hc_batch_look(const HcBatch *batch, int32_t scene, HcBatchState *state,
     if (batch->scenes[scene].blocked != NULL) {
         *state = HC_BATCH_FAILED_BEFORE;
         snprintf(message, size, "%s", batch->scenes[scene].blocked);
+        goto done;
+    }
+    if (is_foreign(record, HC_JSON_RECORD, batch->scenes[scene].output, message, size)) {
+        *state = HC_BATCH_FAILED_BEFORE;
         goto done;
     }
     if (record != NULL) {
@@ -330,8 +345,7 @@ void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *me
     char *path = marker_path(origin->batch, origin->scene);
     HcJson marker;
     hc_json_begin(&marker);
-    hc_json_put_number(&marker, "hcube_failure", 1);
-    hc_json_put_text(&marker, "version", hc_version());
+    hc_json_put_kind(&marker, HC_JSON_FAILURE, 1);
     hc_json_put_text(&marker, "message", message);
     hc_json_put_number(&marker, "exit_code", (double)failure);
     hc_json_open_object(&marker, "batch");

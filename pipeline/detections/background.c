@@ -7,6 +7,7 @@ static HcStatus load(HcBackground *background, HcStage *stage, const char *path,
     if (statistics->mean == NULL) {
         HC_OR_RETURN(hc_statistics_load(statistics, path, err));
     }
+    hc_stage_remark(stage, path, statistics->remark);
     if (statistics->noise[0] != '\0') {
         return hc_fail(err, HC_E_INPUT, "%s: statistics of noise, not of a scene (cov without --noise)",
                        path);

@@ -202,8 +202,7 @@ void hc_record_put_head(HcJson *record, const HcCompute *compute, const HcComman
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &parts);
     }
     hc_compute_info(compute, &info);
-    hc_json_put_number(record, "hcube_record", 1);
-    hc_json_put_text(record, "version", hc_version());
+    hc_json_put_kind(record, HC_JSON_RECORD, 1);
     put_command(record, command);
     hc_json_put_text(record, "finished", when);
     hc_json_open_object(record, "device");

@@ -19,6 +19,7 @@ static HcStatus read_statistics(const char *path, HcStage *stage, double *varian
     HcStatistics statistics = {0};
     size_t bands = (size_t)stage->in.bands;
     HC_TRY(hc_statistics_load(&statistics, path, err));
+    hc_stage_remark(stage, path, statistics.remark);
     if (statistics.noise[0] == '\0') {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: statistics of a scene, not of its noise (cov --noise)", path));
     }

@@ -80,7 +80,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     }
     HcJson json;
     hc_json_begin(&json);
-    hc_json_put_number(&json, "hcube_dimension", 1);
+    hc_json_put_kind(&json, HC_JSON_DIMENSION, 1);
     hc_dimension_put(&state->dimension, &json);
     hc_json_put_bands(&json, &stage->in);
     bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;

@@ -203,6 +203,7 @@ static HcStatus load_model(HcStage *stage, HcError *err) {
         }
         linear->transform = loaded;
     }
+    hc_stage_remark(stage, params->model, linear->transform.remark);
     if (!params->inverse) {
         HC_OR_RETURN(hc_statistics_check_bands(&linear->transform.scene, &stage->in, params->model, err));
     }

@@ -32,6 +32,7 @@ HcStatus hc_noise_file_read(HcStatistics *noise, HcStage *stage, const char *pat
                             HcNoiseMatrix matrix, HcError *err) {
     HC_OR_RETURN(hc_stage_reads(stage, path, err));
     if (noise->mean != NULL) {
+        hc_stage_remark(stage, path, noise->remark);
         return HC_OK;
     }
     HcStatus status = hc_statistics_load(noise, path, err);
@@ -39,6 +40,7 @@ HcStatus hc_noise_file_read(HcStatistics *noise, HcStage *stage, const char *pat
         return refuse(status, stage, path, words, err);
     }
     HC_OR_RETURN(status);
+    hc_stage_remark(stage, path, noise->remark);
     if (noise->noise[0] == '\0') {
         return hc_fail(err, HC_E_INPUT, "%s: statistics of a scene, not of its noise (cov --noise)", path);
     }

@@ -42,7 +42,7 @@ HcStatus hc_statistics_save(const HcStatistics *statistics, const char *path, bo
     size_t n = (size_t)statistics->scene.bands;
     HcJson json;
     hc_json_begin(&json);
-    hc_json_put_number(&json, "hcube_statistics", 1);
+    hc_json_put_kind(&json, HC_JSON_STATISTICS, 1);
     hc_json_put_text(&json, "noise", statistics->noise);
     hc_json_put_number(&json, "pixels", (double)statistics->pixels);
     hc_json_put_bands(&json, &statistics->scene);
@@ -57,9 +57,7 @@ HcStatus hc_statistics_load(HcStatistics *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     cJSON *json = NULL;
     HC_TRY(hc_json_read(path, &json, err));
-    if (cJSON_GetObjectItemCaseSensitive(json, "hcube_statistics") == NULL) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a statistics file of hcube", path));
-    }
+    HC_TRY(hc_json_check_kind(json, HC_JSON_STATISTICS, path, out->remark, err));
     HC_TRY(hc_json_get_bands(json, &out->scene, path, err));
     HC_TRY(hc_json_get_int(json, "pixels", 0, INT64_MAX / 2, &out->pixels, path, err));
     size_t n = (size_t)out->scene.bands;
@@ -185,6 +183,7 @@ HcStatus hc_statistics_take(HcStatistics *statistics, const HcScene *scene, cons
     HC_TRY(hc_scene_select(&taken.scene, place, scene->bands, err));
     HC_TRY(allocate(&taken, err));
     memcpy(taken.noise, statistics->noise, sizeof taken.noise);
+    memcpy(taken.remark, statistics->remark, sizeof taken.remark);
     for (size_t b = 0; b < n; b++) {
         taken.mean[b] = statistics->mean[place[b]];
         for (size_t c = 0; c < n; c++) {

@@ -3,6 +3,7 @@
 #define HC_PIPELINE_STATISTICS_STATISTICS_H
 
 #include "core/compute.h"
+#include "pipeline/json.h"
 #include "pipeline/neighbours/stencil.h"
 
 /* Zero-initialise; hc_statistics_clear() is always safe. */
@@ -10,8 +11,9 @@ typedef struct HcStatistics {
     HcScene scene;  /* the bands, and the size of the scene */
     char noise[64]; /* how noise was taken ("mean3x3", "dark image ..."), "" for the scene itself */
     int64_t pixels;
-    double *mean;       /* [bands] */
-    double *covariance; /* [bands][bands]; of noise: scaled so that white noise gives its variance */
+    double *mean;                /* [bands] */
+    double *covariance;          /* [bands][bands]; of noise: scaled so that white noise gives its variance */
+    char remark[HC_JSON_REMARK]; /* on unknown keys of the file (hc_json_check_kind) */
 } HcStatistics;
 
 void hc_statistics_clear(HcStatistics *statistics);

@@ -141,7 +141,7 @@ HcStatus hc_saved_sums_write(const char *path, const HcScene *scene, HcDifferenc
     HcStatus status = HC_OK;
     HcJson json;
     hc_json_begin(&json);
-    hc_json_put_number(&json, "hcube_sums", moments->center != NULL ? 2 : 1);
+    hc_json_put_kind(&json, HC_JSON_SUMS, moments->center != NULL ? 2 : 1);
     hc_json_put_text(&json, "noise", hc_noise_word_of(difference));
     hc_json_put_number(&json, "pixels", (double)moments->count);
     hc_json_put_bands(&json, scene);
@@ -191,8 +191,9 @@ HcStatus hc_saved_sums_read(const char *path, HcSavedSums *out, HcError *err) {
     cJSON *json = NULL;
     HC_TRY(hc_json_read(path, &json, err));
     const char *noise = hc_json_text(json, "noise");
-    if (!cJSON_HasObjectItem(json, "hcube_sums") || noise == NULL) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a sums file of hcube", path));
+    HC_TRY(hc_json_check_kind(json, HC_JSON_SUMS, path, NULL, err));
+    if (noise == NULL) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: \"noise\" is missing", path));
     }
     out->difference = hc_noise_of_word(noise);
     if (*noise != '\0' && out->difference == HC_DIFFERENCE_NONE) {

@@ -368,7 +368,7 @@ HcStatus hc_transform_save(const HcTransform *transform, const char *path, bool 
         }
     }
     hc_json_close(&json);
-    hc_json_put_number(&json, "hcube_model", 1);
+    hc_json_put_kind(&json, HC_JSON_MODEL, 1);
     hc_json_put_text(&json, "method", transform->method);
     hc_json_put_text(&json, "noise", transform->noise);
     hc_json_put_number(&json, "pixels", (double)transform->pixels);
@@ -388,9 +388,10 @@ HcStatus hc_transform_load(HcTransform *transform, const char *path, const char 
     HcStatus status = HC_OK;
     cJSON *json = NULL;
     HC_TRY(hc_json_read(path, &json, err));
+    HC_TRY(hc_json_check_kind(json, HC_JSON_MODEL, path, transform->remark, err));
     const char *found = hc_json_text(json, "method");
-    if (cJSON_GetObjectItemCaseSensitive(json, "hcube_model") == NULL || found == NULL) {
-        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: not a model file of hcube", path));
+    if (found == NULL) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: \"method\" is missing", path));
     }
     if (strcmp(found, method) != 0) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: a model of %s, not of %s", path, found, method));

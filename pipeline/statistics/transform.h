@@ -3,6 +3,7 @@
 #define HC_PIPELINE_STATISTICS_TRANSFORM_H
 
 #include "core/compute.h"
+#include "pipeline/json.h"
 
 /* y = forward' (x - mean), x = mean + inverse' y. Zero-initialise; hc_transform_clear() is always safe. */
 typedef struct HcTransform {
@@ -11,11 +12,12 @@ typedef struct HcTransform {
     HcScene scene;             /* the bands it was made for; its size is the scene's that it was fitted on */
     int32_t bands, components; /* components <= bands: fewer where bands were left out */
     int64_t pixels, noise_pixels;
-    double *mean;        /* [bands] */
-    double *forward;     /* [bands][components] */
-    double *inverse;     /* [components][bands] */
-    double *eigenvalues; /* [components], descending; for mnf 1 + SNR */
-    uint8_t *left_out;   /* [bands] why: HcLeftOut */
+    double *mean;                /* [bands] */
+    double *forward;             /* [bands][components] */
+    double *inverse;             /* [components][bands] */
+    double *eigenvalues;         /* [components], descending; for mnf 1 + SNR */
+    uint8_t *left_out;           /* [bands] why: HcLeftOut */
+    char remark[HC_JSON_REMARK]; /* on unknown keys of the file (hc_json_check_kind) */
 } HcTransform;
 
 /* Why a band takes no part in a fit. */

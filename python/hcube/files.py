@@ -27,7 +27,8 @@ def _load(path: PathLike, key: str, what: str, versions: tuple[int, ...] = (1,))
     if not isinstance(found, dict) or key not in found:
         raise FileError(f"{path}: no {what} of hcube: it has no {key}")
     if found[key] not in versions:
-        raise FileError(f"{path}: {key} {found[key]} is a version that is not known here")
+        writer = found.get("version", "of a later version")
+        raise FileError(f"{path}: {key} {found[key]} is a version that is not known here, written by hcube {writer}")
     return found
 
 

@@ -243,7 +243,7 @@ static void bad_files(void **state) {
              "center");
     bad_text("{\"hcube_sums\": 3, \"noise\": \"\", \"pixels\": 3, \"bands\": 1, \"sum\": \"1\", "
              "\"products\": \"1\"}",
-             "hcube_sums");
+             "written by a newer hcube");
     /* More bands than the file has numbers for: no memory is taken for them. */
     bad_text("{\"hcube_sums\": 1, \"noise\": \"\", \"pixels\": 3, \"bands\": 1048576, \"sum\": \"1\", "
              "\"products\": \"1\"}",
@@ -253,12 +253,28 @@ static void bad_files(void **state) {
              "element 1 is not a band");
 }
 
+/* Files as the first hcube wrote them. */
+static void frozen_files(void **state) {
+    (void)state;
+    for (int version = 1; version <= 2; version++) {
+        char name[400];
+        HcError err = {0};
+        HcSavedSums read = {0};
+        snprintf(name, sizeof name, "%s/1/sums_%d.json", HCUBE_FROZEN, version);
+        check_ok(hc_saved_sums_read(name, &read, &err), err);
+        assert_int_equal(read.moments.count, 120);
+        assert_int_equal(read.scene.bands, 4);
+        assert_true((read.moments.center != NULL) == (version == 2));
+        hc_saved_sums_clear(&read);
+    }
+    bad_text("{\"hcube_sums\": 3, \"version\": \"9.9.0\", \"noise\": \"\"}",
+             "of version 3, written by hcube 9.9.0");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_bit),
-        cmocka_unit_test(sums_of_two),
-        cmocka_unit_test(other_kinds),
-        cmocka_unit_test(bad_files),
+        cmocka_unit_test(every_bit), cmocka_unit_test(sums_of_two),  cmocka_unit_test(other_kinds),
+        cmocka_unit_test(bad_files), cmocka_unit_test(frozen_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static HcStatus write_json(const HcStage *stage, const char *path, HcError *err)
     const HcKnnState *state = stage->state;
     HcJson report;
     hc_json_begin(&report);
-    hc_json_put_number(&report, "hcube_accuracy", 1);
+    hc_json_put_kind(&report, HC_JSON_ACCURACY, 1);
     hc_json_put_text(&report, "stage", stage->kind->name);
     put_settings(stage, &report);
     hc_json_put_number(&report, "training_pixels", (double)state->used);

@@ -284,7 +284,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     if (params->path != NULL) {
         HcJson json;
         hc_json_begin(&json);
-        hc_json_put_number(&json, "hcube_noise", 1);
+        hc_json_put_kind(&json, HC_JSON_NOISE, 1);
         report(stage, &json);
         put_bands(stage, &json);
         if (((const State *)stage->state)->columns.width > 0) {

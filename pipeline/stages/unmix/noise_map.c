@@ -50,17 +50,23 @@ static HcStatus take_column(double *noise, const cJSON *group, int64_t number, c
                          (long long)number, *noise);
 }
 
-static HcStatus read_columns(HcNoiseMap *map, const HcScene *scene, const char *path, HcError *err) {
+static HcStatus read_columns(HcNoiseMap *map, HcStage *stage, const char *path, HcError *err) {
     HcStatus status = HC_OK;
+    char remark[HC_JSON_REMARK];
     cJSON *json = NULL;
     HC_TRY(hc_json_read(path, &json, err));
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "noise_by_columns");
-    if (cJSON_GetObjectItemCaseSensitive(json, "hcube_noise") == NULL || !cJSON_IsArray(list)) {
+    bool is = hc_json_kind(json) == HC_JSON_NOISE;
+    if (is) {
+        HC_TRY(hc_json_check_kind(json, HC_JSON_NOISE, path, remark, err));
+    }
+    if (!is || !cJSON_IsArray(list)) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: no noise of columns (noise FILE.json --columns)", path));
     }
+    hc_stage_remark(stage, path, remark);
     HC_TRY(hc_json_get_int(json, "columns", 1, INT32_MAX, &map->width, path, err));
     int64_t groups = cJSON_GetArraySize(list);
-    HC_TRY(place_columns(map, scene, groups, path, err));
+    HC_TRY(place_columns(map, &stage->in, groups, path, err));
     HC_TRY(hc_new(map->column, groups, "the noise of columns", err));
     int64_t g = 0;
     for (const cJSON *group = list->child; group != NULL; group = group->next, g++) {
@@ -80,7 +86,7 @@ HcStatus hc_noise_map_plan(HcNoiseMap *map, HcStage *stage, const char *path, Hc
         HcText note = {0};
         HcStatus status =
             hc_text_ends_with(path, ".json")
-                ? read_columns(map, &stage->in, path, err)
+                ? read_columns(map, stage, path, err)
                 : hc_view_beside_open(&map->raster, stage->chain->source->view, path, &note, err);
         hc_stage_note_file(stage, NULL, &note);
         HC_OR_RETURN(status);

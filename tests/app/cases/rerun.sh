@@ -155,9 +155,9 @@ refuse 3 'old.json: the record has no "arguments": it was written by an older hc
 echo '{"hcube_record":1,"command":"hcube x","arguments":["x"]}' >old.json
 refuse 3 'the record has no "folder"' rerun old.json
 echo '{"hcube_pool":1}' >pool.json
-refuse 3 "pool.json: is no record of a run" rerun pool.json
+refuse 3 "pool.json: not a record of hcube" rerun pool.json
 echo '[1]' >list.json
-refuse 3 "list.json: is no record of a run" rerun list.json
+refuse 3 "list.json: not a record of hcube" rerun list.json
 printf '{"hcube_record":1,"arguments":["ru' >cut.json
 refuse 3 "cut.json: not a JSON file" rerun cut.json
 { printf '[%.0s' {1..5000}; } >deep.json
