@@ -1,163 +1,50 @@
-/* Spectral libraries as CSV: a table of cells, and which way round it lies. */
+/* Spectral libraries as CSV: which way round the table of cells lies, and where its wavelengths are. */
 #include "core/allocate.h"
 #include "core/text.h"
-#include "io/library/parts.h"
 #include "io/file.h"
-#include "io/load.h"
+#include "io/library/parts.h"
 #include "io/read/wavelength.h"
 
 #include <cpl_vsi.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The table with a line a band, whichever way round it lies: names of spectra above, wavelengths in a column.
+ */
 typedef struct Table {
-    const char *path;
-    char *data; /* of which the cells are parts */
-    char **cell;
-    int32_t *line; /* [rows] of the file, from 1 */
-    int64_t rows, columns, count, capacity;
+    HcCells cells;
+    bool across;    /* it has one line a spectrum in the file */
+    int64_t head;   /* lines before the first band: names, and perhaps units */
+    int64_t first;  /* the first column: one before it numbers the lines */
+    int64_t axis;   /* the column of the wavelengths */
+    char unit[32];  /* of the wavelengths, "": not known */
+    bool no_length; /* they are numbers of bands, or wavenumbers and the like */
 } Table;
 
+static int64_t rows_of(const Table *table) {
+    return table->across ? table->cells.columns : table->cells.rows;
+}
+
+static int64_t columns_of(const Table *table) {
+    return table->across ? table->cells.rows : table->cells.columns;
+}
+
 static const char *cell_at(const Table *table, int64_t row, int64_t column) {
-    return table->cell[row * table->columns + column];
+    return table->across ? hc_cells_at(&table->cells, column, row) : hc_cells_at(&table->cells, row, column);
 }
 
-/* Bytes from the beginning of a cell to the first of these separators. Separators between quotes are part of
- * the cell. A quote counts only where a cell begins with one: elsewhere (5" pipe) it is a letter. */
-static size_t cell_bytes(const char *cell, const char *separators) {
-    size_t length = strspn(cell, " ");
-    bool may_quote = cell[length] == '"', quoted = false;
-    while (cell[length] != '\0' && (quoted || strchr(separators, cell[length]) == NULL)) {
-        quoted = may_quote && quoted != (cell[length] == '"');
-        length++;
-    }
-    return length;
+static int32_t line_of(const Table *table, int64_t row, int64_t column) {
+    return table->cells.row[table->across ? column : row].line;
 }
 
-/* The first of comma, semicolon, tab behind the first cell of the line. */
-static char find_separator(const char *line) {
-    char found = line[cell_bytes(line, ",;\t")];
-    return found != '\0' ? found : ',';
+static bool is_number(const Table *table, int64_t row, int64_t column, double *value) {
+    return hc_cells_number(&table->cells, cell_at(table, row, column), value);
 }
 
-/* Takes blanks and quotes off a cell of `length` bytes, in place. */
-static char *trim_cell(char *from, size_t length) {
-    while (length > 0 && (from[length - 1] == ' ' || from[length - 1] == '\t')) {
-        length--;
-    }
-    while (length > 0 && (*from == ' ' || *from == '\t')) {
-        from++;
-        length--;
-    }
-    from[length] = '\0';
-    if (*from != '"') {
-        return from;
-    }
-    char *to = from;
-    for (const char *at = from + 1; *at != '\0'; at++) {
-        at += at[0] == '"'; /* of two quotes the second one stays */
-        if (*at == '\0') {
-            break;
-        }
-        *to++ = *at;
-    }
-    *to = '\0';
-    return from;
-}
-
-static HcStatus add_cell(Table *table, char *cell, HcError *err) {
-    if (table->count == table->capacity) {
-        int64_t capacity = table->capacity > 0 ? 2 * table->capacity : 1024;
-        char **grown = realloc(table->cell, (size_t)capacity * sizeof *grown);
-        table->cell = grown != NULL ? grown : table->cell;
-        int32_t *lines = grown != NULL ? realloc(table->line, (size_t)capacity * sizeof *lines) : NULL;
-        if (lines == NULL) {
-            return hc_fail_memory(err, (double)capacity * sizeof *grown, "a table");
-        }
-        table->line = lines;
-        table->capacity = capacity;
-    }
-    table->cell[table->count++] = cell;
-    return HC_OK;
-}
-
-/* The cells of one line, which ends at a 0. */
-static HcStatus split_line(Table *table, char *line, char separator, int32_t number, HcError *err) {
-    int64_t before = table->count;
-    for (bool more = true; more;) {
-        size_t length = cell_bytes(line, (const char[]){separator, '\0'});
-        more = line[length] != '\0';
-        HC_OR_RETURN(add_cell(table, trim_cell(line, length), err));
-        line += length + more;
-    }
-    int64_t cells = table->count - before;
-    if (table->rows == 0) {
-        table->columns = cells;
-    } else if (cells != table->columns) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: line %" PRId32 " has %" PRId64 " values, the first line %" PRId64, table->path,
-                       number, cells, table->columns);
-    }
-    table->line[table->rows++] = number;
-    return HC_OK;
-}
-
-static HcStatus read_table(Table *table, HcError *err) {
-    size_t bytes = 0;
-    char separator = 0;
-    int32_t number = 1;
-    HC_OR_RETURN(hc_load_file(table->path, &table->data, &bytes, err));
-    if (strlen(table->data) != bytes) {
-        return hc_fail(err, HC_E_INPUT, "%s: not text in UTF-8 or the like (it holds bytes of 0)",
-                       table->path);
-    }
-    char *at = table->data + (strncmp(table->data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0);
-    for (; *at != '\0'; number++) {
-        size_t length = strcspn(at, "\r\n");
-        size_t end = length + (at[length] == '\r' && at[length + 1] == '\n') + (at[length] != '\0');
-        at[length] = '\0';
-        separator = separator == 0 ? find_separator(at) : separator;
-        if (strspn(at, " \t") < length) {
-            HC_OR_RETURN(split_line(table, at, separator, number, err));
-        }
-        at += end;
-    }
-    if (table->rows < 2 || table->columns < 2) {
-        return hc_fail(err, HC_E_INPUT, "%s: there are no spectra in it", table->path);
-    }
-    return HC_OK;
-}
-
-static void free_table(Table *table) {
-    free(table->data);
-    free(table->cell);
-    free(table->line);
-}
-
-/* ---- which way round ---- */
-
-static bool is_number(const char *cell) {
-    double value = 0;
-    return hc_text_parse_double(cell, &value);
-}
-
-/* Whether there is one line a spectrum: wavelengths in the header, and names first. Where all are numbers,
- * the lines are bands. */
-static bool lies_across(const Table *table) {
-    for (int64_t c = 1; c < table->columns; c++) {
-        if (!is_number(cell_at(table, 0, c))) {
-            return false;
-        }
-    }
-    for (int64_t r = 1; r < table->rows; r++) {
-        if (!is_number(cell_at(table, r, 0))) {
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- what cells say ---- */
 
 /* The unit in the cell over the wavelengths: its last word ("wavelength_nm", "Wavelength [um]"), where that
  * is one. */
@@ -176,67 +63,336 @@ static const char *find_unit(const char *cell, char *word, size_t size) {
     return hc_wavelength_unit(word, &factor) == HC_UNIT_LENGTH ? word : NULL;
 }
 
-/* Whether the cell over the wavelengths says that they are mere numbers of bands. */
+static bool is_one_of(const char *cell, const char *const *words) {
+    while (*words != NULL && !hc_text_equal(cell, *words)) {
+        words++;
+    }
+    return *words != NULL;
+}
+
+/* Whether a cell over a column says that it has mere numbers of bands. */
 static bool counts_bands(const char *cell) {
     static const char *const words[] = {"band", "bands", "channel", "channels", "index", "number", NULL};
-    for (const char *const *word = words; *word != NULL; word++) {
-        if (hc_text_equal(cell, *word)) {
-            return true;
+    return is_one_of(cell, words);
+}
+
+/* Of bands, or of lines. */
+static bool counts(const char *cell) {
+    static const char *const words[] = {"", "b", "ch", "id", "no", "nr", "#", NULL};
+    return counts_bands(cell) || is_one_of(cell, words);
+}
+
+/* Whether a cell over a column says that it has wavelengths. */
+static bool says_wavelengths(const char *cell) {
+    static const char *const words[] = {"wl", "wave", "lambda", "wvl", NULL};
+    return hc_library_entry(cell) == HC_ENTRY_WAVELENGTHS || is_one_of(cell, words);
+}
+
+/* "Wavenumber", "x (cm-1)": no length. */
+static bool says_no_length(const char *cell) {
+    static const char *const parts[] = {"wavenumber", "cm-1", "cm^-1", "1/cm", "(ev)", "hz)", NULL};
+    for (const char *const *part = parts; *part != NULL; part++) {
+        for (const char *at = cell; *at != '\0'; at++) {
+            if (strncasecmp(at, *part, strlen(*part)) == 0) {
+                return true;
+            }
         }
     }
     return false;
 }
 
-static HcStatus get_number(const Table *table, int64_t row, int64_t column, double *value, HcError *err) {
-    const char *cell = cell_at(table, row, column);
-    *value = NAN;
-    if (cell[0] != '\0' && !hc_text_equal(cell, "NA") && !hc_text_parse_double(cell, value)) {
-        return hc_fail(err, HC_E_INPUT, "%s: '%.60s' in line %" PRId32 " is not a number", table->path, cell,
-                       table->line[row]);
+/* ---- which way round ---- */
+
+/* Whether most cells of the first column are numbers, from this row on. */
+static bool has_numbers(const Table *table, int64_t from) {
+    double value = 0;
+    int64_t numbers = 0;
+    for (int64_t r = from; r < rows_of(table); r++) {
+        numbers += is_number(table, r, 0, &value);
+    }
+    return 2 * numbers > rows_of(table) - from;
+}
+
+/* Whether a column has the numbers from 0 or 1 on, in steps of 1. */
+static bool is_counted(const Table *table, int64_t column, int64_t from) {
+    double first = 0, value = 0;
+    bool counted = is_number(table, from, column, &first) && (first == 0 || first == 1);
+    for (int64_t r = from + 1; r < rows_of(table) && counted; r++) {
+        counted = is_number(table, r, column, &value) && value == first + (double)(r - from);
+    }
+    return counted && rows_of(table) > from + 1;
+}
+
+/* The largest step of the first column as the logarithm of a ratio. Infinite where the numbers cannot be
+ * wavelengths, since they do not all go up, or down. */
+static double largest_step(const Table *table, int64_t from) {
+    double before = 0, value = 0, largest = 0;
+    bool up = false;
+    for (int64_t r = from; r < rows_of(table); r++) {
+        bool is = is_number(table, r, 0, &value) && value > 0 && isfinite(value);
+        if (!is || (r > from && value == before) || (r > from + 1 && (value > before) != up)) {
+            return INFINITY;
+        }
+        up = value > before;
+        largest = r > from ? fmax(largest, fabs(log(value / before))) : 0;
+        before = value;
+    }
+    return largest;
+}
+
+/* The number of a cell of the first column among letters that all cells share: "X400", "400 nm". */
+static bool read_affixed(const Table *table, int64_t row, int64_t first_row, int64_t column, double *value,
+                         const char **suffix) {
+    const char *model = cell_at(table, first_row, column), *cell = cell_at(table, row, column);
+    size_t prefix = strcspn(model, "0123456789");
+    char digits[64];
+    if (model[prefix] == '\0' || strncmp(cell, model, prefix) != 0) {
+        return false;
+    }
+    size_t length = strspn(cell + prefix, "0123456789.,");
+    snprintf(digits, sizeof digits, "%.*s", (int)(length < 63 ? length : 63), cell + prefix);
+    *suffix = cell + prefix + length;
+    return hc_cells_number(&table->cells, digits, value);
+}
+
+static bool is_affixed(const Table *table, int64_t column, int64_t from) {
+    double value = 0;
+    const char *suffix = NULL, *other = NULL;
+    bool is = rows_of(table) > from && read_affixed(table, from, from, column, &value, &suffix);
+    for (int64_t r = from + 1; r < rows_of(table) && is; r++) {
+        is = read_affixed(table, r, from, column, &value, &other) && strcmp(suffix, other) == 0;
+    }
+    return is;
+}
+
+/* The column under a word for wavelengths, or -1. */
+static int64_t find_axis(const Table *table) {
+    for (int64_t c = 0; c < columns_of(table); c++) {
+        if (says_wavelengths(cell_at(table, 0, c))) {
+            return c;
+        }
+    }
+    return -1;
+}
+
+/* Of a table of numbers alone: its first column has the wavelengths, or its first line, which has smaller
+ * steps. */
+static HcStatus orient_numbers(Table *down, const Table *across, HcError *err) {
+    double along = largest_step(down, 0), aside = largest_step(across, 0);
+    bool is_across = aside < along / 2;
+    if (!is_across && !(along < aside / 2)) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: line %" PRId32 " is no header: names of spectra are missing, and it is not clear "
+                       "where the wavelengths are",
+                       down->cells.path, line_of(down, 0, 0));
+    }
+    *down = is_across ? *across : *down;
+    down->head = 0;
+    return HC_OK;
+}
+
+/* Whether a cell is what programs write where names and wavelengths meet. */
+static bool is_corner(const char *cell) {
+    static const char *const words[] = {"name",  "names",    "spectrum", "spectra", "sample",
+                                        "label", "material", "class",    NULL};
+    char word[32];
+    return counts(cell) || is_one_of(cell, words) || find_unit(cell, word, sizeof word) != NULL;
+}
+
+/* Where no word says so, numbers that do not go up or down, or that reflectances can be, are no wavelengths:
+ * the header or the column of the wavelengths is missing. */
+static HcStatus check_axis(const Table *table, HcError *err) {
+    double value = 0, largest = 0;
+    bool numbers = true;
+    for (int64_t r = 1; r < rows_of(table) && numbers; r++) {
+        numbers = is_number(table, r, 0, &value);
+        largest = fmax(largest, value);
+    }
+    if (!numbers || is_corner(cell_at(table, 0, 0)) || (largest >= 1.5 && isfinite(largest_step(table, 1)))) {
+        return HC_OK;
+    }
+    return hc_fail(err, HC_E_INPUT,
+                   "%s: line %" PRId32
+                   " begins with '%.40s': neither it nor the first column has wavelengths "
+                   "(their first cell is 'wavelength_nm' or the like)",
+                   table->cells.path, line_of(table, 0, 0), cell_at(table, 0, 0));
+}
+
+/* Fills all but the unit. */
+static HcStatus orient(Table *table, HcError *err) {
+    double value = 0;
+    char word[32];
+    Table across = *table;
+    across.across = true;
+    table->head = across.head = 1;
+    bool bands_down = has_numbers(table, 1), bands_across = has_numbers(&across, 1);
+    if (bands_down && bands_across && is_number(table, 0, 0, &value)) {
+        return orient_numbers(table, &across, err);
+    }
+    bool lies_across = bands_across && !bands_down;
+    if (bands_across && bands_down) { /* spectra or bands are numbered */
+        lies_across =
+            is_counted(table, 0, 1) && !is_counted(&across, 0, 1) && isfinite(largest_step(&across, 1));
+    } else if (!bands_across && !bands_down) {
+        bool words_down = find_axis(table) >= 0, words_across = find_axis(&across) >= 0;
+        lies_across = !words_down && (words_across || is_affixed(&across, 0, 1));
+        if (!words_down && !lies_across && !is_affixed(table, 0, 1)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: line %" PRId32 " is no header: neither it nor the first column has "
+                           "wavelengths ('%.40s' in line %" PRId32 " is not a number)",
+                           table->cells.path, line_of(table, 0, 0), cell_at(table, 1, 0),
+                           line_of(table, 1, 0));
+        }
+    }
+    *table = lies_across ? across : *table;
+    int64_t axis = find_axis(table);
+    const char *corner = cell_at(table, 0, 0);
+    if (axis > 0 && !says_wavelengths(corner) && find_unit(corner, word, sizeof word) == NULL) {
+        table->axis = axis;
+        table->first = counts(corner);
+    }
+    return axis >= 0 ? HC_OK : check_axis(table, err);
+}
+
+/* ---- wavelengths ---- */
+
+/* A line of units under the names. */
+static void take_units(Table *table) {
+    double value = 0, factor = 0;
+    const char *cell = table->head == 1 && rows_of(table) > 2 ? cell_at(table, 1, table->axis) : "";
+    if (hc_wavelength_unit(cell, &factor) == HC_UNIT_LENGTH && !is_number(table, 2, table->axis, &value)) {
+        return;
+    }
+    if (hc_wavelength_unit(cell, &factor) == HC_UNIT_LENGTH) {
+        snprintf(table->unit, sizeof table->unit, "%s", cell);
+        table->head = 2;
+    }
+}
+
+static void find_kind(Table *table, bool affixed) {
+    const char *suffix = "";
+    char word[32] = "";
+    double value = 0;
+    const char *cell = table->head > 0 ? cell_at(table, 0, table->axis) : "wavelength";
+    const char *unit = find_unit(cell, word, sizeof word);
+    if (table->unit[0] == '\0' && unit != NULL) {
+        snprintf(table->unit, sizeof table->unit, "%s", unit);
+    }
+    if (affixed && read_affixed(table, table->head, table->head, table->axis, &value, &suffix)) {
+        const char *model = cell_at(table, table->head, table->axis);
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(model, "0123456789 _-"), model);
+        table->no_length = *word != '\0' && counts(word);
+        unit = find_unit(suffix, word, sizeof word);
+        snprintf(table->unit, sizeof table->unit, "%s", unit != NULL ? unit : table->unit);
+    }
+    bool numbered = table->unit[0] == '\0' && !says_wavelengths(cell) &&
+                    (counts_bands(cell) || is_counted(table, table->axis, table->head));
+    table->no_length = table->no_length || says_no_length(cell) || numbered;
+}
+
+static HcStatus get_wavelengths(const Table *table, bool affixed, double *to, HcError *err) {
+    for (int64_t r = table->head; r < rows_of(table); r++) {
+        const char *suffix = NULL;
+        bool is = affixed ? read_affixed(table, r, table->head, table->axis, &to[r - table->head], &suffix)
+                          : is_number(table, r, table->axis, &to[r - table->head]);
+        if (!is) {
+            return hc_fail(err, HC_E_INPUT, "%s: '%.60s' in line %" PRId32 " is not a number (a wavelength)",
+                           table->cells.path, cell_at(table, r, table->axis), line_of(table, r, table->axis));
+        }
     }
     return HC_OK;
 }
 
-static HcStatus fill(HcLibrary *out, const Table *table, bool across, HcError *err) {
+/* Whether a column has the wavelengths, the first such column or a later one. */
+static bool repeats_axis(const Table *table, int64_t column) {
+    return column == table->axis ||
+           (table->head > 0 && says_wavelengths(cell_at(table, 0, column)) &&
+            hc_text_equal(cell_at(table, 0, column), cell_at(table, 0, table->axis)));
+}
+
+static int64_t count_spectra(const Table *table) {
+    int64_t count = 0;
+    for (int64_t c = table->first; c < columns_of(table); c++) {
+        count += !repeats_axis(table, c);
+    }
+    return count;
+}
+
+/* Programs that write a column of wavelengths for each spectrum may give each its own. */
+static HcStatus check_axes(const Table *table, const double *wavelength, HcError *err) {
     double value = 0;
-    for (int32_t i = 0; i < out->count; i++) {
-        int64_t place = (int64_t)i + 1;
-        HC_OR_RETURN(
-            hc_library_name(out, i, across ? cell_at(table, place, 0) : cell_at(table, 0, place), err));
-        for (int32_t b = 0; b < out->bands; b++) {
-            int64_t band = (int64_t)b + 1;
-            HC_OR_RETURN(get_number(table, across ? place : band, across ? band : place, &value, err));
-            out->value[(size_t)i * (size_t)out->bands + (size_t)b] = hc_library_value(value);
+    for (int64_t c = table->axis + 1; c < columns_of(table); c++) {
+        bool same = repeats_axis(table, c);
+        for (int64_t r = table->head; r < rows_of(table) && same; r++) {
+            if (!is_number(table, r, c, &value) || value != wavelength[r - table->head]) {
+                return hc_fail(
+                    err, HC_E_INPUT,
+                    "%s: '%.40s' in line %" PRId32 ": the second '%.40s' differs from the first, and "
+                    "the spectra of a library have the same wavelengths",
+                    table->cells.path, cell_at(table, r, c), line_of(table, r, c), cell_at(table, 0, c));
+            }
         }
     }
-    for (int32_t b = 0; b < out->bands; b++) {
-        int64_t band = (int64_t)b + 1;
-        HC_OR_RETURN(get_number(table, across ? 0 : band, across ? band : 0, &out->wavelength[b], err));
+    return HC_OK;
+}
+
+/* ---- values ---- */
+
+static HcStatus get_number(const Table *table, int64_t row, int64_t column, double *value, HcError *err) {
+    static const char *const missing[] = {"", "NA", "N/A", "#N/A", "null", "-", NULL};
+    const char *cell = cell_at(table, row, column);
+    if (!is_number(table, row, column, value)) {
+        *value = NAN;
+        if (!is_one_of(cell, missing)) {
+            return hc_fail(err, HC_E_INPUT, "%s: '%.60s' in line %" PRId32 " is not a number",
+                           table->cells.path, cell, line_of(table, row, column));
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus fill(HcLibrary *out, const Table *table, HcError *err) {
+    double value = 0;
+    int32_t spectrum = 0;
+    for (int64_t c = table->first; c < columns_of(table); c++) {
+        if (repeats_axis(table, c)) {
+            continue;
+        }
+        HC_OR_RETURN(hc_library_name(out, spectrum, table->head > 0 ? cell_at(table, 0, c) : NULL, err));
+        for (int32_t b = 0; b < out->bands; b++) {
+            HC_OR_RETURN(get_number(table, table->head + b, c, &value, err));
+            out->value[(size_t)spectrum * (size_t)out->bands + (size_t)b] = hc_library_value(value);
+        }
+        spectrum++;
     }
     return HC_OK;
 }
 
 HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
-    char word[32];
-    Table table = {.path = path};
-    HC_TRY(read_table(&table, err));
-    if (table.rows > INT32_MAX || table.columns > INT32_MAX) {
+    Table table = {0};
+    HC_TRY(hc_cells_read(&table.cells, path, err));
+    if (table.cells.rows > INT32_MAX || table.cells.columns > INT32_MAX) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: too large for a spectral library", path));
     }
-    bool across = lies_across(&table);
-    int64_t bands = (across ? table.columns : table.rows) - 1;
-    HC_TRY(hc_library_make(out, (across ? table.rows : table.columns) - 1, bands, err));
-    HC_TRY(hc_new(out->wavelength, bands, "wavelengths", err));
-    HC_TRY(fill(out, &table, across, err));
-    const char *first = cell_at(&table, 0, 0);
-    if (!across && counts_bands(first)) {
-        free(out->wavelength);
-        out->wavelength = NULL;
+    HC_TRY(orient(&table, err));
+    take_units(&table);
+    double value = 0;
+    bool affixed =
+        !is_number(&table, table.head, table.axis, &value) && is_affixed(&table, table.axis, table.head);
+    int64_t bands = rows_of(&table) - table.head, count = count_spectra(&table);
+    if (bands < 1 || count < 1) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: there are no spectra in it", path));
     }
-    hc_library_units(out, find_unit(first, word, sizeof word));
+    HC_TRY(hc_library_make(out, count, bands, err));
+    HC_TRY(hc_new(out->wavelength, bands, "wavelengths", err));
+    HC_TRY(get_wavelengths(&table, affixed, out->wavelength, err));
+    HC_TRY(check_axes(&table, out->wavelength, err));
+    HC_TRY(fill(out, &table, err));
+    find_kind(&table, affixed);
+    hc_library_units(out, table.no_length ? "no length" : table.unit);
 done:
-    free_table(&table);
+    hc_cells_clear(&table.cells);
     return status;
 }
 

@@ -222,9 +222,12 @@ static HcStatus read_envi(HcLibrary *out, const char *path, const char *header_p
     HcEnviShape shape;
     HC_TRY(hc_file_check_regular(path, err));
     if (header_path == NULL) {
-        return hc_fail(err, HC_E_INPUT,
-                       is_file(path) ? "%s: there is no ENVI header beside it" : "%s: there is no such file",
-                       path);
+        return hc_fail(
+            err, HC_E_INPUT,
+            is_file(path)
+                ? "%s: a spectral library ends in .csv, .sli or .hdr, and there is no ENVI header beside it"
+                : "%s: there is no such file",
+            path);
     }
     HC_TRY(hc_envi_load(&header, header_path, err));
     if (!hc_envi_is_library(&header)) {

@@ -62,10 +62,11 @@ HcStatus hc_library_data_of(const char *header_path, char **out, HcError *err) H
 
 /* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending). A CSV
  * file has one line a band, with the wavelength first and a header of names. Or it has one line a
- * spectrum, with the name first and a header of wavelengths. A value is missing where it is no finite
- * number, equals the header's data ignore value, or lies in a bad band. So are outliers, and magnitudes of
- * 1e30 and more (-1.23e34 marks deleted channels). The reflectance scale factor is not applied. A library
- * without names has "Spectrum 1", ... Wavelengths in a unit that is no length are left out; where
+ * spectrum, with the name first and a header of wavelengths. Of numbers alone, the first column or the first
+ * line is wavelengths (docs/spectral-libraries.md has what else is read). A value is missing where it is no
+ * finite number, equals the header's data ignore value, or lies in a bad band. So are outliers, and
+ * magnitudes of 1e30 and more (-1.23e34 marks deleted channels). The reflectance scale factor is not applied.
+ * A library without names has "Spectrum 1", ... Wavelengths in a unit that is no length are left out; where
  * no unit is given, those below 100 are micrometres. `out` must be zero or cleared; on failure it stays
  * so.
  *

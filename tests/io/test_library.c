@@ -293,12 +293,72 @@ static void csv_cells_may_be_odd(void **state) {
     assert_string_equal(library.name[1], "Clay \"wet\"; cold");
     check_wavelengths(library.wavelength, 3, nanometres);
     hc_library_clear(&library);
-    /* Where all are numbers, the lines are bands; one band and one spectrum are enough. */
-    put_file(in_folder("b.csv"), "500,7\n400,1\n");
+    /* A line of numbers is no header. */
+    put_file(in_folder("b.csv"), "400,1\n500,2\n650,3\n");
     library = read_library("b.csv");
-    check_spectra(&library, 1, 1, six);
-    assert_string_equal(library.name[0], "7");
-    check_wavelengths(library.wavelength, 1, nanometres);
+    check_spectra(&library, 1, 3, six);
+    assert_string_equal(library.name[0], "Spectrum 1");
+    check_wavelengths(library.wavelength, 3, nanometres);
+    hc_library_clear(&library);
+}
+
+/* Two spectra at 400, 500 and 650 nm, as other programs write them; names are a and b, or missing. */
+static void csv_of_other_programs_is_read(void **state) {
+    (void)state;
+    static const char *const named[] = {
+        "sep=;\nwavelength;a;b\n400;1;4\n500;2;5\n650;3;6\n",
+        "# made today\n# by hand\nwavelength,a,b\n400,1,4\n500,2,5\n650,3,6\n",
+        "# wavelength a b\n400 1.0 4.0\n500 2.0 5.0\n650 3.0 6.0\n",
+        "Spectra of today\n\nwl|a|b\n400|1|4\n500|2|5\n650|3|6\n",
+        "Wellenlaenge;a;b\n400,0;1,0;4,0\n500,0;2,0;5,0\n650,0;3,0;6,0\n",
+        "wavelength,a,b\n400,\"1,0\",\"4,0\"\n500,\"2,0\",\"5,0\"\n650,\"3,0\",\"6,0\"\n",
+        ",wavelength,a,b\n0,400,1,4\n1,500,2,5\n2,650,3,6\n",
+        "band,Wavelength (um),a,b\n1,.4,1,4\n2,.5,2,5\n3,.65,3,6\n",
+        "a,b,wavelength\n1,4,400\n2,5,500\n3,6,650\n",
+        "wl,a,wl,b\n400,1,400,4\n500,2,500,5\n650,3,650,6\n",
+        "wavelength,a,b\num,-,-\n0.4,1,4\n0.5,2,5\n0.65,3,6\n",
+        "wavelength,a,b,\n400,1,4,\n,,,\n500,2,5,\n650,3,6,\n",
+        "wavelength,a,b\n400,1,4,\n500,2,5,\n650,3,6,\n",
+        "x,a,b\n400 nm,1,4\n500 nm,2,5\n650 nm,3,6\n",
+        "name,400nm,500nm,650nm\na,1,2,3\nb,4,5,6\n",
+        "\"\",\"X400\",\"X500\",\"X650\"\n\"a\",1,2,3\n\"b\",4,5,6\n",
+        "name;0,4;0,5;0,65\na;1;2;3\nb;4;5;6\n",
+    };
+    static const char *const nameless[] = {
+        "400,1,4\n500,2,5\n650,3,6\n",
+        "\xEF\xBB\xBF"
+        "400\t1\t4\r\n500\t2\t5\r\n650\t3\t6\r\n",
+        "400;1,0;4,0\n500;2,0;5,0\n650;3,0;6,0\n",
+        "400,500,650\n1,2,3\n4,5,6\n",
+        "\"0.4\",\"1\",\"4\"\n\"0.5\",\"2\",\"5\"\n\"0.65\",\"3\",\"6\"\n",
+    };
+    size_t count = sizeof named / sizeof *named;
+    for (size_t t = 0; t < count + sizeof nameless / sizeof *nameless; t++) {
+        put_file(in_folder("o.csv"), t < count ? named[t] : nameless[t - count]);
+        HcLibrary library = read_library("o.csv");
+        check_spectra(&library, 2, 3, six);
+        assert_string_equal(library.name[0], t < count ? "a" : "Spectrum 1");
+        assert_string_equal(library.name[1], t < count ? "b" : "Spectrum 2");
+        check_wavelengths(library.wavelength, 3, nanometres);
+        hc_library_clear(&library);
+    }
+    /* Numbers of bands and of lines, and wavenumbers. */
+    static const char *const without[] = {
+        "name,Band 1,Band 2,Band 3\na,1,2,3\nb,4,5,6\n",
+        ",a,b\n0,1,4\n1,2,5\n2,3,6\n",
+        "Wavenumber (cm-1),a,b\n4000,1,4\n3000,2,5\n2000,3,6\n",
+    };
+    for (size_t t = 0; t < sizeof without / sizeof *without; t++) {
+        put_file(in_folder("o.csv"), without[t]);
+        HcLibrary library = read_library("o.csv");
+        check_spectra(&library, 2, 3, six);
+        assert_null(library.wavelength);
+        hc_library_clear(&library);
+    }
+    put_file(in_folder("o.csv"), "id,400,500,650\n1,1,2,3\n2,4,5,6\n"); /* spectra have numbers */
+    HcLibrary library = read_library("o.csv");
+    check_spectra(&library, 2, 3, six);
+    assert_string_equal(library.name[1], "2");
     hc_library_clear(&library);
 }
 
@@ -316,6 +376,14 @@ static void flaws_of_csv_libraries_are_refused(void **state) {
         {"wavelength_nm,Oak,Elm\n400,1,2\n500,1,bright\n", "'bright' in line 3 is not a number"},
         {"wavelength_nm,Oak\nblue,1\n", "'blue' in line 2 is not a number"},
         {"name,400,500\nOak,1,2\nElm,1,2x\n", "'2x' in line 3 is not a number"},
+        {"wavelength,a\n400,0,1\n500,0,2\n", "line 2 has 3 values, the first line 2 (it is the header"},
+        {"Date,2020\nwavelength,a,b\n400,1,2\n", "line 2 has 3 values, the first line 2 (it is the header"},
+        {"Oak,0.1,0.3,0.2\nElm,0.2,0.1,0.4\n", "line 1 begins with 'Oak'"},
+        {"Oak,Elm\n0.1,0.2\n0.3,0.1\n", "line 1 begins with 'Oak'"},
+        {"0.5,0.3,0.7\n0.4,0.6,0.1\n0.6,0.2,0.3\n", "line 1 is no header"},
+        {"x,y\nfoo,bar\nbaz,1\n", "line 1 is no header"},
+        {"wl,a,wl,b\n400,1,401,4\n500,2,500,5\n", "'401' in line 2: the second 'wl' differs"},
+        {"wl\ta\n900\t0.1\n1,000\t0.2\n", "'1,000' in line 3 is not a number"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         put_file(in_folder("c.csv"), cases[c].text);
@@ -326,6 +394,12 @@ static void flaws_of_csv_libraries_are_refused(void **state) {
     hc_library_clear(&library);
     put_bytes("zero.csv", "band,Oak\n1,2\0\n2,3\n", 19);
     check_refused("zero.csv", HC_E_INPUT, "not text");
+    put_bytes("u16.csv", "\xFF\xFEw\0l\0,\0a\0\n\0", 12);
+    check_refused("u16.csv", HC_E_INPUT, "a text in UTF-16");
+    put_bytes("u16.csv", "\0w\0l\0,\0a\0\n", 10);
+    check_refused("u16.csv", HC_E_INPUT, "a text in UTF-16");
+    put_file(in_folder("spectrum.txt"), "Wavelength\ta\n400\t1\n");
+    check_refused("spectrum.txt", HC_E_INPUT, "a spectral library ends in .csv, .sli or .hdr");
     check_refused("nowhere.csv", HC_E_INPUT, "there is no such file");
     put_file(in_folder("points.csv"), "WKT,class\n\"POINT (1 2)\",Oak\n");
     assert_false(is_library(in_folder("points.csv")));
@@ -575,10 +649,12 @@ int main(void) {
         IN_FOLDER(values_far_outside_are_missing),
         IN_FOLDER(usual_libraries_keep_their_values),
         IN_FOLDER(entries_can_be_left_out),
+
         cmocka_unit_test(names_tell_what_is_no_spectrum),
         IN_FOLDER(flaws_of_envi_libraries_are_refused),
         IN_FOLDER(csv_libraries_are_read),
         IN_FOLDER(csv_cells_may_be_odd),
+        IN_FOLDER(csv_of_other_programs_is_read),
         IN_FOLDER(flaws_of_csv_libraries_are_refused),
         cmocka_unit_test(real_libraries_are_the_same_as_csv),
     };
