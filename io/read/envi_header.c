@@ -31,8 +31,19 @@ static size_t mark_bytes(const char *data, size_t bytes) {
     return bytes >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
+/* Whether "ENVI" begins the text in UTF-16 of either order, behind its mark or without one. */
+static bool is_utf16(const char *data, size_t bytes) {
+    bool mark = bytes >= 2 && (memcmp(data, "\xFF\xFE", 2) == 0 || memcmp(data, "\xFE\xFF", 2) == 0);
+    const char *begin = data + (mark ? 2 : 0);
+    return bytes >= (mark ? 9U : 7U) &&
+           (memcmp(begin, "E\0N\0V\0I", 7) == 0 || memcmp(begin, "\0E\0N\0V\0", 7) == 0);
+}
+
 bool hc_envi_recognise(const char *data, size_t bytes) {
     size_t i = mark_bytes(data, bytes);
+    if (is_utf16(data, bytes)) {
+        return true; /* hc_envi_parse says so */
+    }
     while (i < bytes && is_blank(data[i])) {
         i++;
     }
@@ -75,21 +86,41 @@ static bool is_void(char c) {
     return byte <= 0x20 || byte == 0x7F;
 }
 
-static char *copy_trimmed(const char *from, size_t length) {
-    while (length > 0 && is_void(from[0])) {
-        from++;
-        length--;
+/* Whether a comment begins at `at`: a semicolon, the first of its line. */
+static bool is_comment(const char *text, size_t at) {
+    size_t begin = at;
+    while (begin > 0 && is_blank(text[begin - 1])) {
+        begin--;
     }
-    while (length > 0 && is_void(from[length - 1])) {
-        length--;
+    return text[at] == ';' && begin > 0 && is_line_end(text[begin - 1]);
+}
+
+/* Makes blanks of the comments of a list and of control characters. */
+static void clean(char *text, size_t length, bool list) {
+    bool comment = false;
+    for (size_t i = 0; i < length; i++) {
+        bool end = is_line_end(text[i]);
+        comment = list && !end && (comment || is_comment(text, i));
+        text[i] = !end && (comment || is_void(text[i])) ? ' ' : text[i];
     }
+}
+
+static char *copy_trimmed(const char *from, size_t length, bool list) {
+    size_t begin = 0;
     char *copy = malloc(length + 1);
-    if (copy != NULL) {
-        for (size_t i = 0; i < length; i++) {
-            copy[i] = is_void(from[i]) && !is_line_end(from[i]) ? ' ' : from[i];
-        }
-        copy[length] = '\0';
+    if (copy == NULL) {
+        return NULL;
     }
+    memcpy(copy, from, length);
+    clean(copy, length, list);
+    while (begin < length && is_void(copy[begin])) {
+        begin++;
+    }
+    while (length > begin && is_void(copy[length - 1])) {
+        length--;
+    }
+    memmove(copy, copy + begin, length - begin);
+    copy[length - begin] = '\0';
     return copy;
 }
 
@@ -116,7 +147,8 @@ static HcStatus add_field(HcEnviHeader *header, const char *key, size_t key_leng
         header->field = grown;
     }
     HcEnviField *field = &header->field[header->count++];
-    *field = (HcEnviField){copy_trimmed(key, key_length), copy_trimmed(value, value_length), braced, line};
+    *field = (HcEnviField){copy_trimmed(key, key_length, false), copy_trimmed(value, value_length, braced),
+                           braced, line};
     if (field->key == NULL || field->value == NULL) {
         return hc_fail_memory(err, (double)(key_length + value_length), "a field of a header");
     }
@@ -162,6 +194,10 @@ static HcStatus parse_value(HcEnviHeader *header, Cursor *cursor, const char *ke
     bool open = true;
     while (open && cursor->at < cursor->bytes) {
         char c = data[cursor->at];
+        if (is_comment(data, cursor->at)) {
+            skip_line(cursor);
+            continue;
+        }
         if (c == '}') {
             open = false;
         } else if (c == '{' && cursor->at >= begin && opens_field(data, begin, cursor->at)) {
@@ -185,6 +221,9 @@ HcStatus hc_envi_parse(HcEnviHeader *out, const char *path, const char *data, si
     Cursor cursor = {data, mark_bytes(data, bytes), bytes, 1};
     if (!hc_envi_recognise(data, bytes)) {
         return hc_fail(err, HC_E_INPUT, "%s: not an ENVI header (its first line is not ENVI)", path);
+    }
+    if (is_utf16(data, bytes)) {
+        return hc_fail(err, HC_E_INPUT, "%s: an ENVI header in UTF-16, save it as UTF-8", path);
     }
     if ((header.path = strdup(path)) == NULL) {
         return hc_fail_memory(err, (double)strlen(path), "a path");
@@ -406,7 +445,7 @@ HcStatus hc_envi_texts(const HcEnviHeader *header, const char *key, char ***text
     HC_OR_RETURN(hc_new(list, parts, "a list of texts", err));
     for (const char *at = field->value; n < (int32_t)parts;) {
         size_t length = strcspn(at, ",");
-        if ((list[n++] = copy_trimmed(at, length)) == NULL) {
+        if ((list[n++] = copy_trimmed(at, length, false)) == NULL) {
             status = hc_fail_memory(err, (double)length, "a text");
             goto done;
         }

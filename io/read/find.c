@@ -52,6 +52,16 @@ static bool begins_with(const char *begin, size_t bytes, const char *signature, 
     return bytes >= length && memcmp(begin, signature, length) == 0;
 }
 
+/* Whether no byte is a control character, which numbers in binary have. */
+static bool is_text(const char *begin, size_t bytes) {
+    size_t i = 0;
+    while (i < bytes && ((unsigned char)begin[i] >= ' ' || strchr("\t\r\n", begin[i]) != NULL) &&
+           begin[i] != '\0') {
+        i++;
+    }
+    return i == bytes && bytes > 0;
+}
+
 HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) {
     char begin[64];
     size_t bytes = 0;
@@ -63,6 +73,12 @@ HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) {
         *kind = HC_KIND_ARCHIVE;
     } else if (hc_envi_recognise(begin, bytes)) {
         *kind = HC_KIND_ENVI;
+    } else if (begins_with(begin, bytes, "\x1F\x8B", 2)) {
+        *kind = HC_KIND_GZIP;
+    } else if (begins_with(begin, bytes, "ENVI META FILE", 14)) {
+        *kind = HC_KIND_META;
+    } else if (is_text(begin, bytes)) {
+        *kind = HC_KIND_TEXT;
     }
     return HC_OK;
 }

@@ -198,6 +198,14 @@ static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened
         goto done;
     }
     HC_TRY(set_path(reader, path, err));
+    HcFileKind kind = HC_KIND_GZIP;
+    if (shape->compressed) {
+        HC_TRY(hc_read_kind(path, &kind, err));
+    }
+    if (kind != HC_KIND_GZIP) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: file compression = 1, but %s is not gzip", reader->header.path,
+                       path));
+    }
     if (!shape->compressed && hc_read_is_file(path, &size, NULL) && size < end) {
         /* The header may lie over a file of another format. */
         GDALClose(dataset);
@@ -237,12 +245,20 @@ done:
     return status;
 }
 
+static HcStatus fail_meta(const char *path, HcError *err) {
+    return hc_fail(err, HC_E_UNSUPPORTED, "%s: an ENVI meta file (a list of other files) is not read", path);
+}
+
 /* Checks the header, which is loaded. */
 static HcStatus check_header(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     const HcEnviHeader *header = &reader->header;
     if (hc_envi_is_library(header)) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s is a spectral library, not a scene", header->path);
+    }
+    const char *type = hc_envi_text(header, "file type");
+    if (type != NULL && strcasestr(type, "ENVI Meta") != NULL) {
+        return fail_meta(header->path, err);
     }
     HC_OR_RETURN(hc_envi_shape(header, &reader->shape, err));
     if (reader->shape.complex_values) {
@@ -431,6 +447,17 @@ static HcStatus fail_folder(const char *path, HcError *err) {
     return status;
 }
 
+/* Whether a file has spectra of an instrument by its name, or is a table that GDAL takes for points of a
+ * grid. */
+static bool may_be_spectra(const char *path, const HcGdalErrors *messages) {
+    static const char *const endings[] = {".txt", ".asd", ".sed", ".sig", ".spc", ".dpt"};
+    bool is = strstr(messages->text, "Ungridded") != NULL;
+    for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
+        is = is || hc_text_ends_with(path, endings[e]);
+    }
+    return is;
+}
+
 /* Of data without a header, GDAL only says that it does not know the file. */
 static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err) {
     int64_t size = 0;
@@ -444,7 +471,18 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
     if (unknown && (hc_is_folder(path) || kind == HC_KIND_ARCHIVE)) {
         return fail_folder(path, err);
     }
-    if (!hc_read_is_file(path, &size, NULL) || !unknown) {
+    bool is_file = hc_read_is_file(path, &size, NULL);
+    if (is_file && kind == HC_KIND_META) {
+        return fail_meta(path, err);
+    }
+    if (is_file && may_be_spectra(path, messages)) {
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: neither a raster with an ENVI header beside it nor a spectral library, which ends "
+            "in .csv, .sli or .hdr",
+            path);
+    }
+    if (!is_file || !unknown) {
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);
     }
     HC_OR_RETURN(check_hdf5(path, kind, err));
@@ -455,17 +493,19 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
             "its name)",
             path);
     }
+    const char *library = kind == HC_KIND_TEXT ? "; a spectral library ends in .csv, .sli or .hdr" : "";
     const char *name = CPLGetFilename(path);
     const char *dot = strrchr(name, '.');
     if (dot == NULL || dot == name) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: not recognized as a raster, and no ENVI header is beside it (looked for %s.hdr)",
-                       path, name);
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: not recognized as a raster, and no ENVI header is beside it (looked for %s.hdr)%s", path,
+            name, library);
     }
     return hc_fail(err, HC_E_INPUT,
                    "%s: not recognized as a raster, and no ENVI header is beside it (looked for %.*s.hdr "
-                   "and %s.hdr)",
-                   path, (int)(dot - name), name, name);
+                   "and %s.hdr)%s",
+                   path, (int)(dot - name), name, name, library);
 }
 
 static HcStatus open_any_path(HcReader *reader, const char *path, HcError *err) {

@@ -99,9 +99,17 @@ HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err)
  * could not be looked at. */
 HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC_MUST_CHECK;
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
-/* What a file is by its first bytes: a file of HDF5 or netCDF 4, a ZIP archive, an ENVI header. What is no
- * file, or may not be read, is another one. Fails where memory, descriptors or the disk do. */
-typedef enum HcFileKind { HC_KIND_OTHER, HC_KIND_HDF5, HC_KIND_ARCHIVE, HC_KIND_ENVI } HcFileKind;
+/* What a file is by its first bytes. What is no file, or may not be read, is another one. Fails where memory,
+ * descriptors or the disk do. */
+typedef enum HcFileKind {
+    HC_KIND_OTHER,
+    HC_KIND_HDF5,    /* or netCDF 4 */
+    HC_KIND_ARCHIVE, /* ZIP */
+    HC_KIND_GZIP,
+    HC_KIND_ENVI, /* a header */
+    HC_KIND_META, /* a list of files, by ENVI */
+    HC_KIND_TEXT  /* any other text */
+} HcFileKind;
 HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) HC_MUST_CHECK;
 /* Whether the file is an ENVI header; one that may not be read is none. */
 HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) HC_MUST_CHECK;

@@ -194,6 +194,42 @@ static void long_values_and_odd_bytes(void **state) {
 
 /* Every prefix and many changed bytes of a header parse or are refused, without harm (run under a sanitizer).
  */
+static void comments_in_lists(void **state) {
+    (void)state;
+    HcEnviHeader header;
+    HcError err = {0};
+    double *values = NULL;
+    int32_t count = 0;
+    parse(&header,
+          "ENVI\n" SHAPE "wavelength = {\n; before {\n450, 550,\r\n \t; water, } = 3\n650;\n;last\n}\n"
+          "band names = {a;1, b\n;c, d\n}\n");
+    assert_int_equal(hc_envi_numbers(&header, "wavelength", &values, &count, &err), HC_E_INPUT);
+    assert_non_null(strstr(err.text, "650;")); /* elsewhere a semicolon is a letter */
+    assert_string_equal(hc_envi_text(&header, "band names"), "a;1, b");
+    hc_envi_clear(&header);
+    free(values);
+    values = NULL;
+    parse(&header, "ENVI\nwavelength = {\n; before {\n450, 550,\r\n \t; water, } = 3\n650\n;last\n}\n");
+    assert_int_equal(hc_envi_numbers(&header, "wavelength", &values, &count, &err), HC_OK);
+    assert_int_equal(count, 3);
+    assert_true(values[0] == 450 && values[2] == 650);
+    hc_envi_clear(&header);
+    free(values);
+}
+
+static void utf_16_is_named(void **state) {
+    (void)state;
+    static const char *const texts[] = {"\xFF\xFE"
+                                        "E\0N\0V\0I\0\n",
+                                        "\xFE\xFF\0E\0N\0V\0I", "E\0N\0V\0I\0\n\0", "\0E\0N\0V\0I\0"};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        HcEnviHeader header = {0};
+        HcError err = {0};
+        assert_int_equal(hc_envi_parse(&header, "a.hdr", texts[t], t < 2 ? 10 : 9, &err), HC_E_INPUT);
+        assert_non_null(strstr(err.text, "an ENVI header in UTF-16"));
+    }
+}
+
 static void survives_damage(void **state) {
     static const char whole[] =
         "ENVI\r\n; c\nsamples = 14\nlines=12\nbands = 10\ndata type = 2\nmap info = {UTM, 1, 1}\n"
@@ -233,9 +269,14 @@ static void survives_damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tolerates_real_headers),        cmocka_unit_test(knows_every_type),
-        cmocka_unit_test(refuses_what_would_be_a_guess), cmocka_unit_test(gives_lists),
-        cmocka_unit_test(long_values_and_odd_bytes),     cmocka_unit_test(survives_damage),
+        cmocka_unit_test(tolerates_real_headers),
+        cmocka_unit_test(knows_every_type),
+        cmocka_unit_test(refuses_what_would_be_a_guess),
+        cmocka_unit_test(gives_lists),
+        cmocka_unit_test(comments_in_lists),
+        cmocka_unit_test(utf_16_is_named),
+        cmocka_unit_test(long_values_and_odd_bytes),
+        cmocka_unit_test(survives_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

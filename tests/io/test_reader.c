@@ -363,6 +363,19 @@ static void refusals(void **state) {
     assert_refused("", HC_E_INPUT, ":", "");
     write_text(in_folder("text.img"), "hello");
     assert_refused(in_folder("text.img"), HC_E_INPUT, "text.img", "not recognized");
+    assert_refused(in_folder("text.img"), HC_E_INPUT, "text.img",
+                   "a spectral library ends in .csv, .sli or .hdr");
+    write_text(in_folder("table.xyz"), "wl\ta\tb\n400\t1\t2\n401\t5\t3\n402\t2\t9\n");
+    assert_refused(in_folder("table.xyz"), HC_E_INPUT, "table.xyz", "a spectral library, which ends in .csv");
+    write_text(in_folder("field.sed"), "Comment:\nData:\nWvl Refl\n350 0.1\n");
+    assert_refused(in_folder("field.sed"), HC_E_INPUT, "field.sed", "a spectral library, which ends in .csv");
+    write_text(in_folder("list.meta"), "ENVI META FILE\nFile : a.img\n");
+    assert_refused(in_folder("list.meta"), HC_E_UNSUPPORTED, "list.meta", "an ENVI meta file");
+    write_text(in_folder("list.hdr"), "ENVI\nsamples = 5\nlines = 6\nbands = 4\ndata type = 12\n"
+                                      "file type = ENVI Meta\n");
+    assert_refused(in_folder("list.hdr"), HC_E_UNSUPPORTED, "list.hdr", "an ENVI meta file");
+    write_plain("packed", "file compression = 1\n");
+    assert_refused(in_folder("packed.hdr"), HC_E_INPUT, "file compression = 1, but ", "is not gzip");
     write_text(in_folder("odd.hdr"), "hello");
     assert_refused(in_folder("odd.hdr"), HC_E_INPUT, "odd.hdr", "not an ENVI header");
     write_plain("short", "");

@@ -275,9 +275,10 @@ static void only_spectra_have_wavelengths(void **state) {
 /* Rotated grids have words in an ENVI header, sheared ones have not. */
 static void envi_turned_grids(void **state) {
     (void)state;
-    static const double turns[3][6] = {{500000, 20, 22, 4000000, 22, -20},
+    static const double turns[4][6] = {{500000, 20, 22, 4000000, 22, -20},
                                        {500000, 20, 0, 4000000, 0, 20},
-                                       {500000, 20, 3, 4000000, 22, -20}};
+                                       {500000, 20, 3, 4000000, 22, -20},
+                                       {500000, -20, 0, 4000000, 0, -20}};
     HcScene scene = rich_scene();
     HcError err = {0};
     HcWriterOptions options = {.overwrite = true};
@@ -288,8 +289,13 @@ static void envi_turned_grids(void **state) {
         check_utm_place(dataset, &scene);
         GDALClose(dataset);
     }
-    memcpy(scene.place.transform, turns[2], sizeof turns[2]);
-    check_fails(hc_writer_check(in_folder("a.img"), &scene, &options, &err), HC_E_UNSUPPORTED, err);
+    static const char *const words[] = {"the grid is sheared", "the grid is mirrored (east to west)"};
+    for (int i = 3; i >= 2; i--) {
+        memcpy(scene.place.transform, turns[i], sizeof turns[i]);
+        assert_int_equal(hc_writer_check(in_folder("a.img"), &scene, &options, &err), HC_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, words[i - 2]));
+        err = (HcError){0};
+    }
     check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
     GDALDatasetH dataset = GDALOpen(in_folder("a.tif"), GA_ReadOnly);
     check_utm_place(dataset, &scene);

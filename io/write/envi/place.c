@@ -68,6 +68,17 @@ static bool is_nowhere(const HcPlace *place) {
     return !place->has_transform || same_transform(place->transform, identity);
 }
 
+/* What keeps a grid from being an ENVI header's: north up, or turned. */
+static const char *shape_of(const double *transform) {
+    double area = transform[1] * transform[5] - transform[2] * transform[4];
+    bool straight = transform[2] == 0 && transform[4] == 0;
+    return straight && transform[1] < 0 && transform[5] < 0   ? "mirrored (east to west)"
+           : straight && transform[1] > 0 && transform[5] > 0 ? "mirrored (south to north)"
+           : straight                                         ? "turned by 180 degrees"
+           : area > 0                                         ? "mirrored"
+                                                              : "sheared";
+}
+
 /* The header of a one-pixel scene that GDAL writes into memory has the map fields; they do not depend on the
  * size. *text NULL and no failure: memory ran out. */
 static HcStatus ask_gdal(const char *path, const HcPlace *place, char **text, HcError *err) {
@@ -93,9 +104,9 @@ static HcStatus ask_gdal(const char *path, const HcPlace *place, char **text, Hc
         copy_field(&fields, header, "projection info");
         copy_field(&fields, header, "coordinate system string");
     } else {
-        status = hc_fail(
-            err, HC_E_UNSUPPORTED,
-            "%s: the grid is sheared, which an ENVI header cannot say: write GTiff, or warp it first", path);
+        status = hc_fail(err, HC_E_UNSUPPORTED,
+                         "%s: the grid is %s, which an ENVI header cannot say: write GTiff, or warp it first",
+                         path, shape_of(place->transform));
     }
     free(header);
     *text = hc_text_take(&fields);
