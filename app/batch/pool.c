@@ -401,13 +401,17 @@ static void take_chain(HcBatch *batch, HcBatch *from) {
     batch->lines = NULL;
 }
 
-/* Whether a file is a model of hcube. */
+/* Whether a file is a model of hcube. Fails for that of a newer one. */
 static HcStatus is_model(const char *path, bool *is, HcError *err) {
     HcError why = {0};
     cJSON *json = NULL;
     HcStatus status = hc_json_read(path, &json, &why);
     *is = json != NULL && hc_json_kind(json) == HC_JSON_MODEL;
+    HcStatus checked = *is ? hc_json_check_kind(json, HC_JSON_MODEL, path, NULL, err) : HC_OK;
     cJSON_Delete(json);
+    if (checked != HC_OK) {
+        return checked;
+    }
     return status == HC_OK || status == HC_E_INPUT ? HC_OK : hc_fail(err, status, "%s", why.text);
 }
 
@@ -421,9 +425,10 @@ static HcStatus check_mine(const char *model, const char *record, HcError *err) 
             return hc_fail(err, HC_E_USAGE, "batch: --pool: %s: exists, and is no record of hcube", record);
         }
     }
-    if (!ours && access(model, F_OK) == 0) {
-        HC_OR_RETURN(is_model(model, &ours, err));
-        if (!ours) {
+    if (access(model, F_OK) == 0) {
+        bool is = false;
+        HC_OR_RETURN(is_model(model, &is, err));
+        if (!ours && !is) {
             return hc_fail(err, HC_E_USAGE, "batch: --pool %s: exists, and is no model", model);
         }
     }

@@ -77,6 +77,14 @@ for file in *.json; do
 done
 read_all known
 
+# --check: outputs that another hcube wrote are the same but for its version.
+run 0 pca scene.hdr out2.img --save-model other.json
+sed -i 's/"version":.*/"version": "0.0.9",/' other.json out2.img.hcube.json
+run 0 rerun --check out2.img.hcube.json
+[[ $out == *"other.json: the same, but for the version of hcube"* ]] || fail "$out"
+sed -i 's/"pixels":.120/"pixels": 119/' other.json
+run 1 rerun --check out2.img.hcube.json
+
 # A batch leaves alone what a newer hcube wrote.
 mkdir in
 cp scene.* in
@@ -85,3 +93,8 @@ sed -i 's/"hcube_record":.1/"hcube_record": 2/; s/"version":.*/"version": "9.9.0
 stamp=$(stat -c '%i %y' o/scene.img)
 run 10 batch pca --components 2 --scenes in --output 'o/{stem}.img' --device cpu
 [[ $err == *"a record of version 2, written by hcube 9.9.0"* && $stamp == "$(stat -c '%i %y' o/scene.img)" ]] || fail "$err"
+# And --pool a model.
+run 0 batch pca --components 2 --scenes in --output 'p/{stem}.img' --device cpu --pool pooled.json
+sed -i 's/"hcube_model":.1/"hcube_model": 2/; s/"version":.*/"version": "9.9.0",/' pooled.json
+refuse 3 "pooled.json: a model file of version 2, written by hcube 9.9.0" batch pca --components 2 --scenes in \
+    --output 'p/{stem}.img' --device cpu --pool pooled.json
