@@ -14,6 +14,7 @@ static const int32_t most_classes = 65536;
 /* What a source says of them: `name` and `colour` may be NULL, or shorter than the classes. */
 typedef struct Found {
     int32_t names, colours;
+    bool unfit; /* there are names, of which nobody knows the classes */
     char *const *name;
     const double *colour; /* [colours][3] */
 } Found;
@@ -46,7 +47,7 @@ static HcStatus set_classes(HcReader *reader, int32_t count, const Found *found,
         return HC_OK;
     }
     HC_OR_RETURN(hc_classes_make(&scene->classes, count, err));
-    if (found->names == 0 && found->colours > 0) {
+    if (found->names == 0 && (found->colours > 0 || found->unfit)) {
         HC_OR_RETURN(hc_classes_name(&scene->classes, 0, "Class 0", err));
     }
     HC_OR_RETURN(fill_classes(&scene->classes, found, err));
@@ -59,6 +60,29 @@ static HcStatus set_classes(HcReader *reader, int32_t count, const Found *found,
 
 static int32_t larger(int32_t a, int32_t b) {
     return a > b ? a : b;
+}
+
+/* Names that are not one a class are of other classes than their places say: a comma in one of them, or a
+ * brace. The first one may still say that class 0 is that of no class. */
+static void leave_out_unfit(HcReader *reader, int32_t count, int32_t levels, Found *found) {
+    bool outside = false;
+    if (found->names > 0 && found->names != count) {
+        hc_read_note(
+            reader, "class names left out: %" PRId32 " names for %" PRId32 " classes%s", found->names, count,
+            found->names > count ? " (a name cannot hold a comma)" : " (a name cannot hold a brace)");
+        found->unfit = true;
+        found->names = hc_text_equal(found->name[0], "Unclassified") ? 1 : 0;
+    }
+    if (levels > 0 && levels != 3 * count) {
+        hc_read_note(reader, "class lookup has %" PRId32 " values for %" PRId32 " classes (three each)",
+                     levels, count);
+    }
+    for (int32_t l = 0; l < levels; l++) {
+        outside = outside || !(found->colour[l] >= 0 && found->colour[l] <= 255);
+    }
+    if (outside) {
+        hc_read_note(reader, "class lookup holds levels outside of 0 to 255: they are cut off there");
+    }
 }
 
 HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcError *err) {
@@ -92,6 +116,7 @@ HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcEr
     if (count < 1) {
         count = larger(found.names, found.colours);
     }
+    leave_out_unfit(reader, (int32_t)count, level_count, &found);
     if (count > 0) {
         HC_TRY(set_classes(reader, (int32_t)count, &found, err));
     }

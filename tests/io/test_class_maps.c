@@ -271,7 +271,9 @@ static void headers_of_others(void **state) {
         {"file type = ENVI Classification\nclasses = 3\n", 3, "Class 2"},
         {"file type = ENVI Classification\nclass names = {Unclassified, Sand}\n", 2, "Sand"},
         {"file type = ENVI Classification\nclasses = 4\nclass names = {Unclassified, Sand}\n", 4, "Class 3"},
-        {"file type = ENVI Classification\nclasses = 2\nclass names = {a, b, c}\n", 2, "b"},
+        {"file type = ENVI Classification\nclasses = 2\nclass names = {a, b, c}\n", 2, "Class 1"},
+        {"classes = 3\nclass names = {Unclassified, wet, sand, road}\n", 3, "Class 2"},
+        {"classes = 3\nclass names = {Unclassified, a {1}, b}\n", 3, "Class 2"},
         {"file type = ENVI Classification\nclass lookup = {0, 0, 0, 9, 9, 9}\n", 2, "Class 1"},
         {"file type = ENVI Classification\nclass lookup = {0, x}\nclasses = 2\n", 2, "Class 1"},
         {"file type = ENVI Classification\n", 0, NULL},
@@ -292,6 +294,15 @@ static void headers_of_others(void **state) {
     HcReader *reader = read_header("classes = 2\nclass lookup = {-5, 300, 12.5, 1, 2, 3}\n");
     static const uint8_t clamped[3] = {0, 255, 12};
     assert_memory_equal(hc_reader_scene(reader)->classes.colour[0], clamped, 3);
+    assert_non_null(strstr(hc_reader_note(reader), "levels outside of 0 to 255"));
+    hc_reader_close(reader);
+    reader =
+        read_header("classes = 2\nclass names = {Unclassified, wet, sand}\nclass lookup = {0, 0, 0, 1}\n");
+    assert_non_null(strstr(hc_reader_note(reader), "class names left out: 3 names for 2 classes"));
+    assert_non_null(strstr(hc_reader_note(reader), "class lookup has 4 values for 2 classes"));
+    hc_reader_close(reader);
+    reader = read_header("classes = 2\nclass names = {a, b, c}\n");
+    assert_string_equal(hc_reader_scene(reader)->classes.name[0], "Class 0");
     hc_reader_close(reader);
     /* Fewer colours than classes: the others have the standard ones, also where names mean something. */
     reader = read_header(
