@@ -27,12 +27,57 @@ static void CPL_STDCALL on_fatal_only(CPLErr level, CPLErrorNum code, const char
     }
 }
 
+/* ---- warnings ---- */
+
+static _Thread_local HcText *listening;
+
+HcText *hc_gdal_listen(HcText *warnings) {
+    HcText *before = listening;
+    listening = warnings;
+    return before;
+}
+
+/* Whether the list has this line. */
+static bool has_line(const HcText *list, const char *line) {
+    size_t length = strlen(line);
+    const char *at = list->data;
+    while (at != NULL && (at = strstr(at, line)) != NULL) {
+        if ((at == list->data || at[-1] == '\n') && at[length] == '\n') {
+            return true;
+        }
+        at++;
+    }
+    return false;
+}
+
+/* What the netCDF driver says of the axes of most files, the order of which is checked here (axes.c). */
+static bool is_of_axes(const char *text) {
+    return strncmp(text, "dimension #", 11) == 0 && strstr(text, " is not a ") != NULL;
+}
+
+static void keep_warning(const char *text) {
+    char line[200];
+    if (is_of_axes(text)) {
+        return;
+    }
+    snprintf(line, sizeof line, "%s", text);
+    for (char *at = line; *at != '\0'; at++) {
+        *at = *at == '\n' || *at == '\r' ? ' ' : *at;
+    }
+    if (listening != NULL && !has_line(listening, line)) {
+        hc_text_add(listening, "%s\n", line);
+    }
+}
+
 static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
     int number = errno;
     on_fatal_only(level, code, text);
     HcGdalErrors *errors = CPLGetErrorHandlerUserData();
-    if (level == CE_Warning && errors->warning[0] == '\0') {
-        snprintf(errors->warning, sizeof errors->warning, "%s", text);
+    if (level == CE_Warning) {
+        keep_warning(text);
+        if (errors->warning[0] == '\0') {
+            snprintf(errors->warning, sizeof errors->warning, "%s", text);
+        }
     }
     if (level < CE_Failure || errors->failed) {
         return;

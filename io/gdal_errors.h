@@ -2,7 +2,7 @@
 #ifndef HC_IO_GDAL_ERRORS_H
 #define HC_IO_GDAL_ERRORS_H
 
-#include "core/status.h"
+#include "core/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +21,11 @@ typedef struct HcGdalErrors {
  * hc_gdal_release. Calls nest. */
 void hc_gdal_catch(HcGdalErrors *errors);
 void hc_gdal_release(void);
+
+/* Collects the warnings of GDAL in this thread from now on, each once and one a line, also those of nested
+ * catches; NULL ends it. Returns the text that was filled before. Only within hc_gdal_catch does GDAL report.
+ */
+HcText *hc_gdal_listen(HcText *warnings);
 
 /* HDF5 prints each failure, in each thread that nobody told not to. From hc_gdal_catch on it is kept instead:
  * what HDF5 said last in this thread since then, of the innermost call, as one line; "" where nothing. GDAL

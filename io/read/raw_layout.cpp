@@ -4,10 +4,20 @@
 #include <cstring>
 #include <gdal_priv.h>
 
+/* Values of other bits than their type (half floats: NBITS=16 of Float32) lie in the file as no type has
+ * them.
+ */
+static bool has_whole_values(GDALDataset *dataset) {
+    GDALRasterBand *band = dataset->GetRasterBand(1);
+    const char *bits = band != nullptr ? band->GetMetadataItem("NBITS", "IMAGE_STRUCTURE") : nullptr;
+    return bits == nullptr || std::atoi(bits) == GDALGetDataTypeSizeBits(band->GetRasterDataType());
+}
+
 extern "C" bool hc_raw_layout(void *dataset, HcRawLayout *out) {
     try {
         GDALDataset::RawBinaryLayout layout;
-        if (!GDALDataset::FromHandle(dataset)->GetRawBinaryLayout(layout)) {
+        GDALDataset *opened = GDALDataset::FromHandle(dataset);
+        if (!has_whole_values(opened) || !opened->GetRawBinaryLayout(layout)) {
             return false;
         }
         out->path = strdup(layout.osRawFilename.c_str());

@@ -164,6 +164,23 @@ static HcStatus read_unit(HcReader *reader, HcError *err) {
     return reader->unit != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(said), "a text");
 }
 
+/* Warnings of GDAL, one a line, as notes: the first ones in full. */
+static void note_warnings(HcReader *reader, HcText *warnings) {
+    enum { SHOWN = 4 };
+    int count = 0;
+    char *rest = NULL;
+    reader->note.failed = reader->note.failed || warnings->failed;
+    char *line = warnings->data != NULL ? strtok_r(warnings->data, "\n", &rest) : NULL;
+    for (; line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        if (count++ < SHOWN) {
+            hc_read_note(reader, "GDAL warns: %s", line);
+        }
+    }
+    if (count > SHOWN) {
+        hc_read_note(reader, "GDAL gives %d more warnings", count - SHOWN);
+    }
+}
+
 /* Opens what `path` names, or the layer where there is one. */
 static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *of,
                             const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
@@ -171,7 +188,9 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HcStatus status = HC_OK;
     *out = NULL;
     HcReader *reader = NULL;
+    HcText warnings = {0};
     HC_OR_RETURN(hc_new(reader, 1, "the reader", err));
+    HcText *before = hc_gdal_listen(&warnings);
     reader->file = -1;
     reader->options = options != NULL ? *options : defaults;
     reader->options.enough =
@@ -192,6 +211,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
                        : reader->chunks != NULL ? hc_chunks_index(reader->chunks)->path
                                                 : reader->path;
     hc_read_is_file(data, &reader->size, &reader->modified);
+    note_warnings(reader, &warnings);
     if (reader->note.failed) {
         status = hc_fail_memory(err, 0, "a text");
         goto done;
@@ -202,6 +222,8 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     *out = reader;
     reader = NULL;
 done:
+    (void)hc_gdal_listen(before);
+    hc_text_clear(&warnings);
     hc_reader_close(reader);
     return status;
 }

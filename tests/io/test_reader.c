@@ -601,6 +601,42 @@ static void signed_bytes(void **state) {
 }
 
 /* A compressed file with broken bytes: the read fails with the name and what GDAL says of it. */
+/* Values of fewer bits than their type are GDAL's to read, also where they are not compressed. */
+static void half_floats(void **state) {
+    (void)state;
+    const char *const options[] = {"NBITS=16", NULL};
+    static const float values[4] = {1.5F, -2, 1024, 0.25F};
+    GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("GTiff"), in_folder("half.tif"), 2, 2, 1,
+                                      GDT_Float32, (char **)(uintptr_t)options);
+    assert_non_null(dataset);
+    float copy[4], got[4] = {0};
+    memcpy(copy, values, sizeof copy);
+    assert_int_equal(
+        GDALRasterIO(GDALGetRasterBand(dataset, 1), GF_Write, 0, 0, 2, 2, copy, 2, 2, GDT_Float32, 0, 0),
+        CE_None);
+    GDALClose(dataset);
+    HcError err = {0};
+    HcRaw raw;
+    HcReader *reader = open_scene(in_folder("half.tif"), NULL);
+    assert_string_equal(hc_reader_method(reader), "GDAL GTiff");
+    check_ok(hc_reader_read(reader, 0, 2, got, &raw, &err), err);
+    assert_memory_equal(got, values, sizeof got);
+    hc_reader_close(reader);
+}
+
+/* What GDAL warns of is a note, once, though files are opened more than once. */
+static void warnings_of_gdal(void **state) {
+    (void)state;
+    write_plain("datum", "map info = {UTM, 1, 1, 300000, 8000000, 30, 30, 23, South, South American 1969, "
+                         "units=Meters}\n");
+    HcReader *reader = open_scene(in_folder("datum.hdr"), NULL);
+    const char *note = hc_reader_note(reader);
+    const char *at = note != NULL ? strstr(note, "GDAL warns: Unrecognized datum") : NULL;
+    assert_non_null(at);
+    assert_null(strstr(at + 1, "GDAL warns"));
+    hc_reader_close(reader);
+}
+
 static void broken_compression(void **state) {
     static const char *const deflate[] = {"COMPRESS=DEFLATE", "INTERLEAVE=BAND", NULL};
     static const int32_t all[BANDS] = {0, 1, 2, 3};
@@ -787,7 +823,8 @@ int main(void) {
         cmocka_unit_test(other_files),          cmocka_unit_test(containers),
         cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
         cmocka_unit_test(mapped_file_shrinks),  cmocka_unit_test(broken_compression),
-        cmocka_unit_test(signed_bytes),
+        cmocka_unit_test(signed_bytes),         cmocka_unit_test(half_floats),
+        cmocka_unit_test(warnings_of_gdal),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
