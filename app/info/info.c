@@ -184,6 +184,9 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
     } else {
         printf("%-12s none\n", "nodata");
     }
+    if (hc_reader_mask(reader) != NULL) {
+        printf("%-12s %s (left out; --ignore-mask keeps it)\n", "mask", hc_reader_mask(reader));
+    }
     hc_info_print_sample(values, scene);
     print_layers(reader, true, "quality");
     print_layers(reader, false, "further");
@@ -294,6 +297,9 @@ static HcStatus print_info_json(const HcReader *reader, const HcInfoValues *valu
     hc_json_put_text(&json, "method", hc_reader_method(reader));
     if (hc_reader_product(reader) != NULL) {
         hc_json_put_text(&json, "product", hc_reader_product(reader));
+    }
+    if (hc_reader_mask(reader) != NULL) {
+        hc_json_put_text(&json, "mask", hc_reader_mask(reader));
     }
     put_layers(reader, &json);
     hc_json_put_number(&json, "bytes", (double)bytes);

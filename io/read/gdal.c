@@ -140,12 +140,133 @@ void hc_read_overview(HcReader *reader) {
         GDALClose(overview);
         return;
     }
-    GDALClose(reader->dataset);
+    hc_read_let_go(reader);
     reader->dataset = overview;
     reader->is_overview = true;
     hc_read_note(reader, "the picture is made of an overview in the file, %d x %d for %" PRId64 " x %" PRId64,
                  GDALGetRasterYSize(overview), GDALGetRasterXSize(overview), scene->lines, scene->samples);
     take_size(scene, overview);
+}
+
+/* ---- the mask of the file ---- */
+
+/* Whether a band has a mask that is neither its nodata value nor an alpha band. */
+static bool has_mask(GDALDatasetH dataset, int band) {
+    int flags = GDALGetMaskFlags(GDALGetRasterBand(dataset, band));
+    return (flags & (GMF_ALL_VALID | GMF_ALPHA)) == 0 && flags != GMF_NODATA;
+}
+
+/* One among others: GDAL takes it for the mask only where there are one or three of them. */
+static bool is_alpha(GDALDatasetH dataset, int band) {
+    return GDALGetRasterCount(dataset) > 1 &&
+           GDALGetRasterColorInterpretation(GDALGetRasterBand(dataset, band)) == GCI_AlphaBand;
+}
+
+static char *name_mask(GDALDatasetH dataset, int masked, int alpha) {
+    if (masked == 0) {
+        return hc_text_format("alpha band %d", alpha);
+    }
+    int flags = GDALGetMaskFlags(GDALGetRasterBand(dataset, masked));
+    return strdup((flags & GMF_NODATA) != 0 ? "NODATA_VALUES" : "mask band");
+}
+
+/* It is no band of the spectrum. */
+static HcStatus leave_alpha_out(HcReader *reader, HcError *err) {
+    HcScene *scene = &reader->scene;
+    if (scene->bad == NULL) {
+        HC_OR_RETURN(hc_new(scene->bad, (size_t)scene->bands, "the list of bad bands", err));
+    }
+    scene->bad[reader->mask_alpha - 1] = true;
+    return HC_OK;
+}
+
+HcStatus hc_read_mask(HcReader *reader, HcError *err) {
+    HcGdalErrors messages;
+    GDALDatasetH dataset = reader->dataset;
+    int masked = 0, alpha = 0;
+    if (dataset == NULL || reader->options.ignore_mask) {
+        return HC_OK;
+    }
+    hc_gdal_catch(&messages);
+    for (int b = GDALGetRasterCount(dataset); b > 0; b--) {
+        masked = has_mask(dataset, b) ? b : masked;
+        alpha = is_alpha(dataset, b) ? b : alpha;
+    }
+    if (masked > 0 || alpha > 0) {
+        reader->mask = dataset;
+        reader->mask_alpha = alpha;
+        reader->mask_name = name_mask(dataset, masked, alpha);
+    }
+    hc_gdal_release();
+    if (reader->mask != NULL && reader->mask_name == NULL) {
+        return hc_fail_memory(err, 0, "a text");
+    }
+    return alpha > 0 ? leave_alpha_out(reader, err) : HC_OK;
+}
+
+void hc_read_let_go(HcReader *reader) {
+    if (reader->dataset != reader->mask) {
+        GDALClose(reader->dataset);
+    }
+    reader->dataset = NULL;
+}
+
+/* Clears pixels of these lines where the band is 0. Of a scene that is an overview it is larger. */
+static CPLErr apply_mask(const HcReader *reader, GDALRasterBandH band, int64_t line0, int32_t lines,
+                         float *values, uint8_t *to) {
+    const HcScene *scene = &reader->scene;
+    int64_t samples = hc_read_samples(reader);
+    int64_t width = GDALGetRasterBandXSize(band), height = GDALGetRasterBandYSize(band);
+    int x0 = (int)(reader->sample0 * width / scene->samples), y0 = (int)(line0 * height / scene->lines);
+    int x1 = (int)((reader->sample0 + samples) * width / scene->samples);
+    int y1 = (int)((line0 + lines) * height / scene->lines);
+    CPLErr result =
+        GDALRasterIO(band, GF_Read, x0, y0, x1 - x0, y1 - y0, values, (int)samples, lines, GDT_Float32, 0, 0);
+    for (int64_t p = 0; result == CE_None && p < lines * samples; p++) {
+        to[p] &= values[p] != 0;
+    }
+    return result;
+}
+
+/* One mask for all bands, and those of single bands. */
+static CPLErr apply_masks(const HcReader *reader, int64_t line0, int32_t lines, float *values, uint8_t *to) {
+    CPLErr result = CE_None;
+    bool whole = false;
+    int alpha = reader->mask_alpha;
+    for (int32_t k = 0; k < hc_read_used_count(reader) && result == CE_None; k++) {
+        int number = (reader->used != NULL ? reader->used[k] : k) + 1;
+        GDALRasterBandH band = GDALGetRasterBand(reader->mask, number);
+        bool shared = (GDALGetMaskFlags(band) & GMF_PER_DATASET) != 0;
+        if (has_mask(reader->mask, number) && !(shared && whole)) {
+            result = apply_mask(reader, GDALGetMaskBand(band), line0, lines, values, to);
+            whole = whole || shared;
+        }
+    }
+    return alpha > 0 && result == CE_None
+               ? apply_mask(reader, GDALGetRasterBand(reader->mask, alpha), line0, lines, values, to)
+               : result;
+}
+
+HcStatus hc_reader_read_mask(const HcReader *reader, int64_t line0, int32_t lines, uint8_t *to,
+                             HcError *err) {
+    HcGdalErrors messages;
+    CPLErr result = CE_None;
+    float *values = NULL;
+    int64_t samples = hc_read_samples(reader);
+    int64_t step = hc_max64(1, HC_READER_MASK_BYTES / (samples * (int64_t)sizeof *values));
+    if (reader->mask == NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_new(values, (size_t)(hc_min64(step, lines) * samples), "the mask", err));
+    hc_gdal_catch(&messages);
+    for (int64_t done = 0; done < lines && result == CE_None; done += step) {
+        int32_t now = (int32_t)hc_min64(step, lines - done);
+        result = apply_masks(reader, line0 + done, now, values, to + done * samples);
+    }
+    hc_gdal_release();
+    free(values);
+    return result == CE_None && !messages.failed ? HC_OK
+                                                 : hc_gdal_fail(err, HC_E_INPUT, reader->path, &messages);
 }
 
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines) {

@@ -50,6 +50,11 @@ struct HcReader {
     bool pixel_interleaved;
     bool is_overview; /* of the file */
 
+    /* The mask of the file, which GDAL reads beside the values, whatever reads these. */
+    GDALDatasetH mask; /* NULL = none, or that is ignored */
+    char *mask_name;   /* "mask band", "alpha band 4" */
+    int mask_alpha;    /* the band of the file that is the mask, from 1; 0 = none */
+
     HcProduct *product; /* the scene is one; its arrays hold the pixels where it names no raster */
 
     int32_t *order; /* [bands] which band of the raster each of the scene is; NULL = the one of its number */
@@ -86,6 +91,10 @@ bool hc_read_gdal_code_type(GDALDataType code, HcType *type);
 GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type);
 /* Where few pixels suffice, puts an overview of the raster in the place of the scene. */
 void hc_read_overview(HcReader *reader);
+/* Finds the mask of the file, and counts an alpha band among the bad bands. */
+HcStatus hc_read_mask(HcReader *reader, HcError *err) HC_MUST_CHECK;
+/* Closes the dataset, which may stay open for the mask. */
+void hc_read_let_go(HcReader *reader);
 size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                             HcError *err);

@@ -96,8 +96,7 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
         reader->method = chunks != NULL ? chunk_method(hc_chunks_index(chunks)) : strdup("GDAL arrays");
     } else if (reader->direct || reader->chunks != NULL) {
         reader->method = reader->direct ? strdup("direct") : chunk_method(hc_chunks_index(reader->chunks));
-        GDALClose(reader->dataset);
-        reader->dataset = NULL;
+        hc_read_let_go(reader);
     } else if (reader->dataset == NULL) {
         return hc_fail(err, HC_E_INPUT, "%s: cannot be opened for reading", reader->path);
     } else {
@@ -202,6 +201,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HC_TRY(hc_read_scene(reader, err));
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
     HC_TRY(read_unit(reader, err));
+    HC_TRY(hc_read_mask(reader, err));
     hc_read_overview(reader);
     HC_TRY(settle_method(reader, err));
     HC_TRY(hc_read_sort_bands(reader, err));
@@ -257,9 +257,10 @@ void hc_reader_close(HcReader *reader) {
     if (reader == NULL) {
         return;
     }
-    if (reader->dataset != NULL) {
+    if (reader->dataset != NULL || reader->mask != NULL) {
         HcGdalErrors messages;
         hc_gdal_catch(&messages);
+        GDALClose(reader->mask != reader->dataset ? reader->mask : NULL);
         GDALClose(reader->dataset);
         hc_gdal_release();
     }
@@ -283,6 +284,7 @@ void hc_reader_close(HcReader *reader) {
     free(reader->used);
     free(reader->stored);
     free(reader->layout.path);
+    free(reader->mask_name);
     free(reader->method);
     free(reader->unit);
     free(reader->path);
@@ -390,6 +392,10 @@ void hc_reader_way(const HcReader *reader, HcText *text) {
         hc_text_add(text, "%s%s%s", reader->direct ? "" : "through ", reader->method,
                     reader->map != NULL ? ", mapped" : "");
     }
+}
+
+const char *hc_reader_mask(const HcReader *reader) {
+    return reader->mask_name;
 }
 
 const char *hc_reader_path(const HcReader *reader) {

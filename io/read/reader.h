@@ -13,12 +13,13 @@ extern "C" {
 
 typedef struct HcReader HcReader;
 
-enum { HC_READER_MUCH = 8 };
+enum { HC_READER_MUCH = 8, HC_READER_MASK_BYTES = 1 << 20 };
 
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcReaderOptions {
     int32_t threads;             /* not GDAL's; 0 = hc_io_threads() */
     bool never_direct;           /* read through GDAL only */
+    bool ignore_mask;            /* the mask of the file leaves nothing out, and its alpha band is data */
     HcOverlap overlap;           /* of products of two detectors */
     bool by_pixels;              /* as HcPlace has it */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
@@ -50,6 +51,14 @@ const double *hc_reader_band_nodata(const HcReader *reader);
 
 /* Whether the band (from 0, of the scene) has a nodata value; *nodata is that value, or NaN. */
 bool hc_reader_nodata(const HcReader *reader, int32_t band, double *nodata);
+
+/* What masks pixels of the file beside nodata ("mask band", "alpha band 4", "NODATA_VALUES"); NULL = nothing,
+ * or it is ignored. Borrowed. Callers of hc_reader_read apply it. */
+const char *hc_reader_mask(const HcReader *reader);
+/* Sets to[lines][samples that are asked for] to 0 where it masks a pixel in a band that is used. Takes at
+ * most HC_READER_MASK_BYTES, or a line of float32. */
+HcStatus hc_reader_read_mask(const HcReader *reader, int64_t line0, int32_t lines, uint8_t *to,
+                             HcError *err) HC_MUST_CHECK;
 
 /* The data file that was opened, and how it is read: "direct", "chunks (deflate)" or "GDAL GTiff"; borrowed.
  */

@@ -85,7 +85,8 @@ static HcStatus add_lines(HcLabelling *labelling, const HcScene *raster, const H
                 return hc_fail(err, HC_E_INPUT, "%s: holds %" PRIu64 ", too large for a class",
                                labelling->path, (uint64_t)value);
             }
-            if (value == 0) {
+            bool masked = raw->user_mask != NULL && raw->user_mask[l * raw->samples + s] == 0;
+            if (value == 0 || masked) {
                 continue;
             }
             if (value != last) {

@@ -64,6 +64,9 @@ HcStatus hc_view_beside_read(HcViewBeside *beside, int64_t line0, int64_t lines,
             hc_view_convert(&raw, l, hc_reader_stored_band(reader, 0), &beside->band,
                             to + (done + l) * beside->samples);
         }
+        for (int64_t p = 0; raw.user_mask != NULL && p < count * beside->samples; p++) {
+            to[done * beside->samples + p] = raw.user_mask[p] != 0 ? to[done * beside->samples + p] : NAN;
+        }
     }
     return hc_reader_unchanged(reader, err);
 }

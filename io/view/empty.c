@@ -58,7 +58,7 @@ HcStatus hc_view_empty_bands(const char *path, const HcViewOptions *options, int
     HcStatus status = HC_OK;
     HcView *view = NULL;
     HcViewOptions how = *options;
-    how.no_quality = true;
+    how.no_quality = how.reader.ignore_mask = true;
     how.masks = how.masks_inside = NULL; /* a cutline stays, whose window counts */
     for (int64_t line = 0; *count > 0;) {
         hc_view_close(view);

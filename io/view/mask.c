@@ -1,4 +1,4 @@
-/* One mask of a view: a raster, of which values leave pixels out, or polygons. */
+/* One mask of a view: a raster, of which values leave pixels out, polygons, or the mask of the scene itself. */
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
@@ -14,9 +14,10 @@ struct HcViewMask {
     const char *option;       /* that named it */
     char *text;               /* its value */
     bool inside;              /* what would stay is left out, and the reverse */
+    const HcReader *own;      /* of the scene whose own mask it is; borrowed */
     HcViewPolygons *polygons; /* NULL: a raster */
 
-    HcViewRaster *raster; /* NULL: polygons */
+    HcViewRaster *raster; /* NULL: polygons, or the mask of the scene itself */
     HcViewChoice choice;
     int32_t *bands; /* [count] from 0: a pixel is left out by any of them */
     int32_t count;
@@ -278,6 +279,17 @@ HcStatus hc_view_mask_cutline(HcViewMask **out, const char *text, HcViewPolygons
     return status;
 }
 
+HcStatus hc_view_mask_own(HcViewMask **out, const HcReader *reader, HcError *err) {
+    HcStatus status = make(out, "read", hc_reader_mask(reader), err);
+    if (status == HC_OK) {
+        (*out)->own = reader;
+    } else {
+        hc_view_mask_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 void hc_view_mask_close(HcViewMask *mask) {
     if (mask != NULL) {
         hc_view_polygons_close(mask->polygons);
@@ -319,6 +331,12 @@ static bool leaves_out(const HcViewMask *mask, const char *at, const HcRaw *raw)
     return (missing || value == 0) != mask->inside;
 }
 
+/* Where the raster has a mask of its own, its value is missing. */
+static bool leaves_out_at(const HcViewMask *mask, const char *at, const HcRaw *raw, int64_t pixel) {
+    bool masked = raw->user_mask != NULL && raw->user_mask[pixel] == 0;
+    return masked ? (mask->choice.given ? mask->choice.others : !mask->inside) : leaves_out(mask, at, raw);
+}
+
 static void apply_lines(const HcViewMask *mask, const HcRaw *raw, int64_t samples, uint8_t *to) {
     const HcReader *reader = hc_view_raster_reader(mask->raster);
     int64_t first = raw->samples > samples ? hc_view_raster_sample0(mask->raster) : 0;
@@ -329,7 +347,7 @@ static void apply_lines(const HcViewMask *mask, const HcRaw *raw, int64_t sample
                              stored * raw->stride_band;
             uint8_t *stays = to + line * samples;
             for (int64_t s = 0; s < samples; s++, at += raw->stride_sample) {
-                stays[s] &= !leaves_out(mask, at, raw);
+                stays[s] &= !leaves_out_at(mask, at, raw, line * samples + s);
             }
         }
     }
@@ -337,6 +355,9 @@ static void apply_lines(const HcViewMask *mask, const HcRaw *raw, int64_t sample
 
 HcStatus hc_view_mask_apply(HcViewMask *mask, HcPixels pixels, int64_t line0, uint8_t *to, HcError *err) {
     HcRaw raw;
+    if (mask->own != NULL) {
+        return hc_reader_read_mask(mask->own, pixels.y0, (int32_t)(pixels.y1 - pixels.y0), to, err);
+    }
     if (mask->polygons != NULL) {
         return hc_view_polygons_apply(mask->polygons, pixels, mask->inside, to, err);
     }
@@ -361,15 +382,18 @@ const char *hc_view_mask_text(const HcViewMask *mask) {
 
 size_t hc_view_mask_bytes(const HcViewMask *mask) {
     return mask->polygons != NULL ? hc_view_polygons_bytes(mask->polygons)
-                                  : hc_view_raster_bytes(mask->raster);
+           : mask->raster != NULL ? hc_view_raster_bytes(mask->raster)
+                                  : HC_READER_MASK_BYTES;
 }
 
 HcStatus hc_view_mask_unchanged(const HcViewMask *mask, HcError *err) {
-    return mask->polygons != NULL ? hc_view_polygons_unchanged(mask->polygons, err)
-                                  : hc_reader_unchanged(hc_view_raster_reader(mask->raster), err);
+    return mask->polygons != NULL
+               ? hc_view_polygons_unchanged(mask->polygons, err)
+               : hc_reader_unchanged(mask->own != NULL ? mask->own : hc_view_raster_reader(mask->raster), err);
 }
 
 HcStatus hc_view_mask_files(const HcViewMask *mask, HcPaths *out, HcError *err) {
-    return mask->polygons != NULL ? hc_view_polygons_files(mask->polygons, out, err)
-                                  : hc_reader_files(hc_view_raster_reader(mask->raster), out, err);
+    return mask->polygons != NULL
+               ? hc_view_polygons_files(mask->polygons, out, err)
+               : hc_reader_files(mask->own != NULL ? mask->own : hc_view_raster_reader(mask->raster), out, err);
 }

@@ -140,7 +140,8 @@ int32_t hc_view_raster_lines(const HcViewRaster *raster);
 /* Memory that it holds, shared out among its masks. */
 size_t hc_view_raster_bytes(const HcViewRaster *raster);
 
-/* Lines from line0 of the view on, borrowed until the next read. The same lines again are not read again. */
+/* Lines from line0 of the view on, borrowed until the next read, and as user_mask [lines][samples of the view]
+ * the mask of the raster itself (NULL = none). The same lines again are not read again. */
 HcStatus hc_view_raster_read(HcViewRaster *raster, int64_t line0, int32_t lines, HcRaw *raw,
                              HcError *err) HC_MUST_CHECK;
 
@@ -160,6 +161,8 @@ HcStatus hc_view_mask_open(HcViewMask **out, const char *text, bool inside, cons
 /* Takes the polygons over, also where it fails. */
 HcStatus hc_view_mask_cutline(HcViewMask **out, const char *text, HcViewPolygons *polygons,
                               HcError *err) HC_MUST_CHECK;
+/* The mask of the scene's own file. */
+HcStatus hc_view_mask_own(HcViewMask **out, const HcReader *reader, HcError *err) HC_MUST_CHECK;
 void hc_view_mask_close(HcViewMask *mask);
 
 /* The bands of the scene that are read, [count] ascending: some layers have one for each. Before the first

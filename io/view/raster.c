@@ -18,7 +18,8 @@ struct HcViewRaster {
     int32_t count;
     int64_t line0;   /* the line of the raster that is line 0 of the view */
     int64_t sample0; /* the sample of the raster that is sample 0 of the view */
-    void *buffer;    /* lines of the raster in its own type */
+    int64_t samples; /* of the view */
+    char *buffer;    /* lines of the raster in its own type, then what its own mask leaves of them */
     int32_t buffer_lines;
     size_t chunk_bytes; /* that the reader holds beside the buffer */
     HcRaw raw;          /* the lines in the buffer, of the raster from `first` on; none before a read */
@@ -53,7 +54,14 @@ static HcStatus take_place(HcViewRaster *raster, const HcScene *view, HcError *e
     bool whole = hc_scene_same_grid(hc_reader_scene(raster->reader), view);
     raster->line0 = whole ? 0 : view->cut.line0;
     raster->sample0 = whole ? 0 : view->cut.sample0;
+    raster->samples = view->samples;
     return hc_reader_use_samples(raster->reader, raster->sample0, view->samples, err);
+}
+
+static size_t buffer_bytes(const HcViewRaster *raster) {
+    bool masked = hc_reader_mask(raster->reader) != NULL;
+    return hc_reader_bytes(raster->reader, raster->buffer_lines) +
+           (masked ? (size_t)raster->buffer_lines * (size_t)raster->samples : 0);
 }
 
 /* Memory for lines of the bands that are used. */
@@ -66,11 +74,7 @@ static HcStatus make_buffer(HcViewRaster *raster, HcError *err) {
     raster->buffer_lines = raster->buffer_lines > lines ? (int32_t)lines : raster->buffer_lines;
     free(raster->buffer);
     raster->buffer = NULL;
-    char *buffer = NULL;
-    HC_OR_RETURN(
-        hc_new(buffer, hc_reader_bytes(raster->reader, raster->buffer_lines), "lines of the mask", err));
-    raster->buffer = buffer;
-    return HC_OK;
+    return hc_new(raster->buffer, buffer_bytes(raster), "lines of the mask", err);
 }
 
 /* Takes the list over. */
@@ -179,8 +183,18 @@ int32_t hc_view_raster_lines(const HcViewRaster *raster) {
 }
 
 size_t hc_view_raster_bytes(const HcViewRaster *raster) {
-    return (hc_reader_bytes(raster->reader, raster->buffer_lines) + raster->chunk_bytes) /
-           (size_t)raster->masks;
+    return (buffer_bytes(raster) + raster->chunk_bytes) / (size_t)raster->masks;
+}
+
+/* The mask of the raster itself, if it has one. */
+static HcStatus read_mask(HcViewRaster *raster, HcRaw *raw, HcError *err) {
+    uint8_t *mask = (uint8_t *)raster->buffer + hc_reader_bytes(raster->reader, raster->buffer_lines);
+    if (hc_reader_mask(raster->reader) == NULL) {
+        return HC_OK;
+    }
+    memset(mask, 1, (size_t)raw->lines * (size_t)raster->samples);
+    raw->user_mask = mask;
+    return hc_reader_read_mask(raster->reader, raw->line0, raw->lines, mask, err);
 }
 
 HcStatus hc_view_raster_read(HcViewRaster *raster, int64_t line0, int32_t lines, HcRaw *raw, HcError *err) {
@@ -188,6 +202,7 @@ HcStatus hc_view_raster_read(HcViewRaster *raster, int64_t line0, int32_t lines,
     if (raster->raw.lines != lines || raster->first != first) {
         raster->raw.lines = 0; /* nothing stays of a read that fails */
         HC_OR_RETURN(hc_reader_read(raster->reader, first, lines, raster->buffer, raw, err));
+        HC_OR_RETURN(read_mask(raster, raw, err));
         raster->raw = *raw;
         raster->first = first;
     }

@@ -262,7 +262,21 @@ HcPixels hc_view_pixels(const HcView *view) {
     return view->window;
 }
 
+/* The mask of the file itself. */
+static HcStatus add_own(HcView *view, HcError *err) {
+    HcViewMask *mask = NULL;
+    if (hc_reader_mask(view->reader) == NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_view_mask_own(&mask, view->reader, err));
+    hc_text_add(&view->note, "%sthe %s of the file leaves pixels out (--ignore-mask keeps them)",
+                view->note.length > 0 ? "; " : "", hc_reader_mask(view->reader));
+    HC_OR_RETURN(add_mask(view, mask, err));
+    return view->note.failed ? hc_fail_memory(err, 0, "a text") : HC_OK;
+}
+
 static HcStatus add_masks(HcView *view, const HcViewOptions *options, HcError *err) {
+    HC_OR_RETURN(add_own(view, err));
     HcViewSite site = hc_view_site(view, &view->note);
     const char *const *const lists[] = {options->masks, options->masks_inside};
     for (int l = 0; l < 2; l++) {

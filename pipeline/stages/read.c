@@ -15,7 +15,7 @@ typedef struct Params {
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
     int32_t unit, overlap, quality;
-    bool all_bands, ignore_nodata, no_direct, by_pixels;
+    bool all_bands, by_pixels, ignore_mask, ignore_nodata, no_direct;
     int64_t threads;
 } Params;
 
@@ -53,6 +53,9 @@ static const HcOption options[] = {
      .help =
          "leave out what the usual quality layers of the product mark (hcube info names them), or only what "
          "--mask says"},
+    {HC_FLAG(Params, ignore_mask, "ignore-mask"),
+     .help = "take pixels that the mask of the file leaves out (mask band, .msk file, alpha band, "
+             "NODATA_VALUES) as data"},
     {HC_FLAG(Params, all_bands, "all-bands"),
      .help = "also read the bands that the header marks as bad (bbl)"},
     {HC_TEXT(Params, nodata, "source-nodata"), .otherwise = "that of the file, of each band its own",
@@ -142,6 +145,7 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
     *how = (HcViewOptions){.reader = {.threads = (int32_t)params->threads,
                                       .by_pixels = params->by_pixels,
                                       .never_direct = params->no_direct || stage->chain->plain,
+                                      .ignore_mask = params->ignore_mask,
                                       .overlap = params->overlap >= 0
                                                      ? (HcOverlap)(params->overlap + HC_OVERLAP_VNIR)
                                                      : HC_OVERLAP_USUAL,

@@ -23,7 +23,7 @@ typedef struct Sums {
 } Sums;
 
 typedef struct Work {
-    const HcRaw *raw;
+    const HcRaw *raw;      /* with the mask of the file */
     const int32_t *stored; /* [count] */
     const bool *has_nodata;
     const double *nodata; /* [count] */
@@ -34,13 +34,16 @@ typedef struct Work {
 
 /* ---- the sums of a line ---- */
 
-/* Puts the valid values to the front, in order; returns how many there are. Zeros are valid and counted. */
-static int32_t keep_valid(double *values, int32_t count, bool has_nodata, double nodata, Sums *sums) {
+/* Puts the valid values to the front, in order; returns how many there are. Zeros are valid and counted. What
+ * the mask of the file leaves out counts as nodata. */
+static int32_t keep_valid(double *values, int32_t count, const uint8_t *mask, bool has_nodata, double nodata,
+                          Sums *sums) {
     int32_t kept = 0;
     int64_t none = 0, zero = 0;
     for (int32_t i = 0; i < count; i++) {
         double value = values[i];
-        bool is_none = has_nodata && (value == nodata || (isnan(value) && isnan(nodata)));
+        bool is_none = (mask != NULL && mask[i] == 0) ||
+                       (has_nodata && (value == nodata || (isnan(value) && isnan(nodata))));
         bool valid = !is_none && isfinite(value);
         none += is_none;
         zero += valid && value == 0;
@@ -87,6 +90,7 @@ static void add_line(void *user, int64_t line, int32_t thread) {
     const Work *work = user;
     const HcRaw *raw = work->raw;
     const char *start = (const char *)raw->data + line * raw->stride_line;
+    const uint8_t *mask = raw->user_mask != NULL ? raw->user_mask + line * raw->samples : NULL;
     double *values = work->values + (size_t)thread * GROUP * (size_t)raw->samples;
     for (int32_t first = 0; first < work->count; first += GROUP) {
         int64_t offset[GROUP];
@@ -104,8 +108,8 @@ static void add_line(void *user, int64_t line, int32_t thread) {
         for (int32_t b = 0; b < bands; b++) {
             double *of = values + (size_t)b * (size_t)raw->samples;
             Sums *sums = &work->line[line * work->count + first + b];
-            int32_t kept =
-                keep_valid(of, raw->samples, work->has_nodata[first + b], work->nodata[first + b], sums);
+            int32_t kept = keep_valid(of, raw->samples, mask, work->has_nodata[first + b],
+                                      work->nodata[first + b], sums);
             sum_values(of, kept, sums);
         }
     }
@@ -150,7 +154,8 @@ typedef struct Reading {
     Sums *all;  /* [count] */
     Sums *line; /* [lines][count] */
     double *values;
-    void *bytes;
+    char *bytes;
+    uint8_t *mask; /* [lines][samples], where the file has one */
     HcTeam *team;
 } Reading;
 
@@ -163,6 +168,7 @@ static void close_reading(Reading *reading) {
     free(reading->line);
     free(reading->values);
     free(reading->bytes);
+    free(reading->mask);
     hc_team_close(reading->team);
 }
 
@@ -202,6 +208,11 @@ static HcStatus read_all(Reading *reading, HcReader *reader, int32_t count, int6
         HcRaw raw = {0};
         int32_t now = (int32_t)hc_min64(lines, scene->lines - line);
         HC_OR_RETURN(hc_reader_read(reader, line, now, reading->bytes, &raw, err));
+        if (reading->mask != NULL) {
+            memset(reading->mask, 1, (size_t)now * (size_t)scene->samples);
+            HC_OR_RETURN(hc_reader_read_mask(reader, line, now, reading->mask, err));
+            raw.user_mask = reading->mask;
+        }
         Work work = {.raw = &raw,
                      .stored = reading->stored,
                      .has_nodata = reading->has_nodata,
@@ -232,10 +243,10 @@ HcStatus hc_summarise(HcReader *reader, const int32_t *bands, int32_t count, int
     size_t values = (size_t)hc_team_threads(reading.team) * GROUP * (size_t)scene->samples;
     HC_TRY(hc_new(reading.values, values, what, err));
     HC_TRY(hc_new(reading.line, (size_t)lines * (size_t)count, what, err));
-    size_t bytes = hc_reader_bytes(reader, lines);
-    char *memory = NULL;
-    HC_TRY(hc_new(memory, bytes, "lines of the scene", err));
-    reading.bytes = memory;
+    HC_TRY(hc_new(reading.bytes, hc_reader_bytes(reader, lines), "lines of the scene", err));
+    if (hc_reader_mask(reader) != NULL) {
+        HC_TRY(hc_new(reading.mask, (size_t)lines * (size_t)scene->samples, "the mask", err));
+    }
     HC_TRY(read_all(&reading, reader, count, step, lines, err));
     for (int32_t b = 0; b < count; b++) {
         finish(&reading.all[b], &out[b]);
