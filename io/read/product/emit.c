@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,20 +116,53 @@ static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", why.text);
 }
 
-/* Of a reflectance the masks are a file of their own. */
-static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError *err) {
-    HcStatus status = HC_OK;
-    char *path = NULL;
-    HC_OR_RETURN(hc_product_sibling(file->path, "_RFL_", "_MASK_", &path, err));
-    if (path == NULL) {
+/* On a server names are tried: of the next version, as version 2 of the reflectance has it, and of the own.
+ */
+static HcStatus ask_server(const char *path, char **out, HcError *err) {
+    const char *base = hc_product_base(path);
+    int version = 0, rest = 0;
+    *out = NULL;
+    if (sscanf(base, "EMIT_L%*2c_%*[A-Z]_%3d_%n", &version, &rest) != 1 || rest == 0) {
         return HC_OK;
     }
-    const char *slash = strrchr(path, '/');
-    if (hc_product_is_file(path)) {
-        status = read_masks(product, path, err);
-    } else {
-        hc_product_note(product, "its quality masks (%s) are not beside it",
-                        slash != NULL ? slash + 1 : path);
+    for (int v = version + 1; v >= version && *out == NULL; v--) {
+        *out = hc_text_format("%.*sEMIT_L2A_MASK_%03d_%s", (int)(base - path), path, v, base + rest);
+        if (*out == NULL) {
+            return hc_fail_memory(err, (double)strlen(path), "a path");
+        }
+        if (!hc_product_is_file(*out)) {
+            free(*out);
+            *out = NULL;
+        }
+    }
+    return HC_OK;
+}
+
+/* What stands in the names of its masks: the time stamp, or all that follows the product. Empty: a name that
+ * says neither. */
+static void mask_key(const char *path, char *key, size_t size) {
+    const char *base = hc_product_base(path), *at = strcasestr(base, "_RFL_");
+    char stamp[HC_PRODUCT_STAMP];
+    at = at != NULL ? at : strcasestr(base, "_RAD_");
+    hc_product_time_stamp(path, stamp);
+    snprintf(key, size, "%s%s", stamp[0] != '\0' || at == NULL ? stamp : "_MASK_",
+             stamp[0] != '\0' || at == NULL ? "" : at + 5);
+}
+
+/* The masks of a reflectance or radiance are a file of their own, with versions of their own. */
+static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError *err) {
+    char key[256], *path = NULL;
+    mask_key(file->path, key, sizeof key);
+    if (key[0] == '\0') {
+        hc_product_note(product, "no quality masks are applied: its name has no time stamp to find them by");
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_product_is_near(file->path) ? hc_product_newest(file->path, "_MASK_", key, &path, err)
+                                                : ask_server(file->path, &path, err));
+    HcStatus status = path != NULL ? read_masks(product, path, err) : HC_OK;
+    if (path == NULL) {
+        hc_product_note(product, "its quality masks (%s%s) are not beside it",
+                        key[0] != '_' ? "EMIT_L2A_MASK_*_" : "EMIT_L2A", key);
     }
     free(path);
     return status;
@@ -177,5 +211,5 @@ HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is
                                                                "/sensor_band_parameters/good_wavelengths"},
                                              err));
     HC_OR_RETURN(take_lookup(product, file, err));
-    return is_mask ? HC_OK : find_mask(product, file, err);
+    return product->is_companion ? HC_OK : find_mask(product, file, err);
 }

@@ -3,6 +3,7 @@
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <ogr_srs_api.h>
 #include <stdlib.h>
@@ -14,15 +15,71 @@ bool hc_product_is_file(const char *path) {
     return VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode) && !hc_file_is_special(path);
 }
 
-HcStatus hc_product_sibling(const char *path, const char *from, const char *to, char **out, HcError *err) {
-    const char *slash = strrchr(path, '/');
-    const char *at = strstr(slash != NULL ? slash : path, from);
-    *out = NULL;
-    if (at == NULL) {
-        return HC_OK;
+bool hc_product_is_near(const char *path) {
+    static const char *const near[] = {"/vsizip/", "/vsimem/", "/vsitar/"};
+    bool is = strncmp(path, "/vsi", 4) != 0;
+    for (size_t n = 0; n < sizeof near / sizeof *near && !is; n++) {
+        is = strncmp(path, near[n], strlen(near[n])) == 0;
     }
-    *out = hc_text_format("%.*s%s%s", (int)(at - path), path, to, at + strlen(from));
-    return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
+    return is;
+}
+
+const char *hc_product_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Whether digits stand there, `count` of them and no more. */
+static bool has_digits(const char *at, size_t count) {
+    return strspn(at, "0123456789") == count;
+}
+
+void hc_product_time_stamp(const char *path, char stamp[HC_PRODUCT_STAMP]) {
+    stamp[0] = '\0';
+    for (const char *at = hc_product_base(path); *at != '\0';
+         at += has_digits(at, 0) ? 1 : strspn(at, "0123456789")) {
+        if (has_digits(at, 8) && (at[8] == 'T' || at[8] == 't') && has_digits(at + 9, 6)) {
+            memcpy(stamp, at, HC_PRODUCT_STAMP - 1);
+            stamp[HC_PRODUCT_STAMP - 1] = '\0';
+            return;
+        }
+    }
+}
+
+/* The version behind `word` in a name, 0 where there is none. */
+static int version_of(const char *name, const char *word) {
+    const char *at = strcasestr(name, word);
+    at = at != NULL ? at + strlen(word) : "";
+    return strspn(at, "0123456789") <= 4 ? atoi(at) : 0;
+}
+
+/* Of two names of the same version the shorter one: the other has something added. */
+static bool is_newer(const char *name, const char *than, const char *word) {
+    int difference = than != NULL ? version_of(name, word) - version_of(than, word) : 1;
+    return difference != 0 ? difference > 0 : strlen(name) < strlen(than);
+}
+
+HcStatus hc_product_newest(const char *path, const char *word, const char *key, char **out, HcError *err) {
+    HcStatus status = HC_OK;
+    const char *base = hc_product_base(path), *ending = strrchr(base, '.'), *found = NULL;
+    char *folder = hc_text_format("%.*s", (int)(base - path), path);
+    *out = NULL;
+    if (folder == NULL) {
+        return hc_fail_memory(err, (double)strlen(path), "a path");
+    }
+    char **names = VSIReadDir(folder[0] != '\0' ? folder : ".");
+    for (int n = 0; names != NULL && names[n] != NULL; n++) {
+        bool fits = names[n][0] != '.' && strcasestr(names[n], word) != NULL &&
+                    strcasestr(names[n], key) != NULL &&
+                    (ending == NULL || hc_text_ends_with(names[n], ending));
+        found = fits && is_newer(names[n], found, word) ? names[n] : found;
+    }
+    if (found != NULL && (*out = hc_text_format("%s%s", folder, found)) == NULL) {
+        status = hc_fail_memory(err, (double)strlen(path), "a path");
+    }
+    CSLDestroy(names);
+    free(folder);
+    return status;
 }
 
 HcStatus hc_product_swap_end(const char *path, const char *from, const char *to, char **out, HcError *err) {

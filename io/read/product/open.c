@@ -174,16 +174,6 @@ static void leave_out(HcProduct *product, const HcError *why) {
     hc_product_note(product, "its metadata are left out: %s", why->text);
 }
 
-/* Whether a look beside the file asks no server. */
-static bool is_near(const char *path) {
-    static const char *const near[] = {"/vsizip/", "/vsimem/", "/vsitar/"};
-    bool is = strncmp(path, "/vsi", 4) != 0;
-    for (size_t n = 0; n < sizeof near / sizeof *near && !is; n++) {
-        is = strncmp(path, near[n], strlen(near[n])) == 0;
-    }
-    return is;
-}
-
 /* A raster that has a text beside it. A flaw of the text is no failure: the raster opens without it. */
 static HcStatus look_beside(HcProduct *product, const char *path, bool *is, HcError *err) {
     HcError why = {0};
@@ -229,7 +219,7 @@ static HcStatus look_at(HcProduct *product, const char *path, HcFileKind kind, b
     if (is_text(path)) {
         return look_at_text(product, path, is, err);
     }
-    if (is_near(path)) {
+    if (hc_product_is_near(path)) {
         HC_OR_RETURN(hc_product_flight(product, path, is, err));
         return *is ? HC_OK : look_beside(product, path, is, err);
     }

@@ -164,9 +164,17 @@ size_t hc_product_block_bytes(const HcProduct *product, int32_t count, int64_t l
 
 /* ---- names.c: files beside a file ---- */
 
-/* "FOLDER/NAME" with `from` in the name replaced by `to`, in fresh memory; NULL where it does not have it. */
-HcStatus hc_product_sibling(const char *path, const char *from, const char *to, char **out,
-                            HcError *err) HC_MUST_CHECK;
+/* Whether a look beside the file asks no server. */
+bool hc_product_is_near(const char *path);
+/* The name without its folder; borrowed. */
+const char *hc_product_base(const char *path);
+/* The time stamp in a name, "20260921T044051"; empty where it has none. */
+enum { HC_PRODUCT_STAMP = 16 };
+void hc_product_time_stamp(const char *path, char stamp[HC_PRODUCT_STAMP]);
+/* The file beside `path` with the same ending and both texts in its name, in any case: that of the highest
+ * number behind `word`, its version. In fresh memory; NULL where there is none. */
+HcStatus hc_product_newest(const char *path, const char *word, const char *key, char **out,
+                           HcError *err) HC_MUST_CHECK;
 /* The path with `from` at its end, in any case, replaced by `to`; NULL where it does not end so. */
 HcStatus hc_product_swap_end(const char *path, const char *from, const char *to, char **out,
                              HcError *err) HC_MUST_CHECK;

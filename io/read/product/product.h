@@ -46,7 +46,7 @@ typedef struct HcProductBand {
 
 /* A quality layer: for each pixel, a value that says what is wrong with it. */
 typedef struct HcProductLayer {
-    char name[24];   /* "cloud" */
+    char name[128];  /* "cloud" */
     char values[40]; /* those that leave a pixel out, as in --mask FILE:BAND=VALUES; "" = all but 0 */
     int32_t band;    /* from 1; 0 = each band of the scene has its own, and those that are read count */
     bool usual;      /* applied unless the user says otherwise */

@@ -12,11 +12,6 @@ static const char *text_of(const cJSON *object, const char *key) {
     return text != NULL ? text : "";
 }
 
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The bands of an asset: of STAC 1.0, or of 1.1. */
 static const cJSON *bands_of(const cJSON *asset) {
     const cJSON *bands = cJSON_GetObjectItemCaseSensitive(asset, "eo:bands");
@@ -39,15 +34,15 @@ static bool has_wavelengths(const cJSON *asset) {
 static HcStatus find_asset(const HcProduct *product, const HcProductText *text, const cJSON *item,
                            const cJSON **found, HcError *err) {
     const cJSON *assets = cJSON_GetObjectItemCaseSensitive(item, "assets"), *asset = NULL;
-    int folder = (int)(base_of(text->path) - text->path);
+    int folder = (int)(hc_product_base(text->path) - text->path);
     int32_t count = 0;
     *found = NULL;
     cJSON_ArrayForEach(asset, assets) {
-        const char *file = base_of(text_of(asset, "href"));
+        const char *file = hc_product_base(text_of(asset, "href"));
         if (!has_wavelengths(asset)) {
             continue;
         }
-        if (product->raster != NULL && strcmp(file, base_of(product->raster)) == 0) {
+        if (product->raster != NULL && strcmp(file, hc_product_base(product->raster)) == 0) {
             *found = asset;
             return HC_OK;
         }
@@ -98,8 +93,8 @@ static HcStatus describe(HcProduct *product, const HcProductText *text, const cJ
                        text->path);
     }
     if (product->raster == NULL) {
-        product->raster = hc_text_format("%.*s%s", (int)(base_of(text->path) - text->path), text->path,
-                                         base_of(text_of(asset, "href")));
+        product->raster = hc_text_format("%.*s%s", (int)(hc_product_base(text->path) - text->path),
+                                         text->path, hc_product_base(text_of(asset, "href")));
     }
     product->name = hc_text_format("STAC item %.80s%s%.40s%s", text_of(item, "id"), platform[0] ? " (" : "",
                                    platform, platform[0] ? ")" : "");
