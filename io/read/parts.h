@@ -23,6 +23,7 @@ struct HcReader {
     char *path;              /* of the data, as opened */
     char *method;
     char *unit; /* of the values, NULL = the file does not say */
+    char *flaw; /* why the metadata of a known sensor are left out, or NULL */
     HcText note;
     int64_t size, modified;
     double *band_nodata; /* [bands] where they differ, NaN = none; else NULL */

@@ -22,23 +22,18 @@ static void take_note(HcReader *reader) {
     }
 }
 
-/* A raster of one detector has the first or the last bands of the product. */
-static void take_part(HcProduct *product, int32_t bands) {
-    HcScene *said = &product->scene;
-    double *lists[] = {said->wavelength, said->fwhm, said->gain, said->offset};
-    int32_t from = product->part == HC_DETECTOR_SWIR ? said->bands - bands : 0;
-    if (product->part == HC_DETECTOR_ONE || said->bands < bands) {
-        return;
+/* Metadata of another number of bands are no failure where the raster was opened. */
+static HcStatus leave_out(HcReader *reader, HcError *err) {
+    HcProduct *product = reader->product;
+    reader->flaw = hc_text_format("%s is left out: it describes %" PRId32 " bands of %" PRId32,
+                                  product->files.path[0], product->scene.bands, reader->scene.bands);
+    if (reader->flaw == NULL) {
+        return hc_fail_memory(err, 0, "a text");
     }
-    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
-        if (lists[l] != NULL) {
-            memmove(lists[l], lists[l] + from, (size_t)bands * sizeof(double));
-        }
-    }
-    if (said->bad != NULL) {
-        memmove(said->bad, said->bad + from, (size_t)bands);
-    }
-    said->bands = bands;
+    hc_read_note(reader, "%s", reader->flaw);
+    hc_product_close(product);
+    reader->product = NULL;
+    return HC_OK;
 }
 
 HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
@@ -54,15 +49,12 @@ HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
     said->lookup = (HcLookup){0};
     if (said->bands == 0) {
         take_note(reader);
+        reader->flaw = reader->product->flaw;
+        reader->product->flaw = NULL;
         return HC_OK;
     }
-    take_part(reader->product, scene->bands);
     if (said->bands != scene->bands && reader->product->beside) {
-        hc_read_note(reader, "%s is left out: it describes %" PRId32 " bands of %" PRId32,
-                     reader->product->files.path[0], said->bands, scene->bands);
-        hc_product_close(reader->product);
-        reader->product = NULL;
-        return HC_OK;
+        return leave_out(reader, err);
     }
     if (said->bands != scene->bands) {
         return hc_fail(err, HC_E_INPUT, "%s: has %" PRId32 " bands, its metadata describe %" PRId32,

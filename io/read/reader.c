@@ -237,6 +237,10 @@ const HcProductLayer *hc_reader_layers(const HcReader *reader, int32_t *count) {
     return *count > 0 ? reader->product->layer : NULL;
 }
 
+bool hc_reader_is_companion(const HcReader *reader) {
+    return reader->product != NULL && reader->product->is_companion;
+}
+
 HcStatus hc_reader_open_layer(HcReader **out, const HcReader *of, const HcProductLayer *layer,
                               const HcReaderOptions *options, HcError *err) {
     bool is_raster = layer->dataset[0] == NULL;
@@ -287,6 +291,7 @@ void hc_reader_close(HcReader *reader) {
     free(reader->mask_name);
     free(reader->method);
     free(reader->unit);
+    free(reader->flaw);
     free(reader->path);
     free(reader);
 }
@@ -305,6 +310,10 @@ bool hc_reader_nodata(const HcReader *reader, int32_t band, double *nodata) {
     bool has = each != NULL ? !isnan(each[band]) : scene->has_nodata;
     *nodata = each != NULL ? each[band] : has ? scene->nodata : NAN;
     return has;
+}
+
+const char *hc_reader_flaw(const HcReader *reader) {
+    return reader->flaw;
 }
 
 bool hc_reader_through_gdal(const HcReader *reader) {

@@ -37,6 +37,8 @@ void hc_reader_close(HcReader *reader);
 
 /* The quality layers of the product that the scene is, [*count], borrowed. */
 const HcProductLayer *hc_reader_layers(const HcReader *reader, int32_t *count);
+/* Whether it is a file beside another product (masks, uncertainties), and no scene itself. */
+bool hc_reader_is_companion(const HcReader *reader);
 /* Opens one of them as a scene. */
 HcStatus hc_reader_open_layer(HcReader **out, const HcReader *of, const HcProductLayer *layer,
                               const HcReaderOptions *options, HcError *err) HC_MUST_CHECK;
@@ -82,6 +84,9 @@ const char *hc_reader_product(const HcReader *reader);
  * decoded in the first one only, where a scratch file can hold their lines. Has an effect before the first
  * read only. */
 size_t hc_reader_settle(HcReader *reader, int32_t halo, double bytes, bool repeats);
+/* Why the metadata of a known sensor are left out, so that stored values have no scale and bands no
+ * wavelength; NULL where they are not; borrowed. */
+const char *hc_reader_flaw(const HcReader *reader);
 /* Adds one line on how the lines come: "direct", "through GDAL GTiff", or what becomes of the chunks. */
 void hc_reader_way(const HcReader *reader, HcText *text);
 /* The unit of the values as the file has it ("uW/cm^2/SR/nm"; of the physical ones, where there are gain and

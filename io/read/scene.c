@@ -599,6 +599,10 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
         HC_TRY(fill_from_gdal(reader, err));
     }
     HC_TRY(set_place(reader, err));
+    if (reader->product != NULL && reader->product->no_text && scene->wavelength != NULL) {
+        free(reader->flaw);
+        reader->flaw = NULL;
+    }
 done:
     hc_gdal_release();
     return status;

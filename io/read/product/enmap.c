@@ -45,6 +45,21 @@ static HcStatus add_bands(HcProduct *product, const HcProductText *text, CPLXMLN
     return HC_OK;
 }
 
+/* The index of the band that has a number, which counts by wavelength: so do L1C and L2A list their bands.
+ * L1B lists those of one detector after those of the other. */
+static int32_t band_of_number(const HcProduct *product, int32_t number) {
+    int32_t found = 0;
+    for (int32_t b = 0; b < product->scene.bands; b++) {
+        int32_t before = 0;
+        for (int32_t o = 0; o < product->scene.bands; o++) {
+            double difference = product->band[o].wavelength - product->band[b].wavelength;
+            before += difference < 0 || (difference == 0 && o < b);
+        }
+        found = before + 1 == number ? b : found;
+    }
+    return found;
+}
+
 /* The bands of a detector, numbers from 1 with commas between them. */
 static HcStatus claim_bands(HcProduct *product, const HcProductText *text, CPLXMLNode *specific,
                             const char *path, HcDetector detector, HcError *err) {
@@ -57,8 +72,10 @@ static HcStatus claim_bands(HcProduct *product, const HcProductText *text, CPLXM
             return hc_fail(err, HC_E_INPUT, "%s: %s names band '%.12s' of %" PRId32, text->path, path, at,
                            product->scene.bands);
         }
-        product->band[band - 1].detector = detector;
-        product->band[band - 1].bad = false;
+        int32_t index =
+            product->part != HC_DETECTOR_ONE ? band_of_number(product, (int32_t)band) : (int32_t)band - 1;
+        product->band[index].detector = detector;
+        product->band[index].bad = false;
         at = end + strspn(end, ", \t\r\n");
     }
     return claimed > 0 ? HC_OK : hc_fail(err, HC_E_INPUT, "%s: there is no %s", text->path, path);
@@ -147,17 +164,29 @@ static HcStatus find_raster(HcProduct *product, const HcProductText *text, HcErr
                          text->path);
 }
 
-/* A raster of one detector has the first or the last bands of the list. */
-static void take_part(HcProduct *product) {
+static void find_part(HcProduct *product) {
     product->part = strstr(product->raster, "-SPECTRAL_IMAGE_VNIR") != NULL   ? HC_DETECTOR_VNIR
                     : strstr(product->raster, "-SPECTRAL_IMAGE_SWIR") != NULL ? HC_DETECTOR_SWIR
                                                                               : HC_DETECTOR_ONE;
-    for (int32_t b = 0; product->part != HC_DETECTOR_ONE && b < product->scene.bands; b++) {
-        product->band[b].detector = HC_DETECTOR_ONE;
+}
+
+/* Of L1B the list has the bands of VNIR, then those of SWIR: how many come first. */
+static int32_t count_vnir(const HcProduct *product, const HcProductText *text) {
+    int32_t said = atoi(CPLGetXMLValue(text->xml, "product.image.vnir.channels", "0")), claimed = 0;
+    for (int32_t b = 0; b < product->scene.bands; b++) {
+        claimed += product->band[b].detector == HC_DETECTOR_VNIR;
     }
-    if (product->part != HC_DETECTOR_ONE) {
-        hc_product_note(product, "one detector of EnMAP L1B: the other one sees a place some 20 lines apart, "
-                                 "and is a scene of its own");
+    return said > 0 && said < product->scene.bands ? said : claimed;
+}
+
+/* A raster of one detector has the first or the last bands of the list. */
+static void take_part(HcProduct *product, int32_t vnir) {
+    bool last = product->part == HC_DETECTOR_SWIR;
+    int32_t from = last ? vnir : 0, count = last ? product->scene.bands - vnir : vnir;
+    memmove(product->band, product->band + from, (size_t)count * sizeof *product->band);
+    product->scene.bands = count;
+    for (int32_t b = 0; b < count; b++) {
+        product->band[b].detector = HC_DETECTOR_ONE;
     }
 }
 
@@ -192,15 +221,11 @@ static bool take_rpc(CPLXMLNode *band, HcRpc *rpc) {
 }
 
 /* Each band has its own; those of the middle one stand for its detector. */
-static void add_rpc(HcProduct *product, const HcProductText *text) {
+static void add_rpc(HcProduct *product, const HcProductText *text, int32_t vnir) {
     CPLXMLNode *list = CPLGetXMLNode(text->xml, "product.navigation.RPC");
-    int32_t vnir = atoi(CPLGetXMLValue(text->xml, "product.image.vnir.channels", "0")), band = 0;
-    int32_t all = product->scene.bands;
+    int32_t band = 0, all = product->scene.bands;
     int32_t middle = product->part == HC_DETECTOR_VNIR ? vnir / 2 : vnir + (all - vnir) / 2;
-    if (product->part == HC_DETECTOR_ONE || list == NULL || vnir < 1 || vnir >= all) {
-        return;
-    }
-    for (CPLXMLNode *node = list->psChild; node != NULL; node = node->psNext) {
+    for (CPLXMLNode *node = list != NULL ? list->psChild : NULL; node != NULL; node = node->psNext) {
         if (node->eType != CXT_Element || strcmp(node->pszValue, "bandID") != 0 || band++ != middle) {
             continue;
         }
@@ -230,15 +255,21 @@ HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *i
     if (product->raster == NULL) {
         HC_OR_RETURN(find_raster(product, text, err));
     }
+    find_part(product);
     HC_OR_RETURN(add_bands(product, text, list, err));
     HC_OR_RETURN(claim_bands(product, text, specific, "vnirProductQuality.expectedChannelsList",
                              HC_DETECTOR_VNIR, err));
     HC_OR_RETURN(claim_bands(product, text, specific, "swirProductQuality.expectedChannelsList",
                              HC_DETECTOR_SWIR, err));
     mark_empty(product, CPLGetXMLNode(text->xml, "product.bandStatistics"));
+    if (product->part != HC_DETECTOR_ONE) {
+        int32_t vnir = count_vnir(product, text);
+        hc_product_note(product, "one detector of EnMAP L1B: the other one sees a place some 20 lines apart, "
+                                 "and is a scene of its own");
+        add_rpc(product, text, vnir);
+        take_part(product, vnir);
+    }
     HC_OR_RETURN(hc_product_check_turns(product, text->path, err));
-    take_part(product);
-    add_rpc(product, text);
     product->scene.has_nodata =
         hc_text_parse_double(CPLGetXMLValue(specific, "backgroundValue", ""), &product->scene.nodata) &&
         isfinite(product->scene.nodata);

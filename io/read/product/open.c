@@ -10,6 +10,7 @@
 #include <cpl_vsi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A new sensor is a line here, or in of_rasters. */
 static HcProductDescribe *const of_arrays[] = {hc_product_emit, hc_product_prisma,  hc_product_aviris,
@@ -38,6 +39,7 @@ void hc_product_close(HcProduct *product) {
     free(product->band);
     hc_product_clear_layers(product);
     free(product->raster);
+    free(product->flaw);
     free(product->name);
     free(product);
 }
@@ -135,20 +137,30 @@ static HcStatus look_at_text(HcProduct *product, const char *path, bool *is, HcE
     return status;
 }
 
+/* Where "-SPECTRAL_IMAGE" begins in the name of a raster that EnMAP or DESIS deliver; NULL in other names. */
+static const char *find_image(const char *raster) {
+    static const char *const parts[] = {"", "_VNIR", "_SWIR", "_COG"};
+    static const char word[] = "-SPECTRAL_IMAGE";
+    const char *base = hc_product_base(raster), *at = strstr(base, word), *dot = strrchr(base, '.');
+    const char *part = at != NULL ? at + strlen(word) : NULL;
+    for (size_t p = 0; part != NULL && dot >= part && p < sizeof parts / sizeof *parts; p++) {
+        if ((size_t)(dot - part) == strlen(parts[p]) && strncmp(part, parts[p], strlen(parts[p])) == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
 /* The text that may describe a raster, by its name; NULL where there is none. */
 static HcStatus find_text(const char *raster, char **out, HcError *err) {
-    static const char *const images[] = {"-SPECTRAL_IMAGE", "-SPECTRAL_IMAGE_VNIR", "-SPECTRAL_IMAGE_SWIR"};
     static const char *const texts[] = {"-METADATA.XML", "-METADATA.xml", ".json"};
-    const char *dot = strrchr(raster, '.');
+    const char *image = find_image(raster), *dot = strrchr(hc_product_base(raster), '.');
     bool is_tiff = hc_text_ends_with(raster, ".tif") || hc_text_ends_with(raster, ".tiff");
     *out = NULL;
-    for (int t = 0; dot != NULL && t < 9; t++) {
-        int stem = (int)(dot - raster), image = (int)strlen(images[t % 3]);
-        bool is_image = stem > image && strncmp(dot - image, images[t % 3], (size_t)image) == 0;
-        bool wanted = t / 3 == 2 ? is_tiff && t == 6 : is_image;
-        char *path =
-            wanted ? hc_text_format("%.*s%s", t / 3 == 2 ? stem : stem - image, raster, texts[t / 3]) : NULL;
-        if (wanted && path == NULL) {
+    for (int t = 0; t < 3; t++) {
+        const char *end = t < 2 ? image : is_tiff ? dot : NULL;
+        char *path = end != NULL ? hc_text_format("%.*s%s", (int)(end - raster), raster, texts[t]) : NULL;
+        if (end != NULL && path == NULL) {
             return hc_fail_memory(err, (double)strlen(raster), "a path");
         }
         if (path != NULL && hc_product_is_file(path)) {
@@ -160,8 +172,13 @@ static HcStatus find_text(const char *raster, char **out, HcError *err) {
     return HC_OK;
 }
 
-/* Nothing is known of the raster, but why. */
+/* Nothing is known of the raster, but why. Of a known sensor that is more than a remark. */
 static void leave_out(HcProduct *product, const HcError *why) {
+    if (product->name != NULL || find_image(product->raster) != NULL) {
+        free(product->flaw);
+        product->flaw = strdup(why->text);
+        product->note.failed = product->note.failed || product->flaw == NULL;
+    }
     free(product->name);
     free(product->band);
     hc_product_clear_layers(product);
@@ -174,20 +191,35 @@ static void leave_out(HcProduct *product, const HcError *why) {
     hc_product_note(product, "its metadata are left out: %s", why->text);
 }
 
+/* A raster of a known sensor that no text describes. */
+static void miss_text(HcProduct *product, const char *path, const char *text, bool *is) {
+    HcError why = {0};
+    const char *image = find_image(path), *base = hc_product_base(path);
+    bool named = strncasecmp(base, "ENMAP", 5) == 0 || strncasecmp(base, "DESIS", 5) == 0;
+    *is = image != NULL && (named || text != NULL);
+    if (*is && text != NULL) {
+        (void)!hc_fail(&why, HC_E_INPUT, "%s: describes no product that is known", text);
+    } else if (*is) {
+        (void)!hc_fail(&why, HC_E_INPUT, "%s: there is no %.*s-METADATA.XML beside it", path,
+                       (int)(image - base), base);
+    }
+    if (*is) {
+        leave_out(product, &why);
+        product->no_text = text == NULL;
+    }
+}
+
 /* A raster that has a text beside it. A flaw of the text is no failure: the raster opens without it. */
 static HcStatus look_beside(HcProduct *product, const char *path, bool *is, HcError *err) {
     HcError why = {0};
     char *text = NULL;
     *is = false;
     HC_OR_RETURN(find_text(path, &text, err));
-    if (text == NULL) {
-        return HC_OK;
-    }
     HcStatus status = HC_OK;
     product->beside = true;
     if ((product->raster = strdup(path)) == NULL) {
         status = hc_fail_memory(err, (double)strlen(path), "a path");
-    } else {
+    } else if (text != NULL) {
         status = look_at_text(product, text, is, &why);
         bool is_flaw = status == HC_E_INPUT || status == HC_E_UNSUPPORTED;
         if (is_flaw) {
@@ -197,6 +229,9 @@ static HcStatus look_beside(HcProduct *product, const char *path, bool *is, HcEr
         } else if (status != HC_OK) {
             status = hc_fail(err, status, "%s", why.text);
         }
+    }
+    if (status == HC_OK && !*is) {
+        miss_text(product, path, text, is);
     }
     free(text);
     return status;
@@ -327,6 +362,11 @@ static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcErr
     *file = NULL;
     HC_OR_RETURN(hc_read_kind(path, kind, err));
     if (*kind != HC_KIND_ARCHIVE && !hc_is_folder(path)) {
+        HC_OR_RETURN(hc_product_swap_end(path, ".json", "-METADATA.xml", file, err));
+        if (*file != NULL && hc_product_is_file(*file)) {
+            return HC_OK; /* a STAC item that lists the metadata of DESIS */
+        }
+        free(*file);
         *file = strdup(path);
         return *file != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
     }

@@ -61,9 +61,11 @@ typedef struct HcProductLayer {
 typedef struct HcProduct {
     char *name;          /* sensor, level and quantity */
     char *raster;        /* the raster that holds the pixels, opened as any other; NULL = the arrays do */
+    char *flaw;          /* why the metadata of a known sensor are left out, or NULL */
+    bool no_text;        /* the flaw is that there are none; wavelengths of the raster mend it */
     bool is_companion;   /* of another product in the same folder, as an uncertainty is */
     bool beside;         /* the raster was opened, and not the text that describes it */
-    HcDetector part;     /* which of two rasters it is: the bands are then all of the product */
+    HcDetector part;     /* which of two rasters it is */
     bool no_wavelengths; /* its bands are none of a spectrum: they stay in the order of their array */
     bool ascends;        /* the scene has the bands of the raster by ascending wavelength */
     bool pixels_only;    /* the raster's place is the grid of its pixels: none */

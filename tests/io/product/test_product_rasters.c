@@ -125,25 +125,25 @@ static void incomplete_rpc_are_named(void **state) {
 
 /* ---- EnMAP ---- */
 
-typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTH, FLAW_NO_DETECTOR, FLAW_BAND } Flaw;
+typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTH, FLAW_NO_DETECTOR, FLAW_BAND, FLAW_UNLISTED } Flaw;
 
 /* The wavelengths of the metadata, and of the header of DESIS. */
 static const double *listed = centres;
 
-/* RPC of each band: those of the middle band of each detector, 2 and 4, are rpc_value, moved by a line in
- * band 4. */
+/* RPC of each band: those of the middle band of each detector, 2 and 5, are rpc_value, moved by a line in
+ * band 5. */
 static int add_enmap_rpc(char *text, size_t size, int used) {
     static const char *const numbers[HC_RPC_COEFFICIENTS] = {
         "ROW_OFF",   "COL_OFF",   "LAT_OFF",   "LONG_OFF",   "HEIGHT_OFF",
         "ROW_SCALE", "COL_SCALE", "LAT_SCALE", "LONG_SCALE", "HEIGHT_SCALE"};
     static const char *const lists[] = {"ROW_NUM", "ROW_DEN", "COL_NUM", "COL_DEN"};
     used += snprintf(text + used, size - (size_t)used,
-                     "<image><vnir><channels>2</channels></vnir></image><navigation><RPC>");
+                     "<image><vnir><channels>3</channels></vnir></image><navigation><RPC>");
     for (int b = 0; b < BANDS; b++) {
         used += snprintf(text + used, size - (size_t)used, "<bandID number=\"%d\">", b + 1);
-        for (int n = 0; n < HC_RPC_VALUES && (b == 1 || b == 3); n++) {
+        for (int n = 0; n < HC_RPC_VALUES && (b == 1 || b == 4); n++) {
             char name[40];
-            double value = rpc_value(n) + (n == HC_RPC_LINE_OFFSET && b == 3);
+            double value = rpc_value(n) + (n == HC_RPC_LINE_OFFSET && b == 4);
             int l = (n - HC_RPC_COEFFICIENTS) / 20, c = (n - HC_RPC_COEFFICIENTS) % 20 + 1;
             if (n < HC_RPC_COEFFICIENTS) {
                 snprintf(name, sizeof name, "%s", numbers[n]);
@@ -157,7 +157,7 @@ static int add_enmap_rpc(char *text, size_t size, int used) {
     return used + snprintf(text + used, size - (size_t)used, "</RPC></navigation>");
 }
 
-/* Bands 1 to 3 are of VNIR, 3 to 5 of SWIR but for band 3, which is VNIR's; band 1 is empty. */
+/* By wavelength bands 1, 2 and 4 are of VNIR, 3 and 5 of SWIR; the first one that is listed is empty. */
 static const char *write_enmap_xml(const char *name, const char *level, Flaw flaw) {
     static char text[16000];
     const char *path = in_folder(name);
@@ -180,8 +180,9 @@ static const char *write_enmap_xml(const char *name, const char *level, Flaw fla
     used += snprintf(text + used, sizeof text - (size_t)used, "</bandCharacterisation>");
     if (flaw != FLAW_NO_DETECTOR) {
         used += snprintf(text + used, sizeof text - (size_t)used,
-                         "<vnirProductQuality><expectedChannelsList>1,2, 4</expectedChannelsList>"
-                         "</vnirProductQuality>");
+                         "<vnirProductQuality><expectedChannelsList>1,2%s</expectedChannelsList>"
+                         "</vnirProductQuality>",
+                         flaw == FLAW_UNLISTED ? "" : ", 4");
     }
     used += snprintf(text + used, sizeof text - (size_t)used,
                      "<swirProductQuality><expectedChannelsList>3,%d</expectedChannelsList>"
@@ -244,27 +245,36 @@ static void enmap_opens_by_metadata_and_raster(void **state) {
     check_scene(xml, HC_OVERLAP_BOTH, "EnMAP L2A", "10000");
 }
 
-/* One detector has the first bands of the list, the other one the last. */
+/* One detector has the first bands of the list, the other one the last; the numbers of bands go by
+ * wavelength. */
 static void enmap_l1b_opens_by_detector(void **state) {
     (void)state;
     HcReader *reader = NULL;
     HcError err = {0};
+    static const double by_detector[BANDS] = {420, 940, 960, 950, 1200};
+    listed = by_detector;
     const char *xml = write_enmap_xml("B-METADATA.XML", "L1B", FLAW_NONE);
-    const char *vnir = write_tiff("B-SPECTRAL_IMAGE_VNIR.TIF", 2);
-    const char *swir = write_tiff("B-SPECTRAL_IMAGE_SWIR.TIF", 3);
-    check_scene(vnir, HC_OVERLAP_USUAL, "EnMAP L1B", "10");
-    check_scene(swir, HC_OVERLAP_USUAL, "EnMAP L1B", "000");
+    const char *vnir = write_tiff("B-SPECTRAL_IMAGE_VNIR.TIF", 3);
+    const char *swir = write_tiff("B-SPECTRAL_IMAGE_SWIR.TIF", 2);
+    check_scene(vnir, HC_OVERLAP_USUAL, "EnMAP L1B", "100");
+    check_scene(swir, HC_OVERLAP_USUAL, "EnMAP L1B", "00");
     check_ok(hc_reader_open(&reader, vnir, NULL, &err), err);
-    check_list(hc_reader_scene(reader)->wavelength, centres, 2);
+    check_list(hc_reader_scene(reader)->wavelength, by_detector, 3);
+    assert_true(hc_reader_scene(reader)->has_nodata && hc_reader_scene(reader)->nodata == -32768);
     check_rpc(&hc_reader_scene(reader)->rpc, 0, 0);
     assert_non_null(strstr(hc_reader_note(reader), "(RPC) are those of band 2, carried on"));
     hc_reader_close(reader);
     check_ok(hc_reader_open(&reader, swir, NULL, &err), err);
-    check_list(hc_reader_scene(reader)->wavelength, centres + 2, 3);
+    check_list(hc_reader_scene(reader)->wavelength, by_detector + 3, 2);
     check_rpc(&hc_reader_scene(reader)->rpc, -1, 0);
-    check_near(hc_reader_scene(reader)->offset[0], 1, 0);
+    check_near(hc_reader_scene(reader)->offset[0], 1.5, 0);
     assert_non_null(strstr(hc_reader_note(reader), "the other one sees a place some 20 lines apart"));
     hc_reader_close(reader);
+    write_enmap_xml("B-METADATA.XML", "L1B",
+                    FLAW_UNLISTED); /* band 4 by wavelength: 960 nm, the third of VNIR */
+    check_scene(vnir, HC_OVERLAP_USUAL, "EnMAP L1B", "101");
+    check_scene(swir, HC_OVERLAP_USUAL, "EnMAP L1B", "00");
+    listed = centres;
     const HcReaderOptions both = {.overlap = HC_OVERLAP_BOTH};
     assert_int_equal(hc_reader_open(&reader, vnir, &both, &err), HC_E_USAGE);
     assert_non_null(strstr(err.text, "not coregistered with the other"));
@@ -357,6 +367,42 @@ static void desis_opens(void **state) {
     HcStatus got = hc_reader_open(&reader, xml, NULL, &err);
     assert_int_equal(got, HC_E_INPUT);
     assert_non_null(strstr(err.text, "data offset values has 4 values, wavelength has 5"));
+}
+
+/* Without a header the metadata describe the bands, also for the item that lists both. */
+static void desis_opens_without_header(void **state) {
+    (void)state;
+    char text[4000];
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *const paths[] = {write_tiff("DESIS-N-SPECTRAL_IMAGE.tif", BANDS),
+                                 in_folder("DESIS-N-METADATA.xml"), in_folder("DESIS-N.json")};
+    for (int missing = -1; missing < BANDS; missing += BANDS - 1) {
+        int used = snprintf(text, sizeof text,
+                            "<hsi_doc><base><level>L2A</level></base><specific>"
+                            "<mission>DESIS</mission><bandCharacterisation>");
+        for (int b = 0; b < BANDS; b++) {
+            used += snprintf(text + used, sizeof text - (size_t)used,
+                             "<band><bandNumber>%d</bandNumber><wavelengthCenterOfBand>%g"
+                             "</wavelengthCenterOfBand><wavelengthWidthOfBand>%g</wavelengthWidthOfBand>"
+                             "<gainOfBand>%s</gainOfBand><offsetOfBand>%d</offsetOfBand></band>",
+                             b + 1, centres[b], widths[b], b == missing ? "" : "0.0001", b);
+        }
+        snprintf(text + used, sizeof text - (size_t)used, "</bandCharacterisation></specific></hsi_doc>");
+        put_file(paths[1], text);
+        put_file(paths[2], "{\"type\": \"Feature\", \"stac_version\": \"1.0.0\", \"assets\": {}}");
+        for (int p = 0; p < 3 && missing < 0; p++) {
+            check_scene(paths[p], HC_OVERLAP_USUAL, "DESIS L2A", "00000");
+            check_ok(hc_reader_open(&reader, paths[p], NULL, &err), err);
+            check_list(hc_reader_scene(reader)->wavelength, centres, BANDS);
+            check_list(hc_reader_scene(reader)->fwhm, widths, BANDS);
+            check_near(hc_reader_scene(reader)->gain[4], 0.0001, 1e-15);
+            check_near(hc_reader_scene(reader)->offset[4], 4, 0);
+            hc_reader_close(reader);
+            check_cubes(paths[p], stored);
+        }
+    }
+    check_refused(paths[1], HC_E_INPUT, "gainOfBand of band 4 is nan");
 }
 
 /* ---- STAC ---- */
@@ -580,6 +626,7 @@ int main(void) {
         cmocka_unit_test(enmap_l1b_opens_by_detector),
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(desis_opens),
+        cmocka_unit_test(desis_opens_without_header),
         cmocka_unit_test(stac_items_describe_rasters),
         cmocka_unit_test(bands_come_by_wavelength),
         cmocka_unit_test(detectors_are_interleaved),

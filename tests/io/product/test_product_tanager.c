@@ -115,6 +115,40 @@ static void hypso_opens(void **state) {
     check_refused(path, HC_E_INPUT, "wavelengths has 5 values for 6");
 }
 
+/* Values of HICO are stored times 0.02, under either name; its coordinates are plural. */
+static void hico_opens(void **state) {
+    (void)state;
+    static const char *const gains[] = {"scale_factor", "slope"}, *const offsets[] = {"add_offset",
+                                                                                      "intercept"};
+    static const double gain = 0.02, offset = -3;
+    for (int n = 0; n < 2; n++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        const char *path = in_folder("hico.nc");
+        const double zeros[4] = {0};
+        ProductFile file = product_begin(path);
+        add_cube(&file, "/products", "Lt", "lsb", FLAW_NONE);
+        GDALGroupH group = product_group(&file, "/products");
+        GDALMDArrayH cube = GDALGroupOpenMDArray(group, "Lt", NULL);
+        product_numbers(cube, NULL, gains[n], &gain, 1);
+        product_numbers(cube, NULL, offsets[n], &offset, 1);
+        GDALMDArrayRelease(cube);
+        GDALGroupRelease(group);
+        product_list(&file, "/navigation", "latitudes", "four", zeros, 4);
+        product_list(&file, "/navigation", "longitudes", "four", zeros, 4);
+        product_end(&file);
+        check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+        const HcScene *scene = hc_reader_scene(reader);
+        assert_string_equal(hc_reader_product(reader), "HICO L1B Lt (W/(m^2 sr um))");
+        check_near(scene->gain[1], gain, 1e-15);
+        check_near(scene->offset[1], offset, 1e-15);
+        assert_string_equal(scene->lookup.x, "/navigation/longitudes");
+        assert_string_equal(scene->lookup.y, "/navigation/latitudes");
+        hc_reader_close(reader);
+        unlink(path);
+    }
+}
+
 /* Where a pixel of the turned scene lies [degrees]. */
 static void place_of(int line, int sample, double *longitude, double *latitude) {
     *longitude = 10 + 0.001 * (0.8 * sample - 0.6 * line);
@@ -239,6 +273,7 @@ int main(void) {
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(another_ending_is_told),
         cmocka_unit_test(hypso_opens),
+        cmocka_unit_test(hico_opens),
         cmocka_unit_test(polygons_over_coordinates),
         cmocka_unit_test(training_over_coordinates),
     };
