@@ -209,7 +209,8 @@ typedef struct HcBatchEvent {
     int32_t jobs; /* HC_BATCH_JOBS; of HC_BATCH_LEFT 1 = another scene beside it may be to blame */
     HcStatus status;
     int32_t part_count;
-    double seconds, bytes; /* of the run, of the scene */
+    double seconds, bytes;      /* of the run, of the scene */
+    bool unmasked, undescribed; /* without quality layers, without metadata of its sensor */
     char device[24];
     char text[768];
     struct {
@@ -230,7 +231,8 @@ typedef struct HcBatchTotals {
     double start; /* by hc_batch_now */
     bool device_noted;
     int32_t done, skipped, failed, failed_before, elsewhere;
-    double bytes, seconds; /* of runs, added up; runs may overlap */
+    int32_t unmasked, undescribed; /* of those done */
+    double bytes, seconds;         /* of runs, added up; runs may overlap */
     /* Since the start [s]: the first run began, the last worker had its device, the last run ended. */
     double first_began, last_ready, last_ended;
     int32_t workers; /* that had a device */

@@ -48,6 +48,8 @@ static void add_up(HcBatchTotals *totals, const HcBatchEvent *event) {
     }
     totals->bytes += event->bytes;
     totals->seconds += event->seconds;
+    totals->unmasked += event->unmasked;
+    totals->undescribed += event->undescribed;
 }
 
 /* ---- lines ---- */
@@ -254,6 +256,8 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
     hc_json_put_number(&json, "failed", totals->failed);
     hc_json_put_number(&json, "failed_before", totals->failed_before);
     hc_json_put_number(&json, "elsewhere", totals->elsewhere);
+    hc_json_put_number(&json, "without_quality_layers", totals->unmasked);
+    hc_json_put_number(&json, "without_metadata", totals->undescribed);
     hc_json_put_number(&json, "bytes", totals->bytes);
     hc_json_put_number(&json, "seconds", hc_now() - totals->start);
     if (totals->done > 0) {
@@ -291,6 +295,14 @@ static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
         fprintf(stderr, ", %d with another worker", totals->elsewhere);
     }
     fprintf(stderr, "\n");
+    if (totals->unmasked > 0) {
+        hc_say("without quality layers: %d scene%s (--quality require refuses them)", totals->unmasked,
+               totals->unmasked == 1 ? "" : "s");
+    }
+    if (totals->undescribed > 0) {
+        hc_say("without metadata: %d scene%s (--metadata any)", totals->undescribed,
+               totals->undescribed == 1 ? "" : "s");
+    }
     double work = seconds_of_work(totals);
     if (totals->done > 0 && work > 0) {
         hc_say(

@@ -60,6 +60,8 @@ static void add_rank(HcBatchTotals *totals, const HcBatchTotals *other, int32_t 
     totals->workers += other->workers;
     totals->bytes += other->bytes;
     totals->seconds += other->seconds;
+    totals->unmasked += other->unmasked;
+    totals->undescribed += other->undescribed;
 }
 
 static HcStatus gather(const HcBatch *batch, HcBatchTotals *totals, HcError *err) {

@@ -6,6 +6,7 @@
 #include "io/file.h"
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
+#include "pipeline/source.h"
 #include "pipeline/run/verify.h"
 
 #include <errno.h>
@@ -301,9 +302,12 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
     }
     hc_verify_clear(&verify);
     if (status == HC_OK) {
+        const HcView *view = ready->chain->source->view;
         HcBatchEvent event = {.what = HC_BATCH_DONE,
                               .scene = scene,
                               .seconds = report.seconds,
+                              .unmasked = hc_view_lacks_quality(view),
+                              .undescribed = hc_reader_flaw(hc_view_reader(view)) != NULL,
                               .bytes = (double)report.raw_bytes};
         fill_parts(ready->chain, &report, &event);
         drop(ready);

@@ -222,6 +222,40 @@ static bool is_named(const HcReader *reader, const HcProductLayer *layer, const 
     return false;
 }
 
+/* Whether no quality layer counts unless the user says otherwise. */
+static bool lacks_layers(const HcReader *reader) {
+    int32_t count = 0;
+    const HcProductLayer *layer = hc_reader_layers(reader, &count);
+    bool lacks = true;
+    for (int32_t l = 0; l < count; l++) {
+        lacks = lacks && !layer[l].usual;
+    }
+    return lacks;
+}
+
+bool hc_view_lacks_quality(const HcView *view) {
+    bool known = hc_reader_product(view->reader) != NULL || hc_reader_flaw(view->reader) != NULL;
+    return known && !hc_reader_is_companion(view->reader) && !view->options.no_quality &&
+           lacks_layers(view->reader);
+}
+
+static HcStatus check_quality(const HcView *view, HcError *err) {
+    const char *note = hc_reader_note(view->reader);
+    return !lacks_layers(view->reader)
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT, "%s: --quality require: no quality layer leaves pixels out%s%s",
+                         hc_reader_path(view->reader), note != NULL ? ": " : "", note != NULL ? note : "");
+}
+
+static HcStatus check_metadata(const HcView *view, HcError *err) {
+    const char *flaw = hc_reader_flaw(view->reader);
+    return flaw == NULL || !view->options.needs_metadata
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT,
+                         "%s: its metadata cannot be used: %s (--metadata any goes on without them)",
+                         hc_reader_path(view->reader), flaw);
+}
+
 /* The quality layers of the product that count unless the user says otherwise; one that a mask names counts
  * as that says. */
 static HcStatus add_quality(HcView *view, HcViewSite *site, const char *const *masks, HcError *err) {
@@ -298,6 +332,8 @@ HcStatus hc_view_open(HcView **out, const char *path, const HcViewOptions *optio
     HC_OR_RETURN(hc_new(view, 1, "the reader", err));
     view->options = *options;
     HC_TRY(hc_reader_open(&view->reader, path, &options->reader, err));
+    HC_TRY(check_metadata(view, err));
+    HC_TRY(options->needs_quality ? check_quality(view, err) : HC_OK);
     HC_TRY(hc_scene_copy(&view->scene, hc_reader_scene(view->reader), err));
     HC_TRY(settle_window(view, options, err));
     settle_values(view);

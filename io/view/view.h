@@ -28,7 +28,9 @@ typedef struct HcViewBox {
 /* Zero is the default of each. Texts are borrowed until open returns. */
 typedef struct HcViewOptions {
     HcReaderOptions reader;
-    bool no_quality; /* the quality layers of a product leave nothing out by themselves */
+    bool no_quality;     /* the quality layers of a product leave nothing out by themselves */
+    bool needs_quality;  /* HC_E_INPUT where there is no such layer */
+    bool needs_metadata; /* HC_E_INPUT where those of a known sensor cannot be used */
     /* NAME[=VALUES] of a quality layer, FILE[:BAND[=VALUES]] or FILE[:LAYER] each, NULL-terminated lists or
      * NULL. A raster without values leaves out pixels that are 0, nodata or NaN there; polygons those that
      * lie outside. The masks of the second list leave out the others. */
@@ -62,6 +64,9 @@ bool hc_view_nodata(const HcView *view, double *value);
 
 /* Whether a mask or cutline may leave pixels out. */
 bool hc_view_masks(const HcView *view);
+
+/* Whether no quality layer leaves pixels out, of a product, where the user has not switched them off. */
+bool hc_view_lacks_quality(const HcView *view);
 
 /* The masks, in the order in which they count: the option that named each ("--cutline", "--mask",
  * "--quality") and its value, borrowed. */

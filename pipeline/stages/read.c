@@ -14,7 +14,7 @@ typedef struct Params {
     HcOptionList masks, masks_inside;
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
-    int32_t unit, overlap, quality;
+    int32_t unit, overlap, quality, metadata;
     bool all_bands, by_pixels, ignore_mask, ignore_nodata, no_direct;
     int64_t threads;
 } Params;
@@ -22,7 +22,8 @@ typedef struct Params {
 static const char *const nodata_rules[] = {"any", "all", NULL};
 static const char *const scales[] = {"keep", "apply", NULL};
 static const char *const units[] = {"nm", "um", NULL};
-static const char *const qualities[] = {"usual", "none", NULL};
+static const char *const qualities[] = {"usual", "none", "require", NULL};
+static const char *const metadata_rules[] = {"require", "any", NULL};
 static const char *const overlaps[] = {"vnir", "swir", "both", NULL};
 
 static const HcOption options[] = {
@@ -52,7 +53,10 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, quality, "quality"), .choices = qualities, .standard = "usual",
      .help =
          "leave out what the usual quality layers of the product mark (hcube info names them), or only what "
-         "--mask says"},
+         "--mask says. With require: refuse a scene without such layers"},
+    {HC_CHOICE(Params, metadata, "metadata"), .choices = metadata_rules, .standard = "require",
+     .help = "refuse the raster of a known sensor whose metadata cannot be used, or read it without them: "
+             "stored values without scale, bands without wavelengths"},
     {HC_FLAG(Params, ignore_mask, "ignore-mask"),
      .help = "take pixels that the mask of the file leaves out (mask band, .msk file, alpha band, "
              "NODATA_VALUES) as data"},
@@ -153,6 +157,8 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                            .masks = params->masks.item,
                            .masks_inside = params->masks_inside.item,
                            .no_quality = params->quality == 1,
+                           .needs_quality = params->quality == 2,
+                           .needs_metadata = params->metadata != 1,
                            .ignore_nodata = params->ignore_nodata,
                            .apply_scale = params->scale == 1,
                            .first_lines = ((const HcSource *)stage->state)->first_lines};

@@ -1,5 +1,6 @@
 # DESIS, EnMAP and STAC items whose texts or rasters are damaged: one line that names the file and what is wrong, exit
-# code 3, and nothing is written. Opened by the raster, a flaw of the text is a remark.
+# code 3, and nothing is written. Opened by the raster, a flaw of the text is a remark of info; run refuses the raster of
+# a known sensor unless it is told --metadata any.
 run 0 run "read $scene ! bands 1-3 ! write X-SPECTRAL_IMAGE.tif --nodata -1" --quiet --record none
 mv X-SPECTRAL_IMAGE.tif whole.tif
 
@@ -42,10 +43,23 @@ whole
 rm X-SPECTRAL_IMAGE.hdr
 says "X-METADATA.xml: there is no header X-SPECTRAL_IMAGE.hdr" X-METADATA.xml
 remark "there is no header" X-SPECTRAL_IMAGE.tif
+# refused PART RASTER: run does not go on without the metadata, and with --metadata any its record says so.
+refused() {
+    says "$2: its metadata cannot be used: " "$2"
+    says "$1" "$2"
+    run 0 run "read $2 --metadata any ! write any.img" --quiet
+    [[ $(<any.img.hcube.json) == *"$1"* ]] || fail "the record does not say '$1'"
+    rm any.*
+}
+refused "there is no header" X-SPECTRAL_IMAGE.tif
+run 0 batch read --metadata any ! bands 1 --scenes X-SPECTRAL_IMAGE.tif --output '{stem}.img'
+[[ $err == *"without metadata: 1 scene"* ]] || fail "the batch does not count it: $err"
+rm X-SPECTRAL_IMAGE.img* X-SPECTRAL_IMAGE.hdr
 flaw() { # PART WAVELENGTHS WIDTHS GAINS OFFSETS
     header "${@:2}"
     says "$1" X-METADATA.xml
     remark "$1" X-SPECTRAL_IMAGE.tif
+    refused "$1" X-SPECTRAL_IMAGE.tif
 }
 flaw "X-SPECTRAL_IMAGE.hdr: fwhm has 2 values, wavelength has 3" '400, 410, 420' '3, 3' '1, 1, 1' '0, 0, 0'
 flaw "X-SPECTRAL_IMAGE.hdr: wavelength of band 2 is nan" '400, nan, 420' '3, 3, 3' '1, 1, 1' '0, 0, 0'
@@ -92,7 +106,14 @@ enmap violet
 says "E-METADATA.XML: wavelengthCenterOfBand of band 2 is violet" E-METADATA.XML
 echo '<level_X><specific></specific></level_X>' >E-METADATA.XML
 says "E-METADATA.XML: describes no product that is known" E-METADATA.XML
-rm E-*
+refused "E-METADATA.XML: describes no product that is known" E-SPECTRAL_IMAGE.TIF
+mv E-SPECTRAL_IMAGE.TIF ENMAP01-SPECTRAL_IMAGE_COG.TIF
+run 0 run "read ENMAP01-SPECTRAL_IMAGE_COG.TIF ! write own.img" --quiet --record none # it has wavelengths of its own
+run 0 run "read $scene ! pca --components 3 ! write ENMAP01-SPECTRAL_IMAGE_COG.TIF" --quiet --record none --overwrite
+refused "there is no ENMAP01-METADATA.XML beside it" ENMAP01-SPECTRAL_IMAGE_COG.TIF
+mv ENMAP01-SPECTRAL_IMAGE_COG.TIF ENMAP01-SPECTRAL_IMAGE_mnf.TIF # what somebody made of it
+run 0 run "read ENMAP01-SPECTRAL_IMAGE_mnf.TIF ! write any.img" --quiet
+rm E-* ENMAP01-* any.* own.*
 
 # ---- STAC
 item='{"type": "Feature", "stac_version": "1.0.0", "id": "x", "assets": {"cube": {"href": "x.tif", "eo:bands": [%s]}}}\n'
@@ -116,7 +137,9 @@ for cut in 60 150 250; do
 done
 bands 0.4 0.5
 says "x.tif: has 3 bands, its metadata describe 2" x.json
+refused "x.json is left out: it describes 2 bands of 3" x.tif
 bands 0.4 0.5 -0.6
+refused "x.json: band 3 has no center_wavelength" x.tif
 says "x.json: band 3 has no center_wavelength" x.json
 bands 0.4 '"red"' 0.6
 says "x.json: band 2 has no center_wavelength" x.json

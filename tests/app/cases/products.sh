@@ -68,6 +68,23 @@ if [[ $out == *"quality "* ]]; then # GDAL has netCDF
     [[ $(<all.img.hcube.json) != *'"masks"'* ]] || fail "--quality none has masks"
     refuse 2 "is a quality layer" run "read $emit --mask-inside water ! write x.img"
     refuse 2 "quality" run "read $emit --quality some ! write x.img"
+    # Version 2 has names without orbit, and masks of another version: they are found by the time stamp.
+    mkdir new alone
+    cp "$emit" new/EMIT_L2A_RFL_002_20240501T101010.nc
+    cp "${emit/_RFL_/_MASK_}" new/EMIT_L2A_MASK_003_20240501T101010.nc
+    cp "$emit" alone/EMIT_L2A_RFL_002_20240501T101011.nc
+    run 0 run "read $emit ! write first.img" --quiet
+    run 0 run "read new/EMIT_L2A_RFL_002_20240501T101010.nc --quality require ! write second.img" --quiet
+    cmp first.img second.img || fail "the same masks of another version leave other pixels out"
+    refuse 3 "--quality require: no quality layer leaves pixels out" \
+        run "read alone/EMIT_L2A_RFL_002_20240501T101011.nc --quality require ! write x.img"
+    refuse 3 "--quality require: no quality layer leaves pixels out" run "read $scene --quality require ! write x.img"
+    run 0 batch bands 1 --scenes new/*_RFL_* alone/* --output 'night_{stem}.img'
+    [[ $err == *"without quality layers: 1 scene (--quality require refuses them)"* ]] || fail "not counted: $err"
+    run 0 batch bands 1 --scenes new/*_RFL_* alone/* --output 'json_{stem}.img' --progress json
+    [[ $out$err == *'"without_quality_layers":1,"without_metadata":0'* ]] || fail "not in the JSON: $out$err"
+    run 0 batch read --quality none ! bands 1 --scenes new/*_RFL_* alone/* --output 'none_{stem}.img'
+    [[ $err != *"without quality layers"* ]] || fail "counted although they are switched off: $err"
     [[ ! -e x.img ]] || fail "something was written"
     run 0 info "${emit/_RFL_/_MASK_}"
     [[ $out == *"EMIT L2A mask"* && $out == *"8 bands of float32"* && $out != *"quality "* ]] || fail "the masks are no scene"

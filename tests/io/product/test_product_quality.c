@@ -109,11 +109,11 @@ static const HcViewOptions usual = {.no_quality = false}, none = {.no_quality = 
 
 /* ---- EMIT ---- */
 
-static const char *write_emit(void) {
-    const char *path = in_folder("EMIT_L2A_RFL_001_x.nc");
+static const char *write_emit(const char *name, const char *cube) {
+    const char *path = in_folder(name);
     ProductFile file = product_begin(path);
     const double table[4] = {0};
-    product_emit_cube(&file, (ProductArray){.name = "reflectance",
+    product_emit_cube(&file, (ProductArray){.name = cube,
                                             .size = {LINES, SAMPLES, BANDS},
                                             .values = product_cube("lsb", BANDS, 0),
                                             .units = "unitless"});
@@ -149,7 +149,7 @@ static const char *write_emit_masks(size_t lines, size_t bands) {
 static void emit_has_a_file_of_masks(void **state) {
     (void)state;
     char path[600], masks[600];
-    snprintf(path, sizeof path, "%s", write_emit());
+    snprintf(path, sizeof path, "%s", write_emit("EMIT_L2A_RFL_001_x.nc", "reflectance"));
     snprintf(masks, sizeof masks, "%s", write_emit_masks(LINES, 8));
     check_left(path, &usual, "--quality cloud,--quality cirrus,--quality spacecraft,--quality dilated-cloud",
                (const int[]){0, 1, 3, 4, -1});
@@ -193,11 +193,79 @@ static void emit_has_a_file_of_masks(void **state) {
                        "--mask cloud=1: there is no such file, and ");
 }
 
+/* Version 3 of the masks. What marks a pixel is that of version 1: no flag of the station; SpecTf's flag is
+ * that of the station there. `shift`: other pixels. */
+static const char *write_emit_masks_3(const char *name, int shift) {
+    static const char *const words[] = {"Cloud Flag",
+                                        "Cirrus Flag",
+                                        "Water Flag",
+                                        "Dilated Cloud Flag",
+                                        "SpecTf-Cloud Probability",
+                                        "SpecTf-Cloud Flag",
+                                        "SpecTf-Buffer Distance"};
+    static const int like[] = {0, 1, 2, 4, -1, 3, -1};
+    static double values[PIXELS * 7];
+    const char *path = in_folder(name);
+    for (int p = 0; p < PIXELS * 7; p++) {
+        values[p] = like[p % 7] < 0 ? 0.5 : marks(like[p % 7] + shift, p / 7 / SAMPLES, p / 7 % SAMPLES);
+    }
+    ProductFile file = product_begin(path);
+    product_emit_cube(&file, (ProductArray){.name = "mask", .size = {LINES, SAMPLES, 7}, .values = values});
+    product_words(&file, "/sensor_band_parameters", "mask_bands", "bands", words, 7);
+    product_end(&file);
+    return path;
+}
+
+/* By the time stamp, whatever the version; the newest one. */
+static void emit_masks_are_paired_by_time_stamp(void **state) {
+    (void)state;
+    static const char *const names[] = {"EMIT_L2A_RFL_002_20260921T044051.nc",
+                                        "EMIT_L1B_RAD_002_20260921T044051.nc",
+                                        "EMIT_L2A_RFL_001_20260921T044051_2626403_004.nc",
+                                        "emit20260921t044051_o06402_s000_l2a_rfl_b0106_v01.nc"};
+    char masks[600];
+    const HcViewOptions needs = {.needs_quality = true};
+    write_emit_masks_3("EMIT_L2A_MASK_004_20260921T044052.nc", 3); /* of the next granule */
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s", write_emit(names[n], n == 1 ? "radiance" : "reflectance"));
+        check_view_refused(path, &needs, HC_E_INPUT, "its quality masks (EMIT_L2A_MASK_*_20260921");
+        snprintf(masks, sizeof masks, "%s", write_emit_masks_3("EMIT_L2A_MASK_003_20260921T044051.nc", 0));
+        write_emit_masks_3("EMIT_L2A_MASK_003_20260921T044051_edited.nc", 3);
+        write_emit_masks_3("EMIT_L2A_MASK_002_20260921T044051_2626403_004.nc", 3);
+        check_left(path, &needs,
+                   "--quality cloud,--quality cirrus,--quality dilated-cloud,--quality spectf-cloud",
+                   (const int[]){0, 1, 4, 3, -1});
+        Got got = look(
+            path, &(HcViewOptions){.masks = MASKS("spectf-cloud-probability=0.4-0.6"), .no_quality = true},
+            NULL, 0, LINES);
+        assert_int_equal(got.counts[0], PIXELS);
+        unlink(masks);
+        unlink(in_folder("EMIT_L2A_MASK_003_20260921T044051_edited.nc"));
+        unlink(in_folder("EMIT_L2A_MASK_002_20260921T044051_2626403_004.nc"));
+        unlink(path);
+    }
+}
+
+/* The same flags leave the same pixels out in both versions. */
+static void emit_versions_agree(void **state) {
+    (void)state;
+    char first[600], second[600], masks[2][600];
+    snprintf(first, sizeof first, "%s", write_emit("EMIT_L2A_RFL_001_x.nc", "reflectance"));
+    snprintf(masks[0], sizeof masks[0], "%s", write_emit_masks(LINES, 8));
+    snprintf(second, sizeof second, "%s", write_emit("EMIT_L2A_RFL_002_20260921T044051.nc", "reflectance"));
+    snprintf(masks[1], sizeof masks[1], "%s", write_emit_masks_3("EMIT_L2A_MASK_003_20260921T044051.nc", 0));
+    Got one = look(first, &usual, NULL, 0, LINES), other = look(second, &usual, NULL, 0, LINES);
+    assert_memory_equal(one.mask, other.mask, sizeof one.mask);
+    unlink(masks[0]);
+    unlink(masks[1]);
+}
+
 /* A file of that name is a file. */
 static void a_file_goes_before_a_layer(void **state) {
     (void)state;
     char path[600], masks[600], before[600];
-    snprintf(path, sizeof path, "%s", write_emit());
+    snprintf(path, sizeof path, "%s", write_emit("EMIT_L2A_RFL_001_x.nc", "reflectance"));
     snprintf(masks, sizeof masks, "%s", write_emit_masks(LINES, 8));
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(folder), 0);
@@ -508,6 +576,8 @@ static void desis_has_a_raster(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emit_has_a_file_of_masks),
+        cmocka_unit_test(emit_masks_are_paired_by_time_stamp),
+        cmocka_unit_test(emit_versions_agree),
         cmocka_unit_test(a_file_goes_before_a_layer),
         cmocka_unit_test(prisma_has_masks_and_errors),
         cmocka_unit_test(tanager_has_masks),
