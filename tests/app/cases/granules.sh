@@ -1,0 +1,38 @@
+# Products with real metadata (EnMAP L1B, HICO, DESIS): what info says of each, and values.
+granules=${HCUBE_GRANULES:-}
+if [[ ! $granules ]]; then
+    echo "skipped: HCUBE_GRANULES is not set (a folder of products)"
+    exit 77
+fi
+
+# shows PATH TEXT...: info has each text.
+shows() {
+    run 0 info "$1"
+    for text in "${@:2}"; do
+        [[ $out == *"$text"* ]] || fail "info $1 does not say '$text': $out"
+    done
+}
+
+# Of EnMAP L1B the bands are listed by detector, and numbered by wavelength.
+# l1b ARCHIVE VNIR SWIR: the lines of info on both detectors.
+l1b() {
+    local file
+    rm -rf l1b && mkdir l1b
+    (cd l1b && unzip -q "$granules/enmap-snap/$1")
+    file=$(echo l1b/*-METADATA.XML)
+    file=${file%-METADATA.XML}
+    shows "${file}-SPECTRAL_IMAGE_VNIR.TIF" "EnMAP L1B" "$2" "nodata       0" "scale " "(RPC) are those of band "
+    shows "${file}-SPECTRAL_IMAGE_SWIR.TIF" "EnMAP L1B" "$3" "nodata       0" "scale " "(RPC) are those of band "
+}
+command -v unzip >/dev/null || exit 77
+l1b synthetic-raster-real-xml-L1B.zip "423.03 to 985.21 nm, widths given" "904.78 to 2438.60 nm, widths given"
+l1b synthetic-raster-real-xml-L1B-v01-bandlist.zip "418.24 to 993.08 nm" "902.26 to 2445.53 nm"
+
+# Values of HICO are stored ones times 0.02.
+hico=$granules/hico-pace-snap-lists/H2013302140823.L1B_ISS.nc
+shows "$hico" "HICO L1B Lt (W/m^2/micrometer/sr)" "128 bands of int16" "scale        0.01999999955" "by their coordinates"
+
+# DESIS with the bands in its metadata alone: by folder, metadata, raster and item.
+for path in "$granules/desis-stac-layout" "$granules"/desis-stac-layout/*{.xml,.tif,.json}; do
+    shows "$path" "DESIS L2A" "401.43 to 999.98 nm, widths given" "nodata       -32768" "scale        0.0001, offset 0"
+done
