@@ -180,7 +180,7 @@ static void emit_has_a_file_of_masks(void **state) {
     check_view_refused(path, &(HcViewOptions){.masks = MASKS("clouds")}, HC_E_INPUT,
                        "EMIT_L2A_RFL_001_x.nc has the quality layers cloud, cirrus, water, ");
     write_emit_masks(LINES - 1, 8);
-    check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc: the mask has 4 lines");
+    check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc: has 4 lines x 6 samples");
     write_emit_masks(LINES, 7); /* nobody knows which band is which */
     check_view_refused(path, &(HcViewOptions){.masks = MASKS("cloud")}, HC_E_INPUT, "cloud");
     check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc");
