@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 typedef struct Step {
@@ -249,21 +250,54 @@ static bool is_named(const Step *step) {
     return step->partial != NULL && !step->sent;
 }
 
-/* The files of a step that is to be flushed. */
-static HcStatus sync_step(const Step *step, HcError *err) {
+/* ---- access ---- */
+
+/* Gives a new file the access rights of the file that it replaces: owner and group (or the group alone) where
+ * that is permitted, the mode, and the access list, without which the mode would permit more. */
+static void keep_access(const char *fresh, const char *target) {
+    static const char list[] = "system.posix_acl_access";
+    char entries[4096];
+    struct stat old;
+    if (stat(target, &old) != 0 || !S_ISREG(old.st_mode)) {
+        return;
+    }
+    if (chown(fresh, old.st_uid, old.st_gid) != 0) {
+        (void)!chown(fresh, (uid_t)-1, old.st_gid);
+    }
+    (void)!chmod(fresh, old.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO));
+    ssize_t bytes = getxattr(target, list, entries, sizeof entries);
+    if (bytes > 0) {
+        (void)!setxattr(fresh, list, entries, (size_t)bytes, 0);
+    }
+}
+
+/* A file of the step before it gets its name: its access rights, and its content on the disk. */
+static HcStatus settle_file(const Step *step, const char *fresh, const char *name, HcError *err) {
     HcStatus status = HC_OK;
-    char *path = NULL;
-    if (!is_named(step) || !step->flush) {
+    char *target = NULL;
+    HC_TRY(step->flush ? sync_file(fresh, err) : HC_OK);
+    HC_TRY(hc_file_join(step->to, name, &target, err));
+    keep_access(fresh, target);
+done:
+    free(target);
+    return status;
+}
+
+/* All files of a step, while those that they replace have their names. */
+static HcStatus settle_step(const Step *step, HcError *err) {
+    HcStatus status = HC_OK;
+    char *fresh = NULL;
+    if (!is_named(step)) {
         return HC_OK;
     }
-    HC_TRY(sync_file(step->partial, err));
+    HC_TRY(settle_file(step, step->partial, hc_file_base(step->path), err));
     for (size_t n = 0; n < step->count; n++) {
-        free(path);
-        HC_TRY(hc_file_join(step->from, step->names[n], &path, err));
-        HC_TRY(sync_file(path, err));
+        free(fresh);
+        HC_TRY(hc_file_join(step->from, step->names[n], &fresh, err));
+        HC_TRY(settle_file(step, fresh, step->names[n], err));
     }
 done:
-    free(path);
+    free(fresh);
     return status;
 }
 
@@ -386,7 +420,7 @@ static HcStatus take_steps(Set *set, HcError *err) {
         if (step->partial != NULL) {
             HC_TRY(hc_file_list(step->from, hc_file_base(step->partial), &step->names, &step->count, err));
         }
-        HC_TRY(sync_step(step, err));
+        HC_TRY(settle_step(step, err));
     }
     for (int naming = 0; naming < 2; naming++) {
         for (size_t s = 0; s < set->count; s++) {

@@ -111,3 +111,44 @@ only a.tif
 run 0 bands "$scene" a.tif --keep 2 --overwrite
 run 0 bands "$scene" a.tif --keep 3 --overwrite --record there.json
 only a.tif there.json
+# A file that replaces another one keeps its mode, and its owner and group where that is permitted: data, header, record,
+# style, model, statistics, library, table, picture, figure, report, and results of commands that run no chain.
+cd ..
+mkdir access
+cd access
+umask 022
+commands=(
+    "run --overwrite --report r.html read $scene ! mnf --components 3 --save-model m.json ! preview p.png ! write w.img --qml"
+    "run --overwrite --record one.json read $scene ! cov s.json ! write g.tif"
+    "endmembers $scene e.sli --count 3 --csv e.csv --overwrite"
+    "write $scene n.nc --overwrite"
+    "compare w.img w.img --json c.json --overwrite"
+    "info $scene --look look.png --overwrite"
+    "bench --size 8x9x4 --only eigh --no-serial --device cpu --repetitions 1 --json bench.json --overwrite"
+)
+# access_of: mode, owner and group of each file here.
+access_of() {
+    find . -type f -exec stat -c '%n %a %u:%g' {} + | LC_ALL=C sort
+}
+write_all() {
+    local command
+    while read -r command; do
+        "$HCUBE" $command >/dev/null 2>"$folder".err || fail "$command: $(cat "$folder".err)"
+    done < <(printf '%s\n' "${commands[@]}" | drawable)
+}
+write_all
+find . -type f -exec chmod 640 {} +
+if [[ $(id -u) == 0 ]]; then
+    find . -type f -exec chown 1234:1235 {} +
+fi
+chmod 600 w.img r.html m.json
+chmod 664 w.hdr n.nc
+chmod 444 g.tif one.json
+before=$(access_of)
+write_all
+[[ $(access_of) == "$before" ]] || fail "other rights: $(diff <(echo "$before") <(access_of))"
+# That behind a link, too, which a file replaces; and what replaces nothing has the mode that umask gives.
+mv g.tif behind.tif
+ln -s behind.tif g.tif
+run 0 run --overwrite --record new.json read "$scene" ! cov s.json ! write g.tif
+[[ ! -L g.tif && $(stat -c %a g.tif new.json | tr '\n' ' ') == "444 644 " ]] || fail "$(access_of)"
