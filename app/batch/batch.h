@@ -21,6 +21,7 @@ typedef struct HcBatchParams {
 typedef struct HcBatchScene {
     char *path;
     char *output;  /* what --output makes of it */
+    char *refused; /* why that cannot be written; NULL: it can */
     int32_t group; /* of --pool, where there are groups; -1 = in none: its header could not be read */
     char *blocked; /* why it can have no model of --pool; NULL: nothing is known against it */
 } HcBatchScene;
@@ -60,7 +61,7 @@ const HcOption *hc_batch_common_options(void);
 const HcOption *hc_batch_options(void);
 
 /* Fills a zeroed batch from the words of the command line: options, chain, scenes, outputs. Refuses scenes
- * that would have one output, and outputs that are scenes. Touches no pixel. */
+ * that would have one output; a scene whose output is a scene is marked as refused. Touches no pixel. */
 HcStatus hc_batch_read(HcBatch *batch, int32_t word_count, const char *const *words,
                        HcError *err) HC_MUST_CHECK;
 void hc_batch_clear(HcBatch *batch);
@@ -160,6 +161,12 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
                          HcError *err) HC_MUST_CHECK;
 void hc_batch_origin_clear(HcBatchOrigin *origin);
 
+/* Refuses outputs that are there and that this chain has not made (HC_E_USAGE): files without a record of
+ * hcube unless --overwrite=any is given, and those of another chain without --overwrite. *replaced: some are
+ * replaced that one of these permits. left: a dead process may have made outputs and not their records. */
+HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *chain, bool left,
+                                bool *replaced, HcError *err) HC_MUST_CHECK;
+
 /* For HcRunSettings.describe; user is an HcBatchOrigin. */
 HcStatus hc_batch_describe(HcJson *record, void *user, HcError *err) HC_MUST_CHECK;
 
@@ -206,7 +213,8 @@ typedef enum HcBatchWhat {
 /* One event, small enough to go through a pipe in one piece. */
 typedef struct HcBatchEvent {
     int32_t what, scene;
-    int32_t jobs; /* HC_BATCH_JOBS; of HC_BATCH_LEFT 1 = another scene beside it may be to blame */
+    bool replaced; /* HC_BATCH_DONE: outputs of another chain */
+    int32_t jobs;  /* HC_BATCH_JOBS; of HC_BATCH_LEFT 1 = another scene beside it may be to blame */
     HcStatus status;
     int32_t part_count;
     double seconds, bytes;      /* of the run, of the scene */
@@ -232,7 +240,9 @@ typedef struct HcBatchTotals {
     bool device_noted;
     int32_t done, skipped, failed, failed_before, elsewhere;
     int32_t unmasked, undescribed; /* of those done */
-    double bytes, seconds;         /* of runs, added up; runs may overlap */
+    int32_t
+        replaced; /* of those done: scenes whose outputs of another chain, or foreign ones, were replaced */
+    double bytes, seconds; /* of runs, added up; runs may overlap */
     /* Since the start [s]: the first run began, the last worker had its device, the last run ended. */
     double first_began, last_ready, last_ended;
     int32_t workers; /* that had a device */

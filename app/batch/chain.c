@@ -46,8 +46,8 @@ const HcOption hc_batch_own_options[] = {
 
 /* HcCommon lies at the beginning of HcBatchParams. */
 const HcOption *hc_batch_common_options(void) {
-    /* Outputs are replaced, and records are what a batch goes on by. --jobs shares out whole scenes. */
-    static const char *const left_out[] = {"ranks", "overwrite", "record", "report", NULL};
+    /* Records are what a batch goes on by. --jobs shares out whole scenes. */
+    static const char *const left_out[] = {"ranks", "record", "report", NULL};
     static HcOption shared[16];
     shared[hc_common_options_but(left_out, shared)] = (HcOption){0};
     return shared;
@@ -587,7 +587,9 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
     }
     HC_TRY(hc_chain_parse_file(out, lines != NULL ? batch->file : NULL, lines,
                                (const char *const *)filled.path, filled.count, NULL, err));
-    (*out)->overwrite = HC_OVERWRITE_USUAL;
+    /* What the scene has made before is replaced (hc_batch_check_outputs). */
+    bool any = batch->params.common.overwrite == HC_OVERWRITE_ANY;
+    (*out)->overwrite = any ? HC_OVERWRITE_ANY : HC_OVERWRITE_USUAL;
     HC_TRY(add_report(batch, at->output, *out, err));
     (*out)->asks = true;
     for (int32_t i = 0; i < batch->inputs.count; i++) {

@@ -88,11 +88,19 @@ static void clear_scenes(HcBatch *batch) {
     for (int32_t s = 0; s < batch->scene_count; s++) {
         free(batch->scenes[s].path);
         free(batch->scenes[s].output);
+        free(batch->scenes[s].refused);
         free(batch->scenes[s].blocked);
     }
     free(batch->scenes);
     batch->scenes = NULL;
     batch->scene_count = 0;
+}
+
+/* That scene fails, and the others are done. */
+static HcStatus refuse(HcBatchScene *scene, char *why, HcError *err) {
+    free(scene->refused);
+    scene->refused = why;
+    return why != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(scene->path), "a message");
 }
 
 static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
@@ -119,8 +127,8 @@ static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
                            scene->output);
         }
         if (strlen(name) > 200) {
-            return hc_fail(err, HC_E_USAGE, "batch: --output %s: the name is longer than 200 bytes",
-                           scene->output);
+            HC_OR_RETURN(refuse(
+                scene, hc_text_format("--output %s: the name is longer than 200 bytes", scene->output), err));
         }
     }
     return HC_OK;
@@ -287,9 +295,9 @@ static HcStatus find_made(const char *path, bool *made, HcError *err) {
     return known ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
 }
 
-/* Marks scenes that are outputs of other ones; an output that would replace a scene otherwise is refused. */
-static HcStatus find_outputs(const HcBatch *batch, bool searched, bool *is_output, int32_t *count,
-                             HcError *err) {
+/* Marks scenes that are outputs of other ones; a scene whose output would replace a scene otherwise is
+ * refused. */
+static HcStatus find_outputs(HcBatch *batch, bool searched, bool *is_output, int32_t *count, HcError *err) {
     HcStatus status = HC_OK;
     Places places = {0};
     HC_TRY(find_places(batch, &places, err));
@@ -303,11 +311,14 @@ static HcStatus find_outputs(const HcBatch *batch, bool searched, bool *is_outpu
         bool made = false;
         HC_TRY(find_made(output, &made, err));
         if (!searched || place->scene == s || !made) {
-            HC_TRY(hc_fail(err, HC_E_USAGE, "batch: the output %s of %s would replace the scene %s", output,
-                           batch->scenes[s].path, batch->scenes[place->scene].path));
+            HC_TRY(refuse(&batch->scenes[s],
+                          hc_text_format("the output %s would replace the scene %s", output,
+                                         batch->scenes[place->scene].path),
+                          err));
+        } else {
+            *count += !is_output[place->scene];
+            is_output[place->scene] = true;
         }
-        *count += !is_output[place->scene];
-        is_output[place->scene] = true;
     }
 done:
     free(places.place);
@@ -327,7 +338,9 @@ static HcStatus leave_outputs(HcBatch *batch, bool searched, HcError *err) {
                 HC_TRY(hc_paths_add(&kept, batch->scenes[s].path, err));
             }
         }
+        int32_t none = 0;
         HC_TRY(set_scenes(batch, &kept, err));
+        HC_TRY(find_outputs(batch, searched, is_output, &none, err));
     }
 done:
     free(is_output);

@@ -71,6 +71,9 @@ static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcB
     if (event->what == HC_BATCH_DONE) {
         hc_json_put_number(&json, "bytes", event->bytes);
         hc_json_put_number(&json, "seconds", event->seconds);
+        if (event->replaced) {
+            hc_json_put_bool(&json, "replaced", true);
+        }
     }
     if (event->what == HC_BATCH_FAILED) {
         hc_json_put_number(&json, "exit_code", (double)event->status);
@@ -118,6 +121,7 @@ static void note_time(HcBatchTotals *totals, const HcBatchEvent *event) {
 static void count(HcBatchTotals *totals, const HcBatchEvent *event) {
     note_time(totals, event);
     totals->done += event->what == HC_BATCH_DONE;
+    totals->replaced += event->what == HC_BATCH_DONE && event->replaced;
     totals->skipped += event->what == HC_BATCH_SKIPPED;
     totals->failed += event->what == HC_BATCH_FAILED;
     totals->failed_before += event->what == HC_BATCH_EARLIER;
@@ -258,6 +262,7 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
     hc_json_put_number(&json, "elsewhere", totals->elsewhere);
     hc_json_put_number(&json, "without_quality_layers", totals->unmasked);
     hc_json_put_number(&json, "without_metadata", totals->undescribed);
+    hc_json_put_number(&json, "replaced", totals->replaced);
     hc_json_put_number(&json, "bytes", totals->bytes);
     hc_json_put_number(&json, "seconds", hc_now() - totals->start);
     if (totals->done > 0) {
@@ -290,6 +295,9 @@ static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
             batch->scene_count == 1 ? "" : "s", seconds, totals->done, totals->skipped, totals->failed);
     if (totals->failed_before > 0) {
         fprintf(stderr, ", %d failed before (--retry-failed tries them again)", totals->failed_before);
+    }
+    if (totals->replaced > 0) {
+        fprintf(stderr, ", %d with outputs of another chain replaced", totals->replaced);
     }
     if (totals->elsewhere > 0) {
         fprintf(stderr, ", %d with another worker", totals->elsewhere);

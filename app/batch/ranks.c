@@ -58,6 +58,7 @@ static void add_rank(HcBatchTotals *totals, const HcBatchTotals *other, int32_t 
     totals->last_ready = other->last_ready > totals->last_ready ? other->last_ready : totals->last_ready;
     totals->last_ended = other->last_ended > totals->last_ended ? other->last_ended : totals->last_ended;
     totals->workers += other->workers;
+    totals->replaced += other->replaced;
     totals->bytes += other->bytes;
     totals->seconds += other->seconds;
     totals->unmasked += other->unmasked;

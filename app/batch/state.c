@@ -280,6 +280,71 @@ done:
     return status;
 }
 
+/* What an output that is there needs to be replaced: an output of this chain nothing. */
+static HcStatus needed(const HcBatch *batch, int32_t scene, const char *path, const char *of,
+                       HcOverwrite *needs, HcError *err) {
+    HcStatus status = HC_OK;
+    struct stat info;
+    cJSON *json = NULL;
+    bool ours = false;
+    char *record = hc_text_format("%s.hcube.json", of);
+    *needs = HC_OVERWRITE_NONE;
+    if (record == NULL) {
+        return hc_fail_memory(err, (double)strlen(of), "a path");
+    }
+    if (lstat(path, &info) != 0 && lstat(record, &info) != 0) {
+        goto done;
+    }
+    HC_TRY(hc_chain_is_record(record, &ours, err));
+    json = ours ? read_file(strdup(record)) : NULL;
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "batch");
+    *needs = json == NULL                                                ? HC_OVERWRITE_ANY
+             : is_text(said, "chain", hc_batch_chain_text(batch, scene)) ? HC_OVERWRITE_NONE
+                                                                         : HC_OVERWRITE_USUAL;
+done:
+    cJSON_Delete(json);
+    free(record);
+    return status;
+}
+
+static HcStatus check_output(const HcBatch *batch, int32_t scene, const char *path, const char *of,
+                             HcOverwrite given, bool *replaced, HcError *err) {
+    HcOverwrite needs = HC_OVERWRITE_NONE;
+    HC_OR_RETURN(needed(batch, scene, path, of, &needs, err));
+    *replaced = *replaced || needs != HC_OVERWRITE_NONE;
+    if (needs <= given) {
+        return HC_OK;
+    }
+    return needs == HC_OVERWRITE_ANY
+               ? hc_fail(
+                     err, HC_E_USAGE,
+                     "%s: the file exists already, without a record of hcube (--overwrite=any replaces it)",
+                     path)
+               : hc_fail(err, HC_E_USAGE,
+                         "%s: the file exists already, made by another chain (--overwrite replaces it)",
+                         path);
+}
+
+HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *chain, bool left,
+                                bool *replaced, HcError *err) {
+    const HcOverwrite kept = chain->overwrite;
+    const HcOverwrite given = left ? HC_OVERWRITE_ANY : (HcOverwrite)batch->params.common.overwrite;
+    HcStatus status = HC_OK;
+    *replaced = false;
+    chain->overwrite = given; /* a step may permit more */
+    for (int32_t c = 0; c < chain->output_count && status == HC_OK; c++) {
+        const HcOutput *output = &chain->outputs[c];
+        status = check_output(batch, scene, output->path, output->path, hc_stage_overwrite(output->stage),
+                              replaced, err);
+    }
+    if (chain->report != NULL && status == HC_OK) {
+        status = check_output(batch, scene, chain->report, batch->scenes[scene].output, given, replaced, err);
+    }
+    chain->overwrite = kept;
+    *replaced = *replaced && !left;
+    return status;
+}
+
 /* Whether this process can still get memory and descriptors, and read the first byte of each input. A library
  * may take their lack for a fault of the file. */
 static bool can_work(const cJSON *inputs) {

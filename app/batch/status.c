@@ -43,6 +43,11 @@ static HcStatus time_of_record(const HcBatch *batch, int32_t scene, double *ende
 HcStatus hc_batch_standing(const HcBatch *batch, int32_t scene, HcBatchStanding *out, HcError *err) {
     HcBatchState state = HC_BATCH_OPEN;
     *out = (HcBatchStanding){.word = HC_WORD_LEFT};
+    if (batch->scenes[scene].refused != NULL) {
+        out->word = HC_WORD_FAILED;
+        snprintf(out->message, sizeof out->message, "%s", batch->scenes[scene].refused);
+        return HC_OK;
+    }
     HC_OR_RETURN(hc_batch_look(batch, scene, &state, out->message, sizeof out->message, err));
     if (state == HC_BATCH_COMPLETE) {
         out->word = HC_WORD_DONE;

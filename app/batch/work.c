@@ -24,6 +24,8 @@ typedef struct Ready {
     HcBatchClaim *claim;
     HcChain *chain;
     HcBatchOrigin origin;
+    bool refused;  /* what has the name of an output is to blame, and neither the scene nor the chain */
+    bool replaces; /* outputs of another chain */
 } Ready;
 
 typedef struct Worker {
@@ -66,7 +68,9 @@ static void fail_scene(Worker *worker, Ready *ready, int32_t scene, const HcErro
         /* The files that planning came to, too: one of them may be to blame. */
         (void)!hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, &unimportant);
     }
-    hc_batch_mark(&ready->origin, error->status, error->text);
+    if (!ready->refused) {
+        hc_batch_mark(&ready->origin, error->status, error->text);
+    }
     drop(ready);
     tell_scene(worker, HC_BATCH_FAILED, scene, error->status, error->text);
 }
@@ -137,7 +141,7 @@ static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, Hc
 }
 
 /* Plans a claimed scene. */
-static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError *err) {
+static HcStatus open_scene(Worker *worker, int32_t scene, bool left, Ready *ready, HcError *err) {
     HcError first = {0};
     HC_OR_RETURN(hc_batch_chain(worker->batch, scene, &ready->chain, err));
     if (hc_chain_plan(ready->chain, &first) != HC_OK) {
@@ -147,6 +151,9 @@ static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError 
     }
     HC_OR_RETURN(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
     HC_OR_RETURN(hc_chain_check_files(ready->chain, NULL, err));
+    ready->refused = true;
+    HC_OR_RETURN(hc_batch_check_outputs(worker->batch, scene, ready->chain, left, &ready->replaces, err));
+    ready->refused = false;
     hc_batch_clean(worker->batch, scene, ready->chain);
     /* Of a window a part of the file is enough. */
     if (hc_view_scene(ready->chain->source->view)->cut.lines == 0) {
@@ -161,12 +168,17 @@ static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError 
 static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *ready, HcError *err) {
     const char *output = worker->batch->scenes[scene].output;
     bool open = false;
+    if (worker->batch->scenes[scene].refused != NULL) {
+        ready->refused = true;
+        return hc_fail(err, HC_E_USAGE, "%s", worker->batch->scenes[scene].refused);
+    }
     HC_OR_RETURN(hc_batch_make_folders(output, err));
     HC_OR_RETURN(hc_batch_check_names(worker->batch, scene, err));
     HC_OR_RETURN(look(worker, scene, false, &open, err));
     if (!open) {
         return HC_OK;
     }
+    bool left = is_claimed(output); /* by a dead process, where this one gets the claim */
     HC_OR_RETURN(hc_batch_claim(output, &ready->claim, err));
     if (ready->claim == NULL && again) {
         tell_scene(worker, HC_BATCH_ELSEWHERE, scene, HC_OK, "");
@@ -179,7 +191,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
         /* Somebody may have done it since. */
         HC_OR_RETURN(look(worker, scene, true, &open, err));
         if (open) {
-            HC_OR_RETURN(open_scene(worker, scene, ready, err));
+            HC_OR_RETURN(open_scene(worker, scene, left, ready, err));
         } else {
             drop(ready);
         }
@@ -308,7 +320,8 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                               .seconds = report.seconds,
                               .unmasked = hc_view_lacks_quality(view),
                               .undescribed = hc_reader_flaw(hc_view_reader(view)) != NULL,
-                              .bytes = (double)report.raw_bytes};
+                              .bytes = (double)report.raw_bytes,
+                              .replaced = ready->replaces};
         fill_parts(ready->chain, &report, &event);
         drop(ready);
         tell(worker, &event);

@@ -89,13 +89,16 @@ redone 1
 : >out/s4_mnf.tif
 redone 1
 rm out/s5_mnf.tif.hcube.json
-redone 1
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
+[[ $err == *"out/s5_mnf.tif: the file exists already, without a record of hcube"* ]] || fail "says $err"
+redone 1 --overwrite=any
 echo broken >out/s5_mnf.tif.hcube.json
-redone 1
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
+redone 1 --overwrite=any
 cp in/s1.img other.img
-run 0 batch mnf --components 3 --device cpu --scenes in --output 'out/{stem}_mnf.tif' --progress json
+run 0 batch mnf --components 3 --device cpu --scenes in --output 'out/{stem}_mnf.tif' --progress json --overwrite
 [[ $(events done) == 5 ]] || fail "another command is not done: $err"
-redone 5
+redone 5 --overwrite
 cp "$scene" in/s1.img.aux.xml # a file that belongs to the scene comes
 redone 1
 rm in/s1.img.aux.xml
@@ -145,7 +148,6 @@ mkdir other && cut_scene other/s1 3
 printf 'in/s1.hdr\nother/s1.hdr\n' >clash.txt
 refuse 2 "in/s1.hdr and other/s1.hdr would both become x/s1.tif" batch mnf --scenes clash.txt --output 'x/{stem}.tif'
 refuse 2 "would both become" batch mnf --scenes in --output x/all.tif
-refuse 2 "would replace the scene in/s1.hdr" batch mnf --scenes in --output 'in/{stem}.img'
 refuse 2 "{stam}" batch mnf --scenes in --output 'x/{stam}.tif'
 refuse 2 "{what}" batch mnf --save-model 'x/{what}.json' --scenes in --output 'y/{stem}.tif'
 refuse 2 "scenes is missing" batch mnf --output 'x/{stem}.tif'
@@ -182,8 +184,31 @@ run 0 batch mnf --components 4 --device cpu --scenes same --output '{parent}/{st
 [[ $(events skipped) == 5 && $err == *"5 outputs among the scenes are left out"* ]] || fail "says $err"
 # But a scene is never replaced because of its name.
 run 0 run --device cpu read in/s1.hdr ! write same/s1_pca.tif --record none
-refuse 2 "would replace the scene same/s1_pca.tif" batch pca --scenes same --output 'same/{stem}_pca.tif'
+before=$(cksum <same/s1_pca.tif)
+run 9 batch pca --scenes same --output 'same/{stem}_pca.tif' --device cpu
+[[ $err == *"failed: same/s1.hdr: the output same/s1_pca.tif would replace the scene same/s1_pca.tif"* && $err == *" 1 failed"* ]] || fail "says $err"
+[[ $(cksum <same/s1_pca.tif) == "$before" && -s same/s2_pca.tif ]] || fail "$(ls same)"
 rm -rf same
+# Nor is one that a list names, whatever is permitted; the others are done. Nor is a name tried that is too long.
+cp -r in mixed
+run 0 run --device cpu read in/s1.hdr ! write mixed/s2_b.tif
+printf 'mixed/s1.hdr\nmixed/s2.hdr\nmixed/s2_b.tif\n' >mixed.txt
+before=$(cksum <mixed/s2_b.tif)
+run 9 batch bands --keep 1 --scenes mixed.txt --output 'mixed/{stem}_b.tif' --device cpu --overwrite=any
+[[ $err == *"2 done, 0 complete before, 1 failed"* && $(cksum <mixed/s2_b.tif) == "$before" ]] || fail "says $err"
+run 10 batch bands --keep 1 --scenes mixed.txt --output 'mixed/{stem}_b.tif' --status
+[[ $out == *"failed: mixed/s2.hdr: the output mixed/s2_b.tif would replace"*"2 done, 1 failed"* ]] || fail "says $out"
+run 9 batch bands --keep 1 --scenes in --output 'in/{stem}.img' --device cpu
+[[ $err == *"5 failed"* && ! $(find in -name '*hcube*') ]] || fail "says $err, leaves $(ls in)"
+long=$(printf '%0199d' 7)
+mkdir long
+for s in "$long" short; do
+    cp in/s1.hdr long/$s.hdr
+    cp in/s1.img long/$s.img
+done
+run 9 batch bands --keep 1 --scenes long --output 'l/{stem}.tif' --device cpu
+[[ $err == *"longer than 200 bytes"*"1 done, 0 complete before, 1 failed"* && -s l/short.tif ]] || fail "says $err"
+rm -r mixed long l
 
 # Workers: by number, and by who comes first.
 for w in 1 2 3; do
@@ -249,7 +274,41 @@ check out .tif 1 2 3 4 5
 size=$(stat -c %s out/s2_mnf.tif)
 run 0 run --device cpu read in/s2.hdr ! mnf --components 4 ! filter median3x3 ! write out/s2_mnf.tif --overwrite --record none
 [[ $(stat -c %s out/s2_mnf.tif) == "$size" ]]
-redone 1
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
+redone 1 --overwrite=any
+
+# What this chain has not made stays: a file of another program in the place of an output, a record, or a further output;
+# and outputs of another chain or command, without --overwrite. The summary says how many were replaced.
+more=(batch 'bands --keep 1-3 ! preview e/{stem}.png --bands 1,2,3 ! write' --scenes in --device cpu --output 'e/{stem}.tif')
+mkdir e
+echo mine >e/s1.tif
+echo mine >e/s2.png
+echo mine >e/s3.tif.hcube.json
+run 9 "${more[@]}"
+[[ $err == *"in/s1.hdr: e/s1.tif: the file exists already, without a record"*"in/s2.hdr: e/s2.png: "*"2 done, 0 complete before, 3 failed"* ]] || fail "says $err"
+[[ $(cat e/s1.tif e/s2.png e/s3.tif.hcube.json | tr '\n' ' ') == "mine mine mine " && ! $(find e -name '*failed*') ]] || fail "$(ls e)"
+run 9 "${more[@]}" --overwrite
+[[ $(cat e/s1.tif e/s2.png e/s3.tif.hcube.json | tr '\n' ' ') == "mine mine mine " ]] || fail "says $err"
+rm e/s1.tif
+run 9 "${more[@]}"
+[[ $err == *"1 done, 2 complete before, 2 failed"* ]] || fail "a file that was removed counts: $err"
+run 0 "${more[@]}" --overwrite=any
+[[ $err == *"2 done, 3 complete before, 0 failed, 2 with outputs of another chain replaced"* ]] || fail "says $err"
+other=(batch 'bands --keep 2-4 ! preview e/{stem}.png --bands 1,2,3 ! write' --scenes in --device cpu --output 'e/{stem}.tif')
+before=$(cat e/* | cksum)
+run 9 "${other[@]}"
+[[ $err == *"made by another chain (--overwrite replaces it)"*"0 done, 0 complete before, 5 failed"* && $(cat e/* | cksum) == "$before" ]] || fail "says $err"
+run 0 "${more[@]}" --progress json
+[[ $(events skipped) == 5 && $err == *'"replaced":0'* ]] || fail "says $err"
+run 0 "${other[@]}" --overwrite --progress json
+[[ $(events done) == 5 && $(grep -c '"replaced":true' <<<"$err") == 5 && $err == *'"replaced":5'* ]] || fail "says $err"
+touch in/s1.img
+run 0 "${other[@]}"
+[[ $err == *"1 done, 4 complete before, 0 failed" || $err == *"1 done, 4 complete before, 0 failed"$'\n'* ]] || fail "says $err"
+run 0 run --overwrite --device cpu read in/s2.hdr ! bands 1 ! write e/s2.tif
+run 9 "${other[@]}"
+[[ $err == *"e/s2.tif: the file exists already, made by another chain"* ]] || fail "says $err"
+rm -r e
 
 # A hash is that of the whole file, also where the chain reads a part of it: the last byte is of a band that it drops.
 first=(batch bands --keep 1-3 --device cpu --scenes in/s1.hdr --output 'part/{stem}.tif' --hash --progress json)
