@@ -126,11 +126,16 @@ done:
 
 /* ---- outputs ---- */
 
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 /* The path of a file that may be about to replace another one, from anywhere; fresh memory, NULL when there
  * is none left. */
 static char *absolute_output(const char *path) {
     const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
+    const char *base = base_of(path);
     char *folder =
         slash == NULL ? strdup(".") : hc_text_format("%.*s", (int)(slash > path ? slash - path : 1), path);
     char *found = folder != NULL ? absolute(folder) : NULL;
@@ -280,7 +285,22 @@ done:
     return status;
 }
 
-/* What an output that is there needs to be replaced: an output of this chain nothing. */
+/* Whether a record of a batch names a file of that name among its outputs, wherever these were moved. Other
+ * records name none. */
+static bool names_output(const cJSON *said, const char *path) {
+    const cJSON *outputs = cJSON_GetObjectItemCaseSensitive(said, "outputs");
+    const cJSON *output = NULL;
+    cJSON_ArrayForEach(output, outputs) {
+        const char *file = hc_json_text(output, "file");
+        if (file != NULL && strcmp(base_of(file), base_of(path)) == 0) {
+            return true;
+        }
+    }
+    return outputs == NULL || hc_text_ends_with(path, ".hcube.html");
+}
+
+/* What an output that is there needs to be replaced: an output of this chain nothing. `of`: the output with
+ * the record. */
 static HcStatus needed(const HcBatch *batch, int32_t scene, const char *path, const char *of,
                        HcOverwrite *needs, HcError *err) {
     HcStatus status = HC_OK;
@@ -292,13 +312,13 @@ static HcStatus needed(const HcBatch *batch, int32_t scene, const char *path, co
     if (record == NULL) {
         return hc_fail_memory(err, (double)strlen(of), "a path");
     }
-    if (lstat(path, &info) != 0 && lstat(record, &info) != 0) {
+    if (lstat(path, &info) != 0 && (strcmp(path, of) != 0 || lstat(record, &info) != 0)) {
         goto done;
     }
     HC_TRY(hc_chain_is_record(record, &ours, err));
     json = ours ? read_file(strdup(record)) : NULL;
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "batch");
-    *needs = json == NULL                                                ? HC_OVERWRITE_ANY
+    *needs = json == NULL || !names_output(said, path)                   ? HC_OVERWRITE_ANY
              : is_text(said, "chain", hc_batch_chain_text(batch, scene)) ? HC_OVERWRITE_NONE
                                                                          : HC_OVERWRITE_USUAL;
 done:
@@ -334,8 +354,10 @@ HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *ch
     chain->overwrite = given; /* a step may permit more */
     for (int32_t c = 0; c < chain->output_count && status == HC_OK; c++) {
         const HcOutput *output = &chain->outputs[c];
-        status = check_output(batch, scene, output->path, output->path, hc_stage_overwrite(output->stage),
-                              replaced, err);
+        const HcStage *stage = output->stage;
+        const char *own = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+        const char *of = own != NULL ? own : batch->scenes[scene].output;
+        status = check_output(batch, scene, output->path, of, hc_stage_overwrite(stage), replaced, err);
     }
     if (chain->report != NULL && status == HC_OK) {
         status = check_output(batch, scene, chain->report, batch->scenes[scene].output, given, replaced, err);

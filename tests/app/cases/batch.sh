@@ -309,6 +309,25 @@ run 0 run --overwrite --device cpu read in/s2.hdr ! bands 1 ! write e/s2.tif
 run 9 "${other[@]}"
 [[ $err == *"e/s2.tif: the file exists already, made by another chain"* ]] || fail "says $err"
 rm -r e
+# A pair goes with its record, and so do a model and a report, which have none of their own.
+pair=(batch mnf --components 2 --save-model 'e/{stem}.json' --scenes in/s2.hdr --device cpu --output 'e/{stem}.img' --report e/all.html)
+mkdir e
+echo mine >e/s2.json
+run 9 "${pair[@]}"
+[[ $err == *"e/s2.json: the file exists already, without a record"* && $(cat e/s2.json) == mine ]] || fail "says $err"
+rm e/s2.json
+echo mine >e/s2.img.hcube.html
+run 9 "${pair[@]}"
+[[ $err == *"e/s2.img.hcube.html: the file exists already, without a record"* ]] || fail "says $err"
+rm e/s2.img.hcube.html
+run 0 "${pair[@]}"
+touch in/s2.img
+run 0 "${pair[@]}"
+pair[3]=3
+run 9 "${pair[@]}"
+run 0 "${pair[@]}" --overwrite
+rm -r e
+redone 2 # those that were touched
 
 # A hash is that of the whole file, also where the chain reads a part of it: the last byte is of a band that it drops.
 first=(batch bands --keep 1-3 --device cpu --scenes in/s1.hdr --output 'part/{stem}.tif' --hash --progress json)

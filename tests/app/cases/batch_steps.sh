@@ -8,7 +8,7 @@ head -c $((20 * 100 * 64 * 2)) "$SAMPLE/scene.img" >in/s.img
 # batch COMPONENTS: ENVI, a picture and a GeoTIFF of the same stem.
 batch() {
     local chain=(mnf --components "$1" ! preview 'out/{stem}.png' --bands 1 ! write 'out/{stem}.tif' ! write)
-    batch=(batch "${chain[@]}" --scenes in/s.hdr --output 'out/{stem}.img' --device cpu --threads 1)
+    batch=(batch "${chain[@]}" --scenes in/s.hdr --output 'out/{stem}.img' --device cpu --threads 1 --overwrite)
 }
 names=()
 for file in s.{img,hdr,png,tif}; do

@@ -48,7 +48,7 @@ cmp whole.json pooled.json
 [[ $(ls seen/*.img seen/*.png | wc -l) == 6 ]]
 stamp=$(stat -c '%i %y' pooled.json.sums/*.json)
 sed -i 's/--components 9/--components 4 --denoise/' chain.hcube
-run 0 batch chain.hcube --scenes in --output 'out/{stem}.bil' --device cpu --pool pooled.json --progress json
+run 0 batch chain.hcube --scenes in --output 'out/{stem}.bil' --device cpu --pool pooled.json --progress json --overwrite
 [[ $(events done) == 3 && $stamp == "$(stat -c '%i %y' pooled.json.sums/*.json)" ]] || fail "summed again: $err"
 rm -r out seen whole.json pooled.json*
 
@@ -83,7 +83,7 @@ done
 
 # Integers: no order matters. Scenes of other sizes and noise by neighbours on all sides.
 list=(in/a.hdr in/b.hdr in/c.hdr)
-mnf=(mnf --components 6 --noise median3x3 --output 'out/{stem}.img' --device cpu)
+mnf=(mnf --components 6 --noise median3x3 --output 'out/{stem}.img' --device cpu --overwrite)
 printf '%s\n' "${list[@]}" >list.txt
 run 0 batch "${mnf[@]}" --scenes list.txt --pool one.json
 mkdir one
@@ -97,7 +97,7 @@ for name in a b c; do
     run 0 filter in/$name.hdr in/f$name.img --kind mean3x3 --device cpu
 done
 printf '%s\n' in/fa.hdr in/fb.hdr in/fc.hdr >list.txt
-floats=(mnf --components 6 --scenes list.txt --output 'f/{stem}.img' --device cpu)
+floats=(mnf --components 6 --scenes list.txt --output 'f/{stem}.img' --device cpu --overwrite)
 run 0 batch "${floats[@]}" --pool float.json
 run 0 batch "${floats[@]}" --pool jobs.json --jobs 3
 cmp float.json jobs.json
