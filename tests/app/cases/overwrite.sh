@@ -134,7 +134,7 @@ write_all() {
     local command
     while read -r command; do
         "$HCUBE" $command >/dev/null 2>"$folder".err || fail "$command: $(cat "$folder".err)"
-    done < <(printf '%s\n' "${commands[@]}" | drawable)
+    done < <(printf '%s\n' "${commands[@]}")
 }
 write_all
 find . -type f -exec chmod 640 {} +
