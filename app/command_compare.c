@@ -31,9 +31,10 @@ static const HcOption compare_options[] = {
      .help = "compare values, or classes; auto: classes where one is a class map and the other one, too, or "
              "a band of integers"},
     {HC_CHOICE(CompareParams, match), .choices = hc_compare_match_words, .standard = "auto",
-     .help = "which bands or classes belong together: those of one place or number (order), those of one "
-             "name, or the pairs that agree most (best, up to 256 bands or classes). auto: classes by name "
-             "where both maps have names, all else by order"},
+     .help = "pairs of bands or classes: those of one place or number (order), of one name, or those that "
+             "agree most "
+             "(best, up to 256). auto: classes by name where both maps have names, all else by "
+             "order"},
     {HC_REAL(CompareParams, peak), .range = {0, INFINITY}, .open = HC_OPEN_LOW, .initial = NAN,
      .unit = "stored units", .otherwise = "the range of the truth, in each band its own", .value = "VALUE",
      .help = "range of values that PSNR and SSIM refer to"},

@@ -11,6 +11,11 @@ run 0 compare classes.tif "$truth" --picture wrong.png --json figures.json
 [[ $out == *$'\n1  Green vegetation           3        3416        3416'* ]] || fail "numbers of both: $out"
 grep -q '"predicted_number":	3' figures.json || fail "numbers in JSON: $(cat figures.json)"
 
+# The attribute that holds the numbers of the truth: no name is needed.
+run 0 knn "$scene" numbered.tif "${train[@]}" --field class_name --field-number class_id -k 3 --split 0.5 --report numbered.txt
+run 0 compare numbered.tif "$truth" --match order
+[[ $out == *"matched by number"* && $out == *"overall accuracy   0.9"* && $out != *" number "* ]] || fail "numbers: $out"
+
 # By number where the user says so; --match is never ignored.
 run 0 compare classes.tif "$truth" --match order
 [[ $out == *"matched by number"* && $out != *"overall accuracy   1.0000"* ]] || fail "by number: $out"
