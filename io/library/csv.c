@@ -175,6 +175,24 @@ static int64_t find_axis(const Table *table) {
     return -1;
 }
 
+/* Decimal commas that also separate (400,0,12) make columns of 0, which a header would have shown. */
+static HcStatus check_zeros(const Table *table, HcError *err) {
+    for (int64_t c = 1; c < columns_of(table) && !table->cells.points; c++) {
+        int64_t zeros = 0;
+        while (zeros < rows_of(table) && strcmp(cell_at(table, zeros, c), "0") == 0) {
+            zeros++;
+        }
+        if (zeros == rows_of(table)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: line %" PRId32 " is no header, and value %" PRId64
+                           " of each line is 0: decimal "
+                           "commas need semicolons or tabs between values",
+                           table->cells.path, line_of(table, 0, 0), c + 1);
+        }
+    }
+    return HC_OK;
+}
+
 /* Of a table of numbers alone: its first column has the wavelengths, or its first line, which has smaller
  * steps. */
 static HcStatus orient_numbers(Table *down, const Table *across, HcError *err) {
@@ -188,40 +206,88 @@ static HcStatus orient_numbers(Table *down, const Table *across, HcError *err) {
     }
     *down = is_across ? *across : *down;
     down->head = 0;
-    return HC_OK;
+    return check_zeros(down, err);
 }
 
-/* Whether a cell is what programs write where names and wavelengths meet. */
-static bool is_corner(const char *cell) {
+/* Whether a cell stands over names of spectra. */
+static bool says_names(const char *cell) {
     static const char *const words[] = {"name",  "names",    "spectrum", "spectra", "sample",
                                         "label", "material", "class",    NULL};
+    return is_one_of(cell, words) || (counts(cell) && !counts_bands(cell));
+}
+
+/* Whether a cell stands over wavelengths, or numbers of bands. */
+static bool says_bands(const char *cell) {
     char word[32];
-    return counts(cell) || is_one_of(cell, words) || find_unit(cell, word, sizeof word) != NULL;
+    return says_wavelengths(cell) || counts_bands(cell) || find_unit(cell, word, sizeof word) != NULL;
 }
 
 /* Where no word says so, numbers that do not go up or down, or that reflectances can be, are no wavelengths:
  * the header or the column of the wavelengths is missing. */
 static HcStatus check_axis(const Table *table, HcError *err) {
+    const char *corner = cell_at(table, 0, 0);
     double value = 0, largest = 0;
     bool numbers = true;
     for (int64_t r = 1; r < rows_of(table) && numbers; r++) {
         numbers = is_number(table, r, 0, &value);
         largest = fmax(largest, value);
     }
-    if (!numbers || is_corner(cell_at(table, 0, 0)) || (largest >= 1.5 && isfinite(largest_step(table, 1)))) {
+    if (!numbers || says_names(corner) || says_bands(corner) ||
+        (largest >= 1.5 && isfinite(largest_step(table, 1)))) {
         return HC_OK;
     }
     return hc_fail(err, HC_E_INPUT,
                    "%s: line %" PRId32
                    " begins with '%.40s': neither it nor the first column has wavelengths "
                    "(their first cell is 'wavelength_nm' or the like)",
-                   table->cells.path, line_of(table, 0, 0), cell_at(table, 0, 0));
+                   table->cells.path, line_of(table, 0, 0), corner);
+}
+
+/* Of a table whose first line and first column are numbers behind the first cell: spectra are numbered, or
+ * bands. */
+static HcStatus orient_numbered(const Table *down, const Table *across, bool *lies_across, HcError *err) {
+    const char *corner = cell_at(down, 0, 0);
+    double along = largest_step(down, 1), aside = largest_step(across, 1);
+    if (says_bands(corner)) {
+        *lies_across = is_counted(down, 0, 1) && !is_counted(across, 0, 1) && isfinite(aside);
+        return HC_OK;
+    }
+    *lies_across = isfinite(aside) && (says_names(corner) || aside < along);
+    if (!says_names(corner) && fmax(along, aside) < 0.3) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: line %" PRId32 " begins with '%.40s': both it and the first column may have "
+                       "wavelengths (write 'wavelength_nm' or 'name' there)",
+                       down->cells.path, line_of(down, 0, 0), corner);
+    }
+    return HC_OK;
+}
+
+/* Of a table without such numbers: by words for wavelengths, and by numbers among letters. */
+static HcStatus orient_words(const Table *down, const Table *across, bool *lies_across, HcError *err) {
+    bool words = find_axis(down) >= 0;
+    *lies_across = !words && (find_axis(across) >= 0 || is_affixed(across, 0, 1));
+    return words || *lies_across || is_affixed(down, 0, 1)
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT,
+                         "%s: line %" PRId32 " is no header: neither it nor the first column has "
+                         "wavelengths ('%.40s' in line %" PRId32 " is not a number)",
+                         down->cells.path, line_of(down, 0, 0), cell_at(down, 1, 0), line_of(down, 1, 0));
+}
+
+/* A column of numbers of lines may come before that of the wavelengths. */
+static void find_columns(Table *table) {
+    int64_t axis = find_axis(table);
+    const char *corner = cell_at(table, 0, 0);
+    char word[32];
+    if (axis > 0 && find_unit(corner, word, sizeof word) == NULL) {
+        table->axis = axis;
+        table->first = counts(corner);
+    }
 }
 
 /* Fills all but the unit. */
 static HcStatus orient(Table *table, HcError *err) {
     double value = 0;
-    char word[32];
     Table across = *table;
     across.across = true;
     table->head = across.head = 1;
@@ -230,28 +296,14 @@ static HcStatus orient(Table *table, HcError *err) {
         return orient_numbers(table, &across, err);
     }
     bool lies_across = bands_across && !bands_down;
-    if (bands_across && bands_down) { /* spectra or bands are numbered */
-        lies_across =
-            is_counted(table, 0, 1) && !is_counted(&across, 0, 1) && isfinite(largest_step(&across, 1));
+    if (bands_across && bands_down) {
+        HC_OR_RETURN(orient_numbered(table, &across, &lies_across, err));
     } else if (!bands_across && !bands_down) {
-        bool words_down = find_axis(table) >= 0, words_across = find_axis(&across) >= 0;
-        lies_across = !words_down && (words_across || is_affixed(&across, 0, 1));
-        if (!words_down && !lies_across && !is_affixed(table, 0, 1)) {
-            return hc_fail(err, HC_E_INPUT,
-                           "%s: line %" PRId32 " is no header: neither it nor the first column has "
-                           "wavelengths ('%.40s' in line %" PRId32 " is not a number)",
-                           table->cells.path, line_of(table, 0, 0), cell_at(table, 1, 0),
-                           line_of(table, 1, 0));
-        }
+        HC_OR_RETURN(orient_words(table, &across, &lies_across, err));
     }
     *table = lies_across ? across : *table;
-    int64_t axis = find_axis(table);
-    const char *corner = cell_at(table, 0, 0);
-    if (axis > 0 && !says_wavelengths(corner) && find_unit(corner, word, sizeof word) == NULL) {
-        table->axis = axis;
-        table->first = counts(corner);
-    }
-    return axis >= 0 ? HC_OK : check_axis(table, err);
+    find_columns(table);
+    return find_axis(table) >= 0 ? HC_OK : check_axis(table, err);
 }
 
 /* ---- wavelengths ---- */

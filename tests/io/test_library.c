@@ -355,11 +355,19 @@ static void csv_of_other_programs_is_read(void **state) {
         assert_null(library.wavelength);
         hc_library_clear(&library);
     }
-    put_file(in_folder("o.csv"), "id,400,500,650\n1,1,2,3\n2,4,5,6\n"); /* spectra have numbers */
-    HcLibrary library = read_library("o.csv");
-    check_spectra(&library, 2, 3, six);
-    assert_string_equal(library.name[1], "2");
-    hc_library_clear(&library);
+    /* Spectra have numbers. */
+    static const char *const numbered[] = {
+        "id,400,500,650\n1,1,2,3\n2,4,5,6\n", "sample,400,500,650\n101,1,2,3\n2,4,5,6\n",
+        "Wavelength (nm),400,500,650\n1,1,2,3\n2,4,5,6\n", "Wellenlaenge,1,2\n400,1,4\n500,2,5\n650,3,6\n",
+        "x,400,500,650\n7,1,2,3\n2,4,5,6\n"};
+    for (size_t t = 0; t < sizeof numbered / sizeof *numbered; t++) {
+        put_file(in_folder("o.csv"), numbered[t]);
+        HcLibrary library = read_library("o.csv");
+        check_spectra(&library, 2, 3, six);
+        assert_string_equal(library.name[1], "2");
+        check_wavelengths(library.wavelength, 3, nanometres);
+        hc_library_clear(&library);
+    }
 }
 
 static void flaws_of_csv_libraries_are_refused(void **state) {
@@ -381,6 +389,8 @@ static void flaws_of_csv_libraries_are_refused(void **state) {
         {"Oak,0.1,0.3,0.2\nElm,0.2,0.1,0.4\n", "line 1 begins with 'Oak'"},
         {"Oak,Elm\n0.1,0.2\n0.3,0.1\n", "line 1 begins with 'Oak'"},
         {"0.5,0.3,0.7\n0.4,0.6,0.1\n0.6,0.2,0.3\n", "line 1 is no header"},
+        {"x,400,410\n101,1,2\n102,3,4\n", "line 1 begins with 'x': both"},
+        {"400,0,12\n410,0,13\n", "line 1 is no header, and value 2 of each line is 0: decimal commas"},
         {"x,y\nfoo,bar\nbaz,1\n", "line 1 is no header"},
         {"wl,a,wl,b\n400,1,401,4\n500,2,500,5\n", "'401' in line 2: the second 'wl' differs"},
         {"wl\ta\n900\t0.1\n1,000\t0.2\n", "'1,000' in line 3 is not a number"},
