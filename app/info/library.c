@@ -139,6 +139,9 @@ static void print_lines(const HcLibrary *library, const char *path, const Counts
     if (library->scale > 0) {
         printf("%-12s %.6g is reflectance 1 (not applied)\n", "scale", library->scale);
     }
+    if (library->note[0] != '\0') {
+        hc_show("%-12s %s", "note", library->note);
+    }
     printf("%s", left_out);
     print_names(library, all);
     if (all) {
@@ -209,6 +212,9 @@ static HcStatus print_library_json(const HcLibrary *library, const char *path, c
     hc_json_put_doubles(&json, "value_range", range, 2);
     if (library->scale > 0) {
         hc_json_put_number(&json, "reflectance_scale_factor", library->scale);
+    }
+    if (library->note[0] != '\0') {
+        hc_json_put_text(&json, "note", library->note);
     }
     put_left_out(library, &json);
     hc_json_put(&json, "names", cJSON_CreateStringArray((const char *const *)library->name, library->count));

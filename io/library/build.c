@@ -8,6 +8,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,22 @@ static void use_unit(double **values, int32_t count, double factor) {
     }
 }
 
+/* Notes wavelengths that are none, or of an impossible size [nm]. */
+static void note_doubt(HcLibrary *library, HcUnitKind kind, const char *unit, double largest) {
+    const char *doubt = kind == HC_UNIT_LENGTH ? hc_wavelength_doubt(largest) : NULL;
+    char *note = library->note;
+    if (library->wavelength == NULL) {
+        return;
+    }
+    if (kind == HC_UNIT_OTHER) {
+        snprintf(note, sizeof library->note, "wavelengths are left out: their unit is '%.60s'", unit);
+    } else if (!all_positive(library->wavelength, library->bands)) {
+        snprintf(note, sizeof library->note, "wavelengths left out: not all values are positive");
+    } else if (doubt != NULL) {
+        snprintf(note, sizeof library->note, "wavelengths up to %.9g nm look like %s", largest, doubt);
+    }
+}
+
 void hc_library_units(HcLibrary *library, const char *unit) {
     double factor = 0;
     double largest = 0;
@@ -66,8 +83,11 @@ void hc_library_units(HcLibrary *library, const char *unit) {
         largest = fmax(largest, library->wavelength[b]);
     }
     if (kind == HC_UNIT_SILENT && largest > 0) {
-        factor = hc_wavelength_guess(largest);
+        snprintf(library->note, sizeof library->note,
+                 "the unit of the wavelengths is not given, %s is assumed",
+                 hc_wavelength_guess(largest, &factor));
     }
+    note_doubt(library, kind, unit, largest * factor);
     use_unit(&library->wavelength, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
     use_unit(&library->fwhm, library->bands, kind == HC_UNIT_OTHER ? 0 : factor);
 }

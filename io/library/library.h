@@ -37,6 +37,7 @@ typedef struct HcLibrary {
     char **name;        /* [count], none NULL; the same name may come several times */
     double *wavelength; /* [bands, nm], in the order of the file, or NULL */
     double *fwhm;       /* [bands, nm], or NULL */
+    char note[120];     /* what was assumed of the wavelengths, or why there are none; "" = nothing */
     uint8_t *bad; /* [bands] 1 = the header marks the band as bad, and its values are missing; or NULL */
     double scale; /* the header's reflectance scale factor: the value of reflectance 1; 0 = not given */
     HcLibraryOutliers *outliers; /* [count] */

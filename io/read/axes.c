@@ -1,9 +1,11 @@
 /* The axes of an array in a netCDF or HDF file. GDAL makes lines and samples of the last two axes and bands
  * of the others, whatever they are: a product with bands last opens sideways. Only the names of the axes
  * tell, and only GDAL's interface for arrays has them. */
+#include "core/allocate.h"
 #include "io/read/parts.h"
 #include "io/read/wavelength.h"
 
+#include <cpl_string.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -164,27 +166,70 @@ static Axis axis_of(GDALDimensionH dimension) {
     return axis;
 }
 
-/* None where the array is not found. */
-static Axes find_axes(const char *file, const char *array) {
+/* An array of an open file; all NULL where it is not found. */
+typedef struct Opened {
+    GDALDatasetH dataset;
+    GDALGroupH root;
+    GDALMDArrayH array;
+} Opened;
+
+/* The first array of more than one axis in a group, or in the groups of it. */
+static GDALMDArrayH first_array(GDALGroupH group, int depth) {
+    GDALMDArrayH found = NULL;
+    char **names = GDALGroupGetMDArrayNames(group, NULL);
+    for (int i = 0; names != NULL && names[i] != NULL && found == NULL; i++) {
+        found = GDALGroupOpenMDArray(group, names[i], NULL);
+        if (found != NULL && GDALMDArrayGetDimensionCount(found) < 2) {
+            GDALMDArrayRelease(found);
+            found = NULL;
+        }
+    }
+    CSLDestroy(names);
+    names = depth > 0 && found == NULL ? GDALGroupGetGroupNames(group, NULL) : NULL;
+    for (int i = 0; names != NULL && names[i] != NULL && found == NULL; i++) {
+        GDALGroupH inner = GDALGroupOpenGroup(group, names[i], NULL);
+        if (inner != NULL) {
+            found = first_array(inner, depth - 1);
+            GDALGroupRelease(inner);
+        }
+    }
+    CSLDestroy(names);
+    return found;
+}
+
+/* By its full name, else by its own name in any group. Without a name: the file has but one. */
+static Opened open_array(const char *file, const char *name) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
     static const char *const only[] = {"netCDF", "HDF5", "HDF4", NULL};
+    Opened to = {.dataset = GDALOpenEx(file, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, only, NULL, NULL)};
+    to.root = to.dataset != NULL ? GDALDatasetGetRootGroup(to.dataset) : NULL;
+    to.array = to.root != NULL ? GDALGroupOpenMDArrayFromFullname(to.root, name, NULL) : NULL;
+    if (to.root != NULL && name[1] == '\0') {
+        to.array = first_array(to.root, 8);
+    } else if (to.root != NULL && to.array == NULL) {
+        to.array = GDALGroupResolveMDArray(to.root, strrchr(name, '/') + 1, "/", NULL);
+    }
+    return to;
+}
+
+static void close_array(const Opened *opened) {
+    if (opened->array != NULL) {
+        GDALMDArrayRelease(opened->array);
+    }
+    if (opened->root != NULL) {
+        GDALGroupRelease(opened->root);
+    }
+    GDALClose(opened->dataset);
+}
+
+static Axes axes_of(GDALMDArrayH array) {
     Axes axes = {.count = 0};
     size_t count = 0;
-    GDALDatasetH dataset = GDALOpenEx(file, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, only, NULL, NULL);
-    GDALGroupH root = dataset != NULL ? GDALDatasetGetRootGroup(dataset) : NULL;
-    GDALMDArrayH found = root != NULL ? GDALGroupOpenMDArrayFromFullname(root, array, NULL) : NULL;
-    GDALDimensionH *dimensions = found != NULL ? GDALMDArrayGetDimensions(found, &count) : NULL;
+    GDALDimensionH *dimensions = array != NULL ? GDALMDArrayGetDimensions(array, &count) : NULL;
     for (size_t i = 0; i < count && count <= AXES_MAX; i++) {
         axes.axis[axes.count++] = axis_of(dimensions[i]);
     }
     GDALReleaseDimensions(dimensions, count);
-    if (found != NULL) {
-        GDALMDArrayRelease(found);
-    }
-    if (root != NULL) {
-        GDALGroupRelease(root);
-    }
-    GDALClose(dataset);
     return axes;
 }
 
@@ -269,8 +314,14 @@ HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *pat
     hc_gdal_catch(&messages);
     split_name(dataset, path, &array->file, &array->name);
     if (array->file != NULL && array->name != NULL) {
-        Axes axes = find_axes(array->file, array->name);
+        Opened opened = open_array(array->file, array->name);
+        Axes axes = axes_of(opened.array);
         array->known = find_order(&axes, dataset, array->order);
+        if (array->known) {
+            free(array->name);
+            array->name = strdup(GDALMDArrayGetFullName(opened.array));
+        }
+        close_array(&opened);
     }
     hc_gdal_release();
     return array->file != NULL && array->name != NULL ? HC_OK
@@ -304,7 +355,9 @@ HcStatus hc_read_check_axes(GDALDatasetH dataset, const char *path, HcError *err
         status = hc_fail_memory(err, (double)strlen(path), "a path");
         goto done;
     }
-    Axes axes = find_axes(file, array);
+    Opened opened = open_array(file, array);
+    Axes axes = axes_of(opened.array);
+    close_array(&opened);
     bool single = GDALGetRasterCount(dataset) == 1;
     if (axes.count == 0 ? !single : axes.count > 2 && !in_order(&axes, dataset)) {
         status = fail_axes(path, &axes, err);
@@ -313,5 +366,150 @@ done:
     hc_gdal_release();
     free(file);
     free(array);
+    return status;
+}
+
+/* ---- wavelengths ---- */
+
+/* What a list of numbers beside the array says of its bands. */
+typedef enum Role { ROLE_NONE, ROLE_CENTRE, ROLE_WIDTH } Role;
+
+static bool has_word(const char *text, const char *const *words) {
+    bool has = false;
+    for (; *words != NULL; words++) {
+        has = has || strcasestr(text, *words) != NULL;
+    }
+    return has;
+}
+
+/* By its name, the standard name of CF, or as the coordinates of the bands with a unit of light. */
+static Role role_of(GDALMDArrayH list, const char *unit, bool is_coordinate) {
+    static const char *const others[] = {"good",   "bad", "flag",  "mask", "qual",
+                                         "uncert", "err", "shift", NULL};
+    static const char *const widths[] = {"fwhm", "width", NULL};
+    static const char *const centres[] = {"wavelength", NULL};
+    const char *name = GDALMDArrayGetName(list);
+    double factor = 0;
+    GDALAttributeH attribute = GDALMDArrayGetAttribute(list, "standard_name");
+    const char *said = attribute != NULL ? GDALAttributeReadAsString(attribute) : NULL;
+    bool standard = said != NULL && has_word(said, centres);
+    if (attribute != NULL) {
+        GDALAttributeRelease(attribute);
+    }
+    HcUnitKind kind = hc_wavelength_unit(unit, &factor);
+    if (kind == HC_UNIT_OTHER || has_word(name, others)) {
+        return ROLE_NONE;
+    }
+    bool light = is_coordinate && kind == HC_UNIT_LENGTH && factor < 1e6;
+    return has_word(name, widths) ? ROLE_WIDTH
+           : standard || light || has_word(name, centres) ||
+                   (kind == HC_UNIT_LENGTH && kind_of_name(name) == KIND_BAND)
+               ? ROLE_CENTRE
+               : ROLE_NONE;
+}
+
+/* The only axis of the list is that of the bands; HDF5 mostly does not name axes. */
+static bool is_along(GDALMDArrayH list, const Axis *bands, bool *is_coordinate) {
+    size_t count = 0;
+    GDALDimensionH *axis = GDALMDArrayGetDimensions(list, &count);
+    const char *name = count == 1 ? GDALDimensionGetName(axis[0]) : "";
+    bool named = strcmp(name, bands->name) == 0, unnamed = strncmp(name, "dim", 3) == 0;
+    bool is = count == 1 && (int64_t)GDALDimensionGetSize(axis[0]) == bands->size && (named || unnamed);
+    *is_coordinate = is && strcmp(GDALMDArrayGetName(list), name) == 0;
+    GDALReleaseDimensions(axis, count);
+    return is;
+}
+
+static HcStatus read_list(GDALMDArrayH list, size_t count, double **values, int32_t *found, HcError *err) {
+    GUInt64 start = 0;
+    GDALMDArrayH unpacked = GDALMDArrayGetUnscaled(list);
+    HC_OR_RETURN(hc_new(*values, count, "wavelengths", err));
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Float64);
+    bool read = GDALMDArrayRead(unpacked != NULL ? unpacked : list, &start, &count, NULL, NULL, type, *values,
+                                *values, count * sizeof **values);
+    *found = read ? (int32_t)count : 0;
+    GDALExtendedDataTypeRelease(type);
+    if (unpacked != NULL) {
+        GDALMDArrayRelease(unpacked);
+    }
+    return HC_OK;
+}
+
+/* Takes the list as wavelengths or widths, unless those are there. */
+static HcStatus take_list(HcReader *reader, GDALMDArrayH list, const Axis *bands, HcError *err) {
+    HcStatus status = HC_OK;
+    HcReadSpectral found = {.unit = GDALMDArrayGetUnit(list)};
+    bool is_coordinate = false;
+    Role role = is_along(list, bands, &is_coordinate) ? role_of(list, found.unit, is_coordinate) : ROLE_NONE;
+    if (role == ROLE_CENTRE && reader->scene.wavelength == NULL) {
+        HC_TRY(read_list(list, (size_t)bands->size, &found.wavelength, &found.wavelength_count, err));
+        HC_TRY(hc_read_spectral(reader, &found, err));
+    } else if (role == ROLE_WIDTH && reader->scene.fwhm == NULL) {
+        HC_TRY(read_list(list, (size_t)bands->size, &found.fwhm, &found.fwhm_count, err));
+        HC_TRY(hc_read_spectral(reader, &found, err));
+    }
+done:
+    free(found.wavelength);
+    free(found.fwhm);
+    return status;
+}
+
+static HcStatus take_lists(HcReader *reader, GDALGroupH group, const Axis *bands, HcError *err) {
+    HcStatus status = HC_OK;
+    char **names = group != NULL ? GDALGroupGetMDArrayNames(group, NULL) : NULL;
+    for (int i = 0; names != NULL && names[i] != NULL && status == HC_OK; i++) {
+        GDALMDArrayH list = GDALGroupOpenMDArray(group, names[i], NULL);
+        if (list != NULL) {
+            status = GDALMDArrayGetDimensionCount(list) == 1 ? take_list(reader, list, bands, err) : HC_OK;
+            GDALMDArrayRelease(list);
+        }
+    }
+    CSLDestroy(names);
+    return status;
+}
+
+/* The axis of the bands; NULL where none is known. */
+static const Axis *axis_of_bands(const Axes *axes, int32_t bands) {
+    for (size_t i = 0; i < axes->count; i++) {
+        if (axes->axis[i].kind == KIND_BAND && axes->axis[i].size == bands) {
+            return &axes->axis[i];
+        }
+    }
+    return axes->count == 3 && axes->axis[0].kind == KIND_OTHER && axes->axis[0].size == bands
+               ? &axes->axis[0]
+               : NULL;
+}
+
+HcStatus hc_read_array_spectral(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    char *file = NULL, *name = NULL;
+    if (!shows_arrays(reader->dataset)) {
+        return HC_OK;
+    }
+    split_name(reader->dataset, reader->path, &file, &name);
+    Opened opened = {0};
+    if (file == NULL || name == NULL) {
+        status = hc_fail_memory(err, (double)strlen(reader->path), "a path");
+    } else {
+        opened = open_array(file, name);
+    }
+    Axes axes = axes_of(opened.array);
+    const Axis *bands = axis_of_bands(&axes, reader->scene.bands);
+    const char *full = opened.array != NULL ? GDALMDArrayGetFullName(opened.array) : "/";
+    char *folder = hc_text_format("%.*s", (int)(strrchr(full, '/') - full), full);
+    GDALGroupH group = bands != NULL && folder != NULL && folder[0] != '\0'
+                           ? GDALGroupOpenGroupFromFullname(opened.root, folder, NULL)
+                           : NULL;
+    if (bands != NULL) {
+        status = take_lists(reader, group, bands, err);
+        status = status == HC_OK ? take_lists(reader, opened.root, bands, err) : status;
+    }
+    if (group != NULL) {
+        GDALGroupRelease(group);
+    }
+    close_array(&opened);
+    free(folder);
+    free(file);
+    free(name);
     return status;
 }

@@ -144,6 +144,10 @@ typedef struct HcReadArray {
 HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *path,
                        HcError *err) HC_MUST_CHECK;
 
+/* Wavelengths and widths that lie beside the array of such a dataset: the coordinates of its bands, auxiliary
+ * ones, or lists of such a name. Fills what the scene lacks. */
+HcStatus hc_read_array_spectral(HcReader *reader, HcError *err) HC_MUST_CHECK;
+
 /* read_scene.c: the scene of an opened dataset. */
 HcStatus hc_read_scene(HcReader *reader, HcError *err);
 
@@ -173,6 +177,10 @@ typedef struct HcReadSpectral {
     const char *unit;
 } HcReadSpectral;
 HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err);
+/* Takes wavelengths from the names of the bands, with a note, where nothing else has them: each name has one
+ * with its unit ("Band 1 (450.0 Nanometers)", "0.45um"), or names differ in numbers that look like nanometres
+ * ("Band_503"). */
+HcStatus hc_read_names_spectral(HcReader *reader, HcError *err) HC_MUST_CHECK;
 /* Adds a remark for the user; without memory for it, opening fails in the end. */
 void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
 

@@ -193,11 +193,15 @@ static HcStatus fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcE
     return hc_read_envi_numbers(reader, header, err);
 }
 
-static const char *band_item(GDALRasterBandH band, const char *const *names) {
+/* The first of these items that a band or dataset has, in the domains of other programs as well. */
+static const char *item_of(GDALMajorObjectH object, const char *const *names) {
+    static const char *const domains[] = {NULL, "ENVI", "IMAGERY"};
     for (int i = 0; names[i] != NULL; i++) {
-        const char *value = GDALGetMetadataItem(band, names[i], NULL);
-        if (value != NULL && value[0] != '\0') {
-            return value;
+        for (size_t d = 0; d < sizeof domains / sizeof *domains; d++) {
+            const char *value = GDALGetMetadataItem(object, names[i], domains[d]);
+            if (value != NULL && value[0] != '\0') {
+                return value;
+            }
         }
     }
     return NULL;
@@ -210,7 +214,7 @@ static int32_t band_numbers(GDALDatasetH dataset, const char *const *names, cons
     for (int b = 1; b <= GDALGetRasterCount(dataset); b++) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, b);
         const char *text =
-            names != NULL ? band_item(band, names) : GDALGetMetadataItem(band, imagery, "IMAGERY");
+            names != NULL ? item_of(band, names) : GDALGetMetadataItem(band, imagery, "IMAGERY");
         count += text != NULL && hc_text_parse_double(text, &values[count]);
     }
     return count;
@@ -218,9 +222,12 @@ static int32_t band_numbers(GDALDatasetH dataset, const char *const *names, cons
 
 /* Band metadata of other programs and of our own GeoTIFFs, then GDAL's own words for them. */
 static HcStatus bands_spectral(HcReader *reader, HcError *err) {
-    static const char *const wavelengths[] = {"wavelength", "central_wavelength", "center_wavelength", NULL};
+    static const char *const wavelengths[] = {
+        "wavelength",         "wavelengths",       "central_wavelength", "center_wavelength",
+        "central wavelength", "center wavelength", "centre_wavelength",  NULL};
     static const char *const widths[] = {"fwhm", "bandwidth", NULL};
-    static const char *const units[] = {"wavelength_units", "wavelength_unit", "wavelength units", NULL};
+    static const char *const units[] = {"wavelength_units", "wavelength_unit", "wavelength units",
+                                        "wavelength unit",  "wavelengthunits", NULL};
     GDALDatasetH dataset = reader->dataset;
     HcStatus status = HC_OK;
     HcReadSpectral found = {0};
@@ -230,9 +237,9 @@ static HcStatus bands_spectral(HcReader *reader, HcError *err) {
     HC_TRY(hc_new(bad, reader->scene.bands, "the list of bad bands", err));
     found.wavelength_count = band_numbers(dataset, wavelengths, NULL, found.wavelength);
     found.fwhm_count = band_numbers(dataset, widths, NULL, found.fwhm);
-    found.unit = band_item(GDALGetRasterBand(dataset, 1), units);
+    found.unit = item_of(GDALGetRasterBand(dataset, 1), units);
     if (found.unit == NULL) {
-        found.unit = GDALGetMetadataItem(dataset, "wavelength_units", NULL);
+        found.unit = item_of(dataset, units);
     }
     if (found.wavelength_count == 0) {
         found.wavelength_count = band_numbers(dataset, NULL, "CENTRAL_WAVELENGTH_UM", found.wavelength);
@@ -277,8 +284,13 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
     HcText text = {0};
     hc_text_add(&text, "ENVI\n");
     for (int i = 0; keys[i] != NULL; i++) {
-        const char *value = GDALGetMetadataItem(reader->dataset, keys[i], "ENVI");
-        value = value != NULL ? value : GDALGetMetadataItem(reader->dataset, keys[i], NULL);
+        char spaced[40];
+        snprintf(spaced, sizeof spaced, "%s", keys[i]);
+        for (char *at = spaced; (at = strchr(at, '_')) != NULL;) {
+            *at = ' ';
+        }
+        const char *const spellings[] = {keys[i], spaced, NULL};
+        const char *value = item_of(reader->dataset, spellings);
         if (value != NULL) {
             hc_text_add(&text, "%s = %s\n", keys[i], value);
         }
@@ -391,6 +403,7 @@ static HcStatus bands_nodata(HcReader *reader, HcError *err) {
 static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
     HcScene *scene = &reader->scene;
     HC_OR_RETURN(bands_spectral(reader, err));
+    HC_OR_RETURN(hc_read_array_spectral(reader, err));
     if (scene->band_name == NULL) {
         HC_OR_RETURN(bands_names(reader, err));
     }
@@ -598,6 +611,7 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
     if (!by_header) {
         HC_TRY(fill_from_gdal(reader, err));
     }
+    HC_TRY(hc_read_names_spectral(reader, err));
     HC_TRY(set_place(reader, err));
     if (reader->product != NULL && reader->product->no_text && scene->wavelength != NULL) {
         free(reader->flaw);

@@ -3,8 +3,10 @@
 #include "io/read/parts.h"
 #include "io/read/wavelength.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +56,9 @@ static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, doubl
     }
     double top = largest(found->wavelength, found->wavelength_count);
     if (kind == HC_UNIT_LENGTH) {
-        if (*factor == 1 && found->wavelength_count > 0 && top < 100) {
-            hc_read_note(reader, "wavelengths up to %g nm look like micrometres", top);
+        const char *doubt = found->wavelength_count > 0 ? hc_wavelength_doubt(top * *factor) : NULL;
+        if (doubt != NULL) {
+            hc_read_note(reader, "wavelengths up to %.9g nm look like %s", top * *factor, doubt);
         }
         return HC_OK;
     }
@@ -63,9 +66,9 @@ static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, doubl
         (void)hc_wavelength_unit(reader->options.wavelength_unit, factor);
         HC_OR_RETURN(note_unit(reader, *factor == 1 ? "unit nm as asked for" : "unit um as asked for", err));
     } else if (found->wavelength_count > 0) {
-        *factor = hc_wavelength_guess(top);
-        const char *text = *factor == 1e3 ? "the unit of the wavelengths is not given, um is assumed"
-                                          : "the unit of the wavelengths is not given, nm is assumed";
+        char text[80];
+        snprintf(text, sizeof text, "the unit of the wavelengths is not given, %s is assumed",
+                 hc_wavelength_guess(top, factor));
         HC_OR_RETURN(note_unit(reader, text, err));
         hc_read_note(reader, "%s", text);
     } else {
@@ -105,4 +108,94 @@ HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError
         HC_OR_RETURN(take(&scene->fwhm, found->fwhm, scene->bands, factor, err));
     }
     return HC_OK;
+}
+
+/* ---- names of bands ---- */
+
+/* The last number of the text with a unit of length after it; false where there is none. */
+static bool number_with_unit(const char *text, double *value, char *unit, size_t size) {
+    bool found = false;
+    for (const char *at = text; *at != '\0';) {
+        size_t digits = strspn(at, "0123456789.");
+        if (digits == 0 || !isdigit((unsigned char)*at)) {
+            at++;
+            continue;
+        }
+        const char *word = at + digits + strspn(at + digits, " _-[(");
+        size_t letters = strcspn(word, " _-,;:)]}.0123456789");
+        char number[32], spelled[32];
+        double factor = 0;
+        snprintf(number, sizeof number, "%.*s", (int)digits, at);
+        snprintf(spelled, sizeof spelled, "%.*s", (int)letters, word);
+        if (letters > 0 && hc_wavelength_unit(spelled, &factor) == HC_UNIT_LENGTH && factor < 1e6 &&
+            hc_text_parse_double(number, value)) {
+            snprintf(unit, size, "%s", spelled);
+            found = true;
+        }
+        at += digits;
+    }
+    return found;
+}
+
+/* The number at which a name ends, after the same text in all names. */
+static bool number_at_end(const char *text, double *value, size_t *before) {
+    size_t length = strlen(text), begin = length;
+    while (begin > 0 && (isdigit((unsigned char)text[begin - 1]) || text[begin - 1] == '.')) {
+        begin--;
+    }
+    *before = begin;
+    return begin < length && hc_text_parse_double(text + begin, value);
+}
+
+/* Whether numbers without a unit look like nanometres: they rise, and are neither years nor a count. */
+static bool look_like_nanometres(const double *values, int32_t count) {
+    bool rise = count >= 3 && values[0] >= 300 && values[count - 1] <= 15000;
+    bool steps = false, years = count < 3 || (values[0] >= 1900 && values[count - 1] <= 2100);
+    for (int32_t b = 1; b < count; b++) {
+        rise = rise && values[b] > values[b - 1];
+        steps = steps || values[b] - values[b - 1] != 1;
+    }
+    return rise && steps && !years;
+}
+
+static bool numbers_of_names(char *const *name, int32_t count, double *values, char *unit, size_t size) {
+    bool with_unit = true, at_end = true;
+    char other[32];
+    for (int32_t b = 0; b < count && with_unit; b++) {
+        with_unit = name[b] != NULL && number_with_unit(name[b], &values[b], b == 0 ? unit : other, size) &&
+                    (b == 0 || strcmp(unit, other) == 0);
+    }
+    for (int32_t b = 0; b < count && at_end && !with_unit; b++) {
+        size_t before = 0, first = 0;
+        double value = 0;
+        at_end = name[b] != NULL && name[0] != NULL && number_at_end(name[b], &values[b], &before) &&
+                 number_at_end(name[0], &value, &first) && before == first &&
+                 strncmp(name[b], name[0], before) == 0;
+    }
+    if (!with_unit) {
+        snprintf(unit, size, "nm");
+    }
+    return with_unit || (at_end && look_like_nanometres(values, count));
+}
+
+HcStatus hc_read_names_spectral(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcScene *scene = &reader->scene;
+    char unit[32] = "";
+    double *values = NULL;
+    if (scene->wavelength != NULL || scene->band_name == NULL || scene->meaning != HC_SPECTRAL ||
+        scene->wavelength_note != NULL || scene->classes.count > 0) {
+        return HC_OK;
+    }
+    HC_TRY(hc_new(values, scene->bands, "wavelengths", err));
+    if (numbers_of_names(scene->band_name, scene->bands, values, unit, sizeof unit)) {
+        hc_read_note(reader, "wavelengths are taken from the names of the bands (%s to %s)",
+                     scene->band_name[0], scene->band_name[scene->bands - 1]);
+        HC_TRY(hc_read_spectral(
+            reader, &(HcReadSpectral){.wavelength = values, .wavelength_count = scene->bands, .unit = unit},
+            err));
+    }
+done:
+    free(values);
+    return status;
 }

@@ -46,6 +46,21 @@ HcUnitKind hc_wavelength_unit(const char *word, double *nanometres) {
     return HC_UNIT_OTHER;
 }
 
-double hc_wavelength_guess(double largest) {
-    return largest < 100 ? 1e3 : 1;
+const char *hc_wavelength_guess(double largest, double *nanometres) {
+    static const struct {
+        const char *unit;
+        double below, nanometres;
+    } guesses[] = {{"m", 1e-3, 1e9}, {"um", 100, 1e3}};
+    for (size_t i = 0; i < sizeof guesses / sizeof *guesses; i++) {
+        if (largest < guesses[i].below) {
+            *nanometres = guesses[i].nanometres;
+            return guesses[i].unit;
+        }
+    }
+    *nanometres = 1;
+    return "nm";
+}
+
+const char *hc_wavelength_doubt(double largest) {
+    return largest < 100 ? "micrometres" : largest > 3e5 ? "nanometres" : NULL;
 }

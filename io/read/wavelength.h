@@ -15,8 +15,13 @@ typedef enum HcUnitKind {
 /* What a word says, and the nanometres in one of that unit (for lengths). NULL is silent. */
 HcUnitKind hc_wavelength_unit(const char *word, double *nanometres);
 
-/* The nanometres in one of the unit that is meant where nothing is said, from the largest wavelength. */
-double hc_wavelength_guess(double largest);
+/* The unit, and the nanometres in one of it, that is meant where nothing is said, from the largest
+ * wavelength. */
+const char *hc_wavelength_guess(double largest, double *nanometres);
+
+/* The unit that a largest wavelength [nm] of an impossible size is rather in; NULL where the size is
+ * possible. */
+const char *hc_wavelength_doubt(double largest);
 
 #ifdef __cplusplus
 }

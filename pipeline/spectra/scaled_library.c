@@ -47,6 +47,9 @@ HcStatus hc_stage_library_read(HcStage *stage, const char *path, const HcLibrary
     HcLibrary file = {0};
     char *left_out = NULL;
     HC_TRY(hc_library_read(&file, path, err));
+    if (file.note[0] != '\0') {
+        hc_stage_note(stage, "%s: %s", path, file.note);
+    }
     HC_TRY(hc_library_choose(&file, path, choice, stage->kind->name, &left_out, err));
     if (left_out != NULL) {
         hc_stage_note(stage, "%s", left_out);

@@ -132,6 +132,107 @@ static void check_refused(const Shape *shape, const char *part) {
     }
 }
 
+/* ---- wavelengths beside an array ---- */
+
+typedef struct Lists {
+    const char *path;   /* as it is opened, %s = the file */
+    const char *group;  /* of the array, NULL = the root */
+    const char *axis;   /* of the bands */
+    const char *centre; /* the name of the list of wavelengths */
+    const char *unit;
+    const char *other; /* another list along the bands, or NULL */
+    double first;      /* in that unit; each next one is 1.1 times as large */
+    double wanted;     /* [nm], -1 = none */
+} Lists;
+
+static void put_list(GDALGroupH group, GDALDimensionH axis, const char *name, const char *unit,
+                     double first) {
+    double values[BANDS];
+    GUInt64 start = 0;
+    size_t count = BANDS;
+    GDALExtendedDataTypeH type = type_of(GDT_Float64);
+    GDALMDArrayH list = GDALGroupCreateMDArray(group, name, 1, &axis, type, NULL);
+    assert_non_null(list);
+    for (int b = 0; b < BANDS; b++) {
+        values[b] = b == 0 ? first : values[b - 1] * 1.1;
+    }
+    assert_true(GDALMDArrayWrite(list, &start, &count, NULL, NULL, type, values, NULL, 0));
+    if (unit != NULL) {
+        assert_true(GDALMDArraySetUnit(list, unit));
+    }
+    GDALMDArrayRelease(list);
+    GDALExtendedDataTypeRelease(type);
+}
+
+static void write_lists(const Lists *lists) {
+    static const float zeros[BANDS * LINES * SAMPLES];
+    GUInt64 start[3] = {0};
+    size_t count[3] = {BANDS, LINES, SAMPLES};
+    unlink(in_folder("lists.nc"));
+    GDALDatasetH dataset =
+        GDALCreateMultiDimensional(GDALGetDriverByName("netCDF"), in_folder("lists.nc"), NULL, NULL);
+    GDALGroupH root = GDALDatasetGetRootGroup(dataset);
+    GDALGroupH group = lists->group != NULL ? GDALGroupCreateGroup(root, lists->group, NULL) : NULL;
+    GDALDimensionH axis[3] = {GDALGroupCreateDimension(root, lists->axis, NULL, NULL, BANDS, NULL),
+                              GDALGroupCreateDimension(root, "y", NULL, NULL, LINES, NULL),
+                              GDALGroupCreateDimension(root, "x", NULL, NULL, SAMPLES, NULL)};
+    if (lists->other != NULL) {
+        put_list(root, axis[0], lists->other, NULL, 1);
+    }
+    put_list(root, axis[0], lists->centre, lists->unit, lists->first);
+    put_list(root, axis[0], "fwhm", lists->unit, lists->first / 100);
+    GDALExtendedDataTypeH type = type_of(GDT_Float32);
+    GDALMDArrayH cube = GDALGroupCreateMDArray(group != NULL ? group : root, "cube", 3, axis, type, NULL);
+    assert_true(GDALMDArrayWrite(cube, start, count, NULL, NULL, type, zeros, NULL, 0));
+    GDALMDArrayRelease(cube);
+    GDALExtendedDataTypeRelease(type);
+    for (int i = 0; i < 3; i++) {
+        GDALDimensionRelease(axis[i]);
+    }
+    if (group != NULL) {
+        GDALGroupRelease(group);
+    }
+    GDALGroupRelease(root);
+    GDALClose(dataset);
+}
+
+static void lists_give_wavelengths(void **state) {
+    (void)state;
+    static const char *const nc = "NETCDF:\"%s\":cube", *const h5 = "HDF5:\"%s\"://cube";
+    static const Lists cases[] = {
+        {nc, NULL, "wavelength", "wavelength", "nm", NULL, 500, 500},
+        {nc, NULL, "wavelength", "wavelength", "um", NULL, 0.5, 500},
+        {nc, NULL, "wavelength", "wavelength", "micrometers", NULL, 0.5, 500},
+        {nc, NULL, "wavelength", "wavelength", "m", NULL, 5e-7, 500},
+        {nc, NULL, "wavelength", "wavelength", NULL, NULL, 500, 500},
+        {nc, NULL, "band", "wavelength", "nm", NULL, 500, 500},
+        {nc, NULL, "band", "wavelengths", "nanometers", "good_wavelengths", 500, 500},
+        {nc, NULL, "band", "center_wavelength", "nm", "wavelength_uncertainty", 500, 500},
+        {nc, NULL, "band", "band", "nm", NULL, 500, 500},
+        {nc, NULL, "band", "band", "1", NULL, 500, -1},
+        {nc, NULL, "band", "wavelength", "K", NULL, 500, -1},
+        {"%s", "data", "band", "wavelength", "nm", NULL, 500, 500},
+        {h5, NULL, "band", "wavelength", "nm", NULL, 500, 500},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[700];
+        HcReader *reader = NULL;
+        HcError err = {0};
+        write_lists(&cases[i]);
+        const char *mark = strstr(cases[i].path, "%s");
+        snprintf(path, sizeof path, "%.*s%s%s", (int)(mark - cases[i].path), cases[i].path,
+                 in_folder("lists.nc"), mark + 2);
+        check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+        const HcScene *scene = hc_reader_scene(reader);
+        double got = scene->wavelength != NULL ? scene->wavelength[0] : -1;
+        if (!(got > cases[i].wanted - 1e-9 && got < cases[i].wanted + 1e-9) ||
+            (got > 0 && cases[i].unit != NULL && scene->fwhm == NULL)) {
+            fail_msg("case %d: %g instead of %g", (int)i, got, cases[i].wanted);
+        }
+        hc_reader_close(reader);
+    }
+}
+
 static void known_axes_open(void **state) {
     (void)state;
     if (!has_driver("netCDF")) {
@@ -189,6 +290,7 @@ static void values_of_known_axes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lists_give_wavelengths, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(known_axes_open, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_axes_are_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(values_of_known_axes, make_folder, remove_folder),

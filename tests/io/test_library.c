@@ -269,6 +269,26 @@ static void csv_libraries_are_read(void **state) {
     }
 }
 
+/* What is assumed of wavelengths, or why there are none, is a note. */
+static void wavelengths_in_doubt(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *note;
+    } cases[] = {{"wavelength,a\n1.12,1\n216,2\n", "nm is assumed"},
+                 {"wavelength,a\n0.4,1\n2.5,2\n", "um is assumed"},
+                 {"wavelength_um,a\n400,1\n2500,2\n", "2500000 nm look like nanometres"},
+                 {"wavelength_nm,a\n0.4,1\n2.5,2\n", "2.5 nm look like micrometres"},
+                 {"wavelength_nm,a\n0,1\n500,2\n", "not all values are positive"},
+                 {"wavelength_nm,a\n400,1\n500,2\n", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file(in_folder("doubt.csv"), cases[i].text);
+        HcLibrary library = read_library("doubt.csv");
+        assert_non_null(strstr(library.note, cases[i].note));
+        assert_int_equal(library.note[0] == '\0', cases[i].note[0] == '\0');
+        hc_library_clear(&library);
+    }
+}
+
 static void csv_cells_may_be_odd(void **state) {
     (void)state;
     put_file(in_folder("b.csv"), "band,\"a, \"\"b\"\"\",,7\n1,nan,-1.23e34,1\n2,,inf,2\n3,5,NA,3\n");
@@ -663,6 +683,7 @@ int main(void) {
         cmocka_unit_test(names_tell_what_is_no_spectrum),
         IN_FOLDER(flaws_of_envi_libraries_are_refused),
         IN_FOLDER(csv_libraries_are_read),
+        IN_FOLDER(wavelengths_in_doubt),
         IN_FOLDER(csv_cells_may_be_odd),
         IN_FOLDER(csv_of_other_programs_is_read),
         IN_FOLDER(flaws_of_csv_libraries_are_refused),

@@ -294,6 +294,21 @@ static void wavelength_units(void **state) {
     assert_wavelength(NM "wavelength units = Unknown\n", NULL, 400, "nm is assumed");
     assert_wavelength(UM, "nm", 0.4, NULL);
     assert_wavelength(UM "wavelength units = Nanometers\n", NULL, 0.4, "look like micrometres");
+    assert_wavelength(NM "wavelength units = Micrometers\n", NULL, 400e3, "2500000 nm look like nanometres");
+    assert_wavelength(NM "wavelength units = m\n", NULL, 400e9, "look like nanometres");
+    assert_wavelength("wavelength = {4e-7, 5e-7, 6e-7, 25e-7}\n", NULL, 400, "m is assumed");
+    assert_wavelength("band names = {Band 1 (400.0 Nanometers), B (0500 Nanometers), C 6e2, c}\n", NULL, -1,
+                      NULL);
+    assert_wavelength("band names = {Band 1 (400.0 Nanometers), B 2 (500 Nanometers), (600.0 Nanometers), "
+                      "4: 700 Nanometers}\n",
+                      NULL, 400, "taken from the names of the bands");
+    assert_wavelength("band names = {a 0.4 um, b 0.5 um, c 0.6um, d_0.7_um}\n", NULL, 400, "from the names");
+    assert_wavelength("band names = {Band_400, Band_500, Band_600, Band_900}\n", NULL, 400, "from the names");
+    assert_wavelength("band names = {400.5, 500.5, 600, 900}\n", NULL, 400.5, "from the names");
+    assert_wavelength("band names = {Band 1, Band 2, Band 3, Band 4}\n", NULL, -1, NULL);
+    assert_wavelength("band names = {B400, B401, B402, B403}\n", NULL, -1, NULL);
+    assert_wavelength("band names = {NDVI 1990, NDVI 2000, NDVI 2010, NDVI 2020}\n", NULL, -1, NULL);
+    assert_wavelength("band names = {a 400 nm, b 500 nm, c 600 nm, mask}\n", NULL, -1, NULL);
     assert_wavelength(NM "wavelength units = Wavenumber\n", NULL, -1, "Wavenumber");
     assert_wavelength("wavelength = {1, 2, 3, 4}\nwavelength units = Index\n", NULL, -1, "Index");
     assert_wavelength("wavelength = {400, 500, 600}\n", NULL, -1, "3 values for 4 bands");
@@ -624,6 +639,29 @@ static void half_floats(void **state) {
     hc_reader_close(reader);
 }
 
+/* Wavelengths in the domain of another program, spelled with blanks. */
+static void wavelengths_of_any_domain(void **state) {
+    (void)state;
+    static const char *const units[] = {"nm", "n"};
+    for (int u = 0; u < 2; u++) {
+        GDALDatasetH dataset = make_raster("GTiff", in_folder("domain.tif"), 2, GDT_Float64, 8, NULL);
+        GDALSetMetadataItem(dataset, "wavelength units", units[u], "ENVI");
+        GDALSetMetadataItem(GDALGetRasterBand(dataset, 1), "wavelength", "500", "ENVI");
+        GDALSetMetadataItem(GDALGetRasterBand(dataset, 2), "wavelength", "600", "ENVI");
+        GDALClose(dataset);
+        HcReader *reader = open_scene(in_folder("domain.tif"), NULL);
+        const double *wavelength = hc_reader_scene(reader)->wavelength;
+        if (u == 0) {
+            assert_null(hc_reader_note(reader));
+            assert_true(wavelength != NULL && wavelength[1] == 600);
+        } else {
+            assert_null(wavelength);
+            assert_non_null(strstr(hc_reader_note(reader), "their unit is 'n'"));
+        }
+        hc_reader_close(reader);
+    }
+}
+
 /* What GDAL warns of is a note, once, though files are opened more than once. */
 static void warnings_of_gdal(void **state) {
     (void)state;
@@ -824,7 +862,7 @@ int main(void) {
         cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
         cmocka_unit_test(mapped_file_shrinks),  cmocka_unit_test(broken_compression),
         cmocka_unit_test(signed_bytes),         cmocka_unit_test(half_floats),
-        cmocka_unit_test(warnings_of_gdal),
+        cmocka_unit_test(warnings_of_gdal),     cmocka_unit_test(wavelengths_of_any_domain),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
