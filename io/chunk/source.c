@@ -196,6 +196,12 @@ static HcStatus agree(HcChunks *chunks, HcChunkIndex *index, GDALDatasetH datase
                       bool *known, bool *differs, HcError *err) {
     const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(dataset));
     *differs = false;
+    /* GDAL reads no bytes of that kind: the coordinates of the lines told the direction. */
+    bool alone = hc_type_bytes(index->type) == 1 && index->hdf5 != NULL &&
+                 hc_hdf5_has_attribute(index->hdf5, "_Unsigned");
+    if (hc_text_equal(driver, "netCDF") && alone) {
+        return HC_OK;
+    }
     if (hc_text_equal(driver, "netCDF")) {
         *known = is_plain(index);
         return *known ? find_direction(chunks, index, dataset, code, known, err) : HC_OK;

@@ -5,9 +5,11 @@
 #include "io/read/parts.h"
 #include "io/read/wavelength.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,6 +224,30 @@ static void close_array(const Opened *opened) {
     GDALClose(opened->dataset);
 }
 
+/* Whether the coordinates of the lines rise (1) or fall (-1); 0 where there are none. */
+static int rise_of_lines(GDALMDArrayH array, const HcAxis order[HC_AXES]) {
+    size_t count = 0;
+    int rise = 0;
+    GDALDimensionH *axis = GDALMDArrayGetDimensions(array, &count);
+    for (size_t i = 0; i < count; i++) {
+        GUInt64 start = 0;
+        size_t two = 2;
+        double y[2] = {0, 0};
+        bool is_line = order[i + HC_AXES - count] == HC_AXIS_LINE && GDALDimensionGetSize(axis[i]) > 1;
+        GDALMDArrayH values = is_line ? GDALDimensionGetIndexingVariable(axis[i]) : NULL;
+        GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Float64);
+        if (values != NULL && GDALMDArrayRead(values, &start, &two, NULL, NULL, type, y, y, sizeof y)) {
+            rise = y[1] > y[0] ? 1 : y[1] < y[0] ? -1 : 0;
+        }
+        GDALExtendedDataTypeRelease(type);
+        if (values != NULL) {
+            GDALMDArrayRelease(values);
+        }
+    }
+    GDALReleaseDimensions(axis, count);
+    return rise;
+}
+
 static Axes axes_of(GDALMDArrayH array) {
     Axes axes = {.count = 0};
     size_t count = 0;
@@ -320,6 +346,7 @@ HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *pat
         if (array->known) {
             free(array->name);
             array->name = strdup(GDALMDArrayGetFullName(opened.array));
+            array->rise = rise_of_lines(opened.array, array->order);
         }
         close_array(&opened);
     }
@@ -509,6 +536,88 @@ HcStatus hc_read_array_spectral(HcReader *reader, HcError *err) {
     }
     close_array(&opened);
     free(folder);
+    free(file);
+    free(name);
+    return status;
+}
+
+/* ---- values ---- */
+
+/* The numbers of an attribute, at most `most`; 0 where there are none. Negative ones of an array of unsigned
+ * values are meant without sign. */
+static int32_t numbers_of(GDALMDArrayH array, const char *name, double wrap, double *to, int32_t most) {
+    size_t count = 0;
+    GDALAttributeH attribute = GDALMDArrayGetAttribute(array, name);
+    double *values = attribute != NULL ? GDALAttributeReadAsDoubleArray(attribute, &count) : NULL;
+    int32_t taken = count < (size_t)most ? (int32_t)count : most;
+    for (int32_t i = 0; values != NULL && i < taken; i++) {
+        to[i] = values[i] < 0 ? values[i] + wrap : values[i];
+    }
+    CPLFree(values);
+    if (attribute != NULL) {
+        GDALAttributeRelease(attribute);
+    }
+    return values != NULL ? taken : 0;
+}
+
+static bool is_unsigned(GDALMDArrayH array) {
+    GDALAttributeH attribute = GDALMDArrayGetAttribute(array, "_Unsigned");
+    const char *said = attribute != NULL ? GDALAttributeReadAsString(attribute) : NULL;
+    bool is = said != NULL && hc_text_equal(said, "true");
+    if (attribute != NULL) {
+        GDALAttributeRelease(attribute);
+    }
+    return is;
+}
+
+/* GDAL's netCDF driver takes _Unsigned of bytes and 16 bits alone. */
+static void take_sign(HcScene *scene) {
+    HcType type = scene->type == HC_INT32 ? HC_UINT32 : scene->type == HC_INT64 ? HC_UINT64 : scene->type;
+    if (type != scene->type && scene->has_nodata && scene->nodata < 0) {
+        scene->nodata += type == HC_UINT32 ? 0x1p32 : 0x1p64;
+    }
+    scene->type = type;
+}
+
+static void find_validity(HcReader *reader, GDALMDArrayH array) {
+    HcReadValidity *found = &reader->validity;
+    double range[2] = {0, 0};
+    bool as_unsigned = is_unsigned(array);
+    if (as_unsigned) {
+        take_sign(&reader->scene);
+    }
+    double wrap = as_unsigned ? ldexp(1, 8 * (int)hc_type_bytes(reader->scene.type)) : 0;
+    *found = (HcReadValidity){.low = -INFINITY, .high = INFINITY};
+    if (numbers_of(array, "valid_range", wrap, range, 2) == 2) {
+        found->low = range[0];
+        found->high = range[1];
+    }
+    bool limited = found->low > -INFINITY;
+    limited = numbers_of(array, "valid_min", wrap, &found->low, 1) > 0 || limited;
+    limited = numbers_of(array, "valid_max", wrap, &found->high, 1) > 0 || limited;
+    const int32_t most = (int32_t)(sizeof found->missing / sizeof *found->missing);
+    found->count = numbers_of(array, "missing_value", wrap, found->missing, most);
+    found->known =
+        limited || found->count > 1 ||
+        (found->count == 1 && (!reader->scene.has_nodata || reader->scene.nodata != found->missing[0]));
+}
+
+HcStatus hc_read_array_validity(HcReader *reader, HcError *err) {
+    HcStatus status = HC_OK;
+    char *file = NULL, *name = NULL;
+    if (!shows_arrays(reader->dataset)) {
+        return HC_OK;
+    }
+    split_name(reader->dataset, reader->path, &file, &name);
+    if (file == NULL || name == NULL) {
+        status = hc_fail_memory(err, (double)strlen(reader->path), "a path");
+    } else {
+        Opened opened = open_array(file, name);
+        if (opened.array != NULL) {
+            find_validity(reader, opened.array);
+        }
+        close_array(&opened);
+    }
     free(file);
     free(name);
     return status;

@@ -49,10 +49,13 @@ bool hc_read_gdal_code_type(GDALDataType code, HcType *type) {
     return false;
 }
 
-/* Since 3.7 GDAL has a type int8, and would clamp bytes with a remark on their way to it. */
+/* Since 3.7 GDAL has a type int8, and would clamp bytes with a remark on their way to it. So it would clamp
+ * integers that are unsigned by an attribute which GDAL does not take. */
 GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type) {
-    bool bytes = type == HC_INT8 && GDALGetRasterDataType(GDALGetRasterBand(dataset, 1)) == GDT_Byte;
-    return bytes ? GDT_Byte : hc_read_gdal_code(type);
+    GDALDataType own = GDALGetRasterDataType(GDALGetRasterBand(dataset, 1));
+    bool as_stored = (type == HC_INT8 && own == GDT_Byte) || (type == HC_UINT32 && own == GDT_Int32) ||
+                     (type == HC_UINT64 && own == GDT_Int64);
+    return as_stored ? own : hc_read_gdal_code(type);
 }
 
 static bool is_signed_byte(GDALRasterBandH band) {

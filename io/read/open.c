@@ -46,6 +46,32 @@ static HcStatus fail_no_bands(GDALDatasetH dataset, const char *path, HcError *e
     return status;
 }
 
+/* Lines without coordinates come in the order of the array, so do those whose coordinates GDAL's netCDF
+ * driver does not find and fall: it would turn both. */
+static HcStatus open_in_order(GDALDatasetH *dataset, const char *path, HcError *err) {
+    HcReadArray array = {0};
+    HcGdalErrors messages;
+    double place[6];
+    if (!hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(*dataset)), "netCDF")) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_read_array(&array, *dataset, path, err));
+    free(array.file);
+    free(array.name);
+    if (!array.known || array.rise > 0 || GDALGetGeoTransform(*dataset, place) == CE_None) {
+        return HC_OK;
+    }
+    CPLSetThreadLocalConfigOption("GDAL_NETCDF_BOTTOMUP", "NO");
+    GDALDatasetH again = hc_read_gdal_open(path, "netCDF", &messages);
+    CPLSetThreadLocalConfigOption("GDAL_NETCDF_BOTTOMUP", NULL);
+    if (again == NULL) {
+        return hc_gdal_fail(err, HC_E_INPUT, path, &messages);
+    }
+    GDALClose(*dataset);
+    *dataset = again;
+    return HC_OK;
+}
+
 /* Takes a dataset that GDAL understands by itself; on failure it is closed. */
 static HcStatus adopt(HcReader *reader, GDALDatasetH dataset, const char *path, HcError *err) {
     HcStatus status = HC_OK;
@@ -56,6 +82,8 @@ static HcStatus adopt(HcReader *reader, GDALDatasetH dataset, const char *path, 
     }
     reader->dataset = dataset;
     HC_OR_RETURN(hc_read_check_axes(dataset, path, err));
+    HC_OR_RETURN(open_in_order(&reader->dataset, path, err));
+    dataset = reader->dataset;
     HC_OR_RETURN(set_path(reader, path, err));
     if (!hc_raw_layout(dataset, &reader->layout)) {
         reader->layout = (HcRawLayout){0};

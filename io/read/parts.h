@@ -17,6 +17,16 @@
 #include <cpl_vsi.h>
 #include <gdal.h>
 
+/* What CF says of the values of an array beside its _FillValue: those outside of low to high and those of
+ * `missing` are none. */
+typedef struct HcReadValidity {
+    bool known;
+    double low, high;
+    double missing[8];
+    int32_t count;
+    uint64_t nodata; /* the bytes that stand for such values in a block */
+} HcReadValidity;
+
 struct HcReader {
     HcScene scene;
     HcReaderOptions options; /* its texts are gone once open has returned */
@@ -57,6 +67,8 @@ struct HcReader {
     int mask_alpha;    /* the band of the file that is the mask, from 1; 0 = none */
 
     HcProduct *product; /* the scene is one; its arrays hold the pixels where it names no raster */
+
+    HcReadValidity validity;
 
     int32_t *order; /* [bands] which band of the raster each of the scene is; NULL = the one of its number */
 
@@ -139,6 +151,7 @@ HcStatus hc_read_check_axes(GDALDatasetH dataset, const char *path, HcError *err
 typedef struct HcReadArray {
     bool known;
     char *file, *name;
+    int rise; /* of the coordinates of the lines: 1, -1, 0 = there are none */
     HcAxis order[HC_AXES];
 } HcReadArray;
 HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *path,
@@ -147,6 +160,12 @@ HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *pat
 /* Wavelengths and widths that lie beside the array of such a dataset: the coordinates of its bands, auxiliary
  * ones, or lists of such a name. Fills what the scene lacks. */
 HcStatus hc_read_array_spectral(HcReader *reader, HcError *err) HC_MUST_CHECK;
+
+/* Attributes of the array that change the type or the validity of values (_Unsigned, valid_min, valid_max,
+ * valid_range, missing_value), as far as GDAL's drivers pass over them. */
+HcStatus hc_read_array_validity(HcReader *reader, HcError *err) HC_MUST_CHECK;
+/* value.c: puts nodata in the place of values of the block at `to` that are none. */
+void hc_read_mark_invalid(const HcReader *reader, const HcRaw *raw, void *to);
 
 /* read_scene.c: the scene of an opened dataset. */
 HcStatus hc_read_scene(HcReader *reader, HcError *err);

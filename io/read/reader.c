@@ -17,9 +17,11 @@ static HcStatus check_options(const HcReaderOptions *options, HcError *err) {
     return HC_OK;
 }
 
-/* Whether the index is that of the scene. A byte of netCDF may be signed or not. */
+/* Whether the index is that of the scene. An integer of netCDF may be signed or not. */
 static bool is_of_scene(const HcChunkIndex *index, const HcScene *scene) {
-    bool bytes = hc_type_bytes(index->type) == 1 && hc_type_bytes(scene->type) == 1;
+    bool is_float = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
+    bool bytes = hc_type_bytes(index->type) == hc_type_bytes(scene->type) && !is_float &&
+                 index->type != HC_FLOAT32 && index->type != HC_FLOAT64;
     return index->size[HC_AXIS_LINE] == scene->lines && index->size[HC_AXIS_SAMPLE] == scene->samples &&
            index->size[HC_AXIS_BAND] == scene->bands && (bytes || index->type == scene->type);
 }
@@ -44,6 +46,7 @@ static HcStatus find_index(const HcReader *reader, HcChunkIndex **out, HcError *
     }
     if (*out != NULL) {
         (*out)->type = reader->scene.type;
+        (*out)->upwards = array.rise > 0 && hc_text_equal(driver, "netCDF");
     }
 done:
     free(array.file);
@@ -562,6 +565,7 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
     } else {
         HC_OR_RETURN(hc_read_gdal_lines(reader, line0, lines, to, raw, err));
     }
+    hc_read_mark_invalid(reader, raw, to);
     return HC_OK;
 }
 

@@ -400,6 +400,56 @@ static HcStatus bands_nodata(HcReader *reader, HcError *err) {
     return HC_OK;
 }
 
+/* The lowest and highest value of an integer type. */
+static void limits_of(HcType type, double *low, double *high) {
+    int bits = 8 * (int)hc_type_bytes(type);
+    bool is_signed = type == HC_INT8 || type == HC_INT16 || type == HC_INT32 || type == HC_INT64;
+    *low = is_signed ? -ldexp(1, bits - 1) : 0;
+    *high = ldexp(1, is_signed ? bits - 1 : bits) - 1;
+}
+
+/* Stands for values of an array that are none by its attributes: NaN, or the nodata value; where the array
+ * has none, a value that is none. */
+static HcStatus settle_validity(HcReader *reader, HcError *err) {
+    HcScene *scene = &reader->scene;
+    HcReadValidity *validity = &reader->validity;
+    HC_OR_RETURN(hc_read_array_validity(reader, err));
+    if (!validity->known) {
+        return HC_OK;
+    }
+    bool is_float = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
+    double low = 0, high = 0;
+    limits_of(scene->type, &low, &high);
+    if (!is_float && !scene->has_nodata) {
+        set_nodata(scene, validity->count > 0     ? validity->missing[0]
+                          : validity->high < high ? floor(validity->high) + 1
+                                                  : ceil(validity->low) - 1);
+    }
+    bool possible = is_float || (scene->nodata >= low && scene->nodata <= high);
+    if (!possible) { /* no value of the type is outside of the range */
+        validity->known = false;
+        scene->has_nodata = false;
+        return HC_OK;
+    }
+    double nodata = is_float ? NAN : scene->nodata;
+    float narrow = (float)nodata;
+    int64_t whole = is_float ? 0 : nodata >= 0x1p63 ? (int64_t)(uint64_t)nodata : (int64_t)nodata;
+    memcpy(&validity->nodata,
+           scene->type == HC_FLOAT32 ? (void *)&narrow
+           : is_float                ? (void *)&nodata
+                                     : (void *)&whole,
+           scene->type == HC_FLOAT32 ? sizeof narrow : sizeof nodata);
+    if (validity->low > -INFINITY || validity->high < INFINITY) {
+        hc_read_note(reader, "values outside of the valid range (%.9g to %.9g) count as missing",
+                     validity->low, validity->high);
+    }
+    if (validity->count > 0) {
+        hc_read_note(reader, "missing_value of the array counts as missing: %.9g%s", validity->missing[0],
+                     validity->count > 1 ? " and others" : "");
+    }
+    return HC_OK;
+}
+
 static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
     HcScene *scene = &reader->scene;
     HC_OR_RETURN(bands_spectral(reader, err));
@@ -413,6 +463,7 @@ static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
     if (!scene->has_nodata) {
         HC_OR_RETURN(bands_nodata(reader, err));
     }
+    HC_OR_RETURN(settle_validity(reader, err));
     const char *description = GDALGetMetadataItem(reader->dataset, "TIFFTAG_IMAGEDESCRIPTION", NULL);
     if (scene->description == NULL && description != NULL) {
         HC_OR_RETURN(hc_read_set_text(&scene->description, description, err));

@@ -1,5 +1,7 @@
 #include "io/read/value.h"
+#include "io/read/parts.h"
 
+#include <math.h>
 #include <string.h>
 
 double hc_read_value(const char *at, HcType type, bool swap) {
@@ -41,5 +43,30 @@ double hc_read_value(const char *at, HcType type, bool swap) {
         return (double)value.f32;
     default:
         return value.f64;
+    }
+}
+
+static bool is_invalid(const HcReadValidity *validity, double value) {
+    bool invalid = value < validity->low || value > validity->high;
+    for (int32_t m = 0; m < validity->count; m++) {
+        invalid = invalid || value == validity->missing[m];
+    }
+    return invalid;
+}
+
+void hc_read_mark_invalid(const HcReader *reader, const HcRaw *raw, void *to) {
+    size_t bytes = hc_type_bytes(raw->type);
+    if (!reader->validity.known) {
+        return;
+    }
+    for (int64_t l = 0; l < raw->lines; l++) {
+        for (int64_t b = 0; b < raw->bands; b++) {
+            char *at = (char *)to + l * raw->stride_line + b * raw->stride_band;
+            for (int64_t s = 0; s < raw->samples; s++, at += raw->stride_sample) {
+                if (is_invalid(&reader->validity, hc_read_value(at, raw->type, false))) {
+                    memcpy(at, &reader->validity.nodata, bytes);
+                }
+            }
+        }
     }
 }

@@ -233,6 +233,117 @@ static void lists_give_wavelengths(void **state) {
     }
 }
 
+/* ---- attributes of values ---- */
+
+static void put_numbers(GDALMDArrayH array, const char *name, const double *values, GUInt64 count) {
+    GDALExtendedDataTypeH type = type_of(GDT_Int32);
+    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, name, count > 1 ? 1 : 0, &count, type, NULL);
+    assert_non_null(attribute);
+    assert_true(GDALAttributeWriteDoubleArray(attribute, values, (size_t)count));
+    GDALAttributeRelease(attribute);
+    GDALExtendedDataTypeRelease(type);
+}
+
+static void put_text(GDALMDArrayH array, const char *name, const char *text) {
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, name, 0, NULL, type, NULL);
+    assert_true(GDALAttributeWriteString(attribute, text));
+    GDALAttributeRelease(attribute);
+    GDALExtendedDataTypeRelease(type);
+}
+
+/* values.nc: one band of two lines, -5 10 20 / 30 40 50, with an attribute. */
+static void write_values(const char *name, const double *numbers, GUInt64 count, const char *text) {
+    static const int32_t values[6] = {-5, 10, 20, 30, 40, 50};
+    GUInt64 start[3] = {0};
+    size_t size[3] = {1, 2, 3};
+    static const char *const names[3] = {"band", "y", "x"};
+    GDALDimensionH axis[3];
+    unlink(in_folder("values.nc"));
+    GDALDatasetH dataset =
+        GDALCreateMultiDimensional(GDALGetDriverByName("netCDF"), in_folder("values.nc"), NULL, NULL);
+    GDALGroupH root = GDALDatasetGetRootGroup(dataset);
+    for (int i = 0; i < 3; i++) {
+        axis[i] = GDALGroupCreateDimension(root, names[i], NULL, NULL, size[i], NULL);
+    }
+    GDALExtendedDataTypeH type = type_of(GDT_Int32);
+    GDALMDArrayH cube = GDALGroupCreateMDArray(root, "cube", 3, axis, type, NULL);
+    if (text != NULL) {
+        put_text(cube, name, text);
+    } else {
+        put_numbers(cube, name, numbers, count);
+    }
+    assert_true(GDALMDArrayWrite(cube, start, size, NULL, NULL, type, values, NULL, 0));
+    GDALMDArrayRelease(cube);
+    GDALExtendedDataTypeRelease(type);
+    for (int i = 0; i < 3; i++) {
+        GDALDimensionRelease(axis[i]);
+    }
+    GDALGroupRelease(root);
+    GDALClose(dataset);
+}
+
+/* The bits of `missing` say which of the six values are missing. The lines are in the order of the array. */
+static void check_missing(const char *path, unsigned missing) {
+    static const int32_t values[6] = {-5, 10, 20, 30, 40, 50};
+    int32_t got[6] = {0};
+    double nodata = 0;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    HcRaw raw;
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    bool has = hc_reader_nodata(reader, 0, &nodata);
+    check_ok(hc_reader_read(reader, 0, 2, got, &raw, &err), err);
+    for (int i = 0; i < 6; i++) {
+        bool gone = has && (double)got[i] == nodata;
+        if (gone != ((missing >> i & 1) != 0) || (!gone && got[i] != values[i])) {
+            fail_msg("%s: value %d of %x is %d", path, i, missing, (int)got[i]);
+        }
+    }
+    hc_reader_close(reader);
+}
+
+static void attributes_of_values(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        double number[2];
+        GUInt64 count;
+        unsigned missing;
+    } cases[] = {
+        {"valid_min", {10}, 1, 0x01},       {"valid_max", {40}, 1, 0x20},
+        {"valid_range", {10, 30}, 2, 0x31}, {"missing_value", {20, 50}, 2, 0x24},
+        {"missing_value", {30}, 1, 0x08},   {"other", {30}, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[700];
+        write_values(cases[i].name, cases[i].number, cases[i].count, NULL);
+        snprintf(path, sizeof path, "NETCDF:\"%s\":cube", in_folder("values.nc"));
+        check_missing(path, cases[i].missing);
+        if (has_driver("HDF5")) {
+            snprintf(path, sizeof path, "HDF5:\"%s\"://cube", in_folder("values.nc"));
+            check_missing(path, cases[i].missing);
+        }
+    }
+}
+
+static void unsigned_by_attribute(void **state) {
+    (void)state;
+    for (int no_direct = 0; no_direct < 2; no_direct++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        HcRaw raw;
+        uint32_t got[6] = {0};
+        const HcReaderOptions options = {.never_direct = no_direct == 1};
+        write_values("_Unsigned", NULL, 0, "true");
+        check_ok(hc_reader_open(&reader, in_folder("values.nc"), &options, &err), err);
+        assert_int_equal(hc_reader_scene(reader)->type, HC_UINT32);
+        check_ok(hc_reader_read(reader, 0, 2, got, &raw, &err), err);
+        assert_true(got[0] == 4294967291U && got[5] == 50);
+        hc_reader_close(reader);
+    }
+}
+
 static void known_axes_open(void **state) {
     (void)state;
     if (!has_driver("netCDF")) {
@@ -291,6 +402,8 @@ static void values_of_known_axes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lists_give_wavelengths, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(attributes_of_values, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(unsigned_by_attribute, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(known_axes_open, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_axes_are_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(values_of_known_axes, make_folder, remove_folder),

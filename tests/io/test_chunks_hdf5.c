@@ -501,6 +501,39 @@ static void bytes_keep_their_sign(void **state) {
     }
 }
 
+/* GDAL's netCDF driver cannot read bytes that are unsigned by an attribute. */
+static void unsigned_bytes_of_netcdf(void **state) {
+    (void)state;
+    const hsize_t size[2] = {2, 3};
+    const uint8_t values[6] = {128, 255, 0, 1, 2, 127};
+    const char *path = in_folder("unsigned.nc");
+    HcReader *reader = NULL;
+    HcError err = {0};
+    if (GDALGetDriverByName("netCDF") == NULL) {
+        skip();
+    }
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(2, size, NULL), one = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
+    hid_t dataset = H5Dcreate2(file, "cube", H5T_STD_I8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Tset_size(text, 4) >= 0);
+    hid_t attribute = H5Acreate2(dataset, "_Unsigned", text, one, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Awrite(attribute, text, "true") >= 0);
+    assert_true(H5Dwrite(dataset, H5T_STD_I8LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Aclose(attribute);
+    H5Tclose(text);
+    H5Sclose(one);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Fclose(file);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_int_equal(hc_reader_scene(reader)->type, HC_UINT8);
+    char *all = read_all(reader, 2, (const int32_t[]){0}, 1, &err);
+    assert_non_null(all);
+    assert_memory_equal(all, values, sizeof values);
+    free(all);
+    hc_reader_close(reader);
+}
+
 int main(void) {
     if (!hc_chunk_code_known(HC_CODE_DEFLATE)) {
         return 77; /* a build without the library: GDAL reads such files */
@@ -509,7 +542,7 @@ int main(void) {
         cmocka_unit_test(every_order_of_axes),       cmocka_unit_test(every_type_and_filter),
         cmocka_unit_test(arrays_in_one_piece),       cmocka_unit_test(others_are_not_taken),
         cmocka_unit_test(broken_chunks_are_refused), cmocka_unit_test(netcdf_as_gdal_reads_it),
-        cmocka_unit_test(bytes_keep_their_sign),
+        cmocka_unit_test(bytes_keep_their_sign),     cmocka_unit_test(unsigned_bytes_of_netcdf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
