@@ -2,6 +2,7 @@
 #include "io/read/parts.h"
 
 #include <inttypes.h>
+#include <ogr_srs_api.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,4 +58,109 @@ HcStatus hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *
         *count = 0;
     }
     return HC_OK;
+}
+
+/* ---- fields that contradict each other, or are missing ---- */
+
+static void note_assumed(HcReader *reader, const char *key, const char *taken) {
+    const char *value = hc_envi_text(&reader->header, key);
+    if (value == NULL || value[0] == '\0') {
+        hc_read_note(reader, "%s is not given, %s is assumed", key, taken);
+    }
+}
+
+/* A key that stands twice with different values. */
+static void note_twice(HcReader *reader, const HcEnviHeader *header) {
+    for (int32_t i = 0; i < header->count; i++) {
+        const HcEnviField *field = &header->field[i], *last = hc_envi_field(header, field->key);
+        if (last != field && !hc_text_equal(last->value, field->value)) {
+            hc_read_note(reader, "%.40s stands in line %" PRId32 " and in line %" PRId32 ", which counts",
+                         field->key, field->line, last->line);
+        }
+    }
+}
+
+/* "UTM" of map info against the zone of the system that GDAL made, of a coordinate system string. */
+static void note_zone(HcReader *reader, const HcEnviHeader *header) {
+    char **info = NULL;
+    int32_t count = 0;
+    int64_t zone = 0;
+    int north = 0;
+    HcError local = {0};
+    if (hc_envi_texts(header, "map info", &info, &count, &local) != HC_OK) {
+        return;
+    }
+    bool is_utm = count > 8 && hc_text_equal(info[0], "UTM") && hc_text_parse_int(info[7], &zone);
+    OGRSpatialReferenceH crs = is_utm ? OSRNewSpatialReference(reader->scene.place.crs) : NULL;
+    int taken = crs != NULL ? OSRGetUTMZone(crs, &north) : 0;
+    if (is_utm && (zone < 1 || zone > 60) && hc_envi_text(header, "coordinate system string") == NULL) {
+        hc_read_note(reader, "coordinate system left out: map info has the UTM zone %" PRId64 ", of 1 to 60",
+                     zone);
+        free(reader->scene.place.crs);
+        reader->scene.place.crs = NULL;
+    } else if (is_utm && reader->scene.place.crs != NULL &&
+               (taken != zone || hc_text_equal(info[8], "South") == (north != 0))) {
+        hc_read_note(reader,
+                     "map info says UTM zone %" PRId64
+                     " %.10s, coordinate system string another system, which counts",
+                     zone, info[8]);
+    }
+    OSRDestroySpatialReference(crs);
+    hc_envi_free_texts(info, count);
+}
+
+void hc_read_note_header(HcReader *reader) {
+    const HcEnviHeader *header = &reader->header;
+    const HcScene *scene = &reader->scene;
+    const HcPlace *place = &scene->place;
+    if (header->count == 0) {
+        return;
+    }
+    GDALDatasetH dataset = reader->dataset;
+    const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "ENVI";
+    bool by_header = hc_text_equal(driver, "ENVI") || hc_text_equal(driver, "VRT");
+    note_twice(reader, header);
+    if (by_header && scene->bands > 1) {
+        note_assumed(reader, "interleave", "bsq");
+    }
+    if (by_header && hc_type_bytes(scene->type) > 1) {
+        note_assumed(reader, "byte order", "0 (lowest byte first)");
+    }
+    const char *info = hc_envi_text(header, "map info");
+    if (info != NULL && info[0] != '\0' && !place->has_transform) {
+        hc_read_note(reader, "map info left out: GDAL finds no place in it (%.60s)", info);
+    }
+    note_zone(reader, header);
+    const char *crs = hc_envi_text(header, "coordinate system string");
+    OGRSpatialReferenceH known = crs != NULL && crs[0] != '\0' ? OSRNewSpatialReference(NULL) : NULL;
+    char *text = known != NULL ? hc_envi_clean(crs) : NULL, *at = text;
+    if (text != NULL && OSRImportFromWkt(known, &at) != OGRERR_NONE) {
+        hc_read_note(reader, "coordinate system string left out: it is none that PROJ knows (%.60s)", text);
+    }
+    free(text);
+    OSRDestroySpatialReference(known);
+}
+
+void hc_read_check_values(HcReader *reader) {
+    HcScene *scene = &reader->scene;
+    const double *t = scene->place.transform;
+    double area = t[1] * t[5] - t[2] * t[4], low = 0, high = 0;
+    if (scene->place.has_transform && !(isfinite(area) && area != 0 && isfinite(t[0]) && isfinite(t[3]))) {
+        hc_read_note(reader, "place left out: pixels of %g x %g are impossible", t[1], t[5]);
+        scene->place.has_transform = false;
+    }
+    hc_read_limits(scene->type, &low, &high);
+    bool is_float = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
+    if (scene->has_nodata && !is_float && !isnan(scene->nodata) &&
+        (scene->nodata < low || scene->nodata > high || scene->nodata != floor(scene->nodata))) {
+        hc_read_note(reader, "nodata %.9g is no value of %s: no pixel has it", scene->nodata,
+                     hc_type_name(scene->type));
+    }
+    for (int32_t b = 0; b < scene->bands && scene->fwhm != NULL && scene->wavelength != NULL; b++) {
+        if (scene->fwhm[b] >= scene->wavelength[b]) {
+            hc_read_note(reader, "fwhm of band %" PRId32 " is %g nm at %g nm", b + 1, scene->fwhm[b],
+                         scene->wavelength[b]);
+            break;
+        }
+    }
 }

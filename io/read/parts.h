@@ -164,7 +164,9 @@ HcStatus hc_read_array_spectral(HcReader *reader, HcError *err) HC_MUST_CHECK;
 /* Attributes of the array that change the type or the validity of values (_Unsigned, valid_min, valid_max,
  * valid_range, missing_value), as far as GDAL's drivers pass over them. */
 HcStatus hc_read_array_validity(HcReader *reader, HcError *err) HC_MUST_CHECK;
-/* value.c: puts nodata in the place of values of the block at `to` that are none. */
+/* value.c: the lowest and highest value of an integer type. */
+void hc_read_limits(HcType type, double *low, double *high);
+/* Puts nodata in the place of values of the block at `to` that are none. */
 void hc_read_mark_invalid(const HcReader *reader, const HcRaw *raw, void *to);
 
 /* read_scene.c: the scene of an opened dataset. */
@@ -180,6 +182,12 @@ HcStatus hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *
  * into err. */
 HcStatus hc_read_leave_out(HcReader *reader, const char *what, const HcError *why,
                            HcError *err) HC_MUST_CHECK;
+
+/* Notes on fields of the header of the scene that contradict each other, are missing, or say no place. */
+void hc_read_note_header(HcReader *reader);
+/* Drops a place that maps all pixels onto a line or point. Notes it, a nodata value that the type cannot
+ * hold, and widths larger than the wavelength. */
+void hc_read_check_values(HcReader *reader);
 
 /* read_class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
  * and from what GDAL knows of the first band. */

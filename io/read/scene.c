@@ -63,8 +63,13 @@ static HcStatus envi_bad_bands(HcReader *reader, const HcEnviHeader *header, HcE
     HC_TRY(hc_read_list(reader, header, "bbl", scene->bands, &values, &count, err));
     if (count > 0) {
         HC_TRY(hc_new(scene->bad, count, "the list of bad bands", err));
+        bool other = false;
         for (int32_t b = 0; b < count; b++) {
             scene->bad[b] = !(values[b] != 0); /* NaN is bad too */
+            other = other || (values[b] != 0 && values[b] != 1);
+        }
+        if (other) {
+            hc_read_note(reader, "bbl holds other values than 0 and 1: all but 0 count as good");
         }
     }
 done:
@@ -113,6 +118,8 @@ static HcStatus envi_default_bands(HcReader *reader, const HcEnviHeader *header,
     } else if (count == 3 && (values[0] != 0 || values[1] != 0 || values[2] != 0)) {
         hc_read_note(reader, "default bands left out: %g, %g, %g of %" PRId32, values[0], values[1],
                      values[2], scene->bands);
+    } else if (count == 2 || count > 3) {
+        hc_read_note(reader, "default bands left out: %" PRId32 " of them, and not 1 or 3", count);
     }
 done:
     free(values);
@@ -153,10 +160,15 @@ static HcStatus envi_gains(HcReader *reader, const HcEnviHeader *header, HcError
     double *gain = NULL, *offset = NULL;
     HC_TRY(hc_read_list(reader, header, "data gain values", bands, &gain, &gains, err));
     HC_TRY(hc_read_list(reader, header, "data offset values", bands, &offset, &offsets, err));
+    if ((gains > 0 || offsets > 0) && hc_envi_text(header, "reflectance scale factor") != NULL) {
+        hc_read_note(reader, "reflectance scale factor left out: data gain and offset values count");
+    }
     if (gains == 0 && offsets == 0 &&
         hc_envi_number(header, "reflectance scale factor", &factor, &scaled, &local) != HC_OK) {
         status = hc_read_leave_out(reader, "reflectance scale factor", &local, err);
-    } else if (gains > 0 || offsets > 0 || (scaled && factor != 0)) {
+    } else if (scaled && !(factor > 0 && isfinite(factor))) {
+        hc_read_note(reader, "reflectance scale factor left out: %g", factor);
+    } else if (gains > 0 || offsets > 0 || scaled) {
         status = set_gains(reader, gain, offset, 1 / factor, err);
     }
 done:
@@ -400,14 +412,6 @@ static HcStatus bands_nodata(HcReader *reader, HcError *err) {
     return HC_OK;
 }
 
-/* The lowest and highest value of an integer type. */
-static void limits_of(HcType type, double *low, double *high) {
-    int bits = 8 * (int)hc_type_bytes(type);
-    bool is_signed = type == HC_INT8 || type == HC_INT16 || type == HC_INT32 || type == HC_INT64;
-    *low = is_signed ? -ldexp(1, bits - 1) : 0;
-    *high = ldexp(1, is_signed ? bits - 1 : bits) - 1;
-}
-
 /* Stands for values of an array that are none by its attributes: NaN, or the nodata value; where the array
  * has none, a value that is none. */
 static HcStatus settle_validity(HcReader *reader, HcError *err) {
@@ -419,7 +423,7 @@ static HcStatus settle_validity(HcReader *reader, HcError *err) {
     }
     bool is_float = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
     double low = 0, high = 0;
-    limits_of(scene->type, &low, &high);
+    hc_read_limits(scene->type, &low, &high);
     if (!is_float && !scene->has_nodata) {
         set_nodata(scene, validity->count > 0     ? validity->missing[0]
                           : validity->high < high ? floor(validity->high) + 1
@@ -668,6 +672,8 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
         free(reader->flaw);
         reader->flaw = NULL;
     }
+    hc_read_check_values(reader);
+    hc_read_note_header(reader);
 done:
     hc_gdal_release();
     return status;

@@ -70,3 +70,10 @@ void hc_read_mark_invalid(const HcReader *reader, const HcRaw *raw, void *to) {
         }
     }
 }
+
+void hc_read_limits(HcType type, double *low, double *high) {
+    int bits = 8 * (int)hc_type_bytes(type);
+    bool is_signed = type == HC_INT8 || type == HC_INT16 || type == HC_INT32 || type == HC_INT64;
+    *low = is_signed ? -ldexp(1, bits - 1) : 0;
+    *high = ldexp(1, is_signed ? bits - 1 : bits) - 1;
+}

@@ -282,6 +282,59 @@ static void assert_wavelength(const char *more, const char *unit, double want, c
     hc_reader_close(reader);
 }
 
+#define NM_UNIT "wavelength = {400, 500, 600, 2500}\nwavelength units = nm\n"
+
+/* What is impossible, contradicts another field or is assumed. */
+static void fields_in_doubt(void **state) {
+    (void)state;
+#define UTM(zone, size) "map info = {UTM, 1, 1, 300000, 4000000, " size ", " zone ", North, WGS-84}\n"
+    static const char *const cases[][2] = {
+        {"", NULL},
+        {UTM("32", "30, 30"), NULL},
+        {UTM("75", "30, 30"), "coordinate system left out: map info has the UTM zone 75"},
+        {UTM("32", "0, 0"), "place left out: pixels of 0"},
+        {"map info = {UTM, 1, 1}\n", "map info left out"},
+        {UTM("32", "30, 30") "coordinate system string = {garbage}\n", "none that PROJ knows (garbage)"},
+        {UTM("33",
+             "30, 30") "coordinate system string = {PROJCS[\"WGS_1984_UTM_Zone_32N\",GEOGCS[\"GCS_WGS_1984\","
+                       "DATUM[\"D_WGS_1984\",SPHEROID[\"WGS_1984\",6378137.0,298.257223563]],PRIMEM["
+                       "\"Greenwich\",0.0],UNIT[\"Degree\",0.0174532925199433]],PROJECTION["
+                       "\"Transverse_Mercator\"],PARAMETER[\"False_Easting\",500000.0],PARAMETER["
+                       "\"False_Northing\",0.0],PARAMETER[\"Central_Meridian\",9.0],PARAMETER["
+                       "\"Scale_Factor\",0.9996],PARAMETER[\"Latitude_Of_Origin\",0.0],UNIT[\"Meter\",1.0]]}"
+                       "\n",
+         "map info says UTM zone 33"},
+        {"bbl = {1, 0, 2, 1}\n", "other values than 0 and 1"},
+        {"default bands = {1, 2}\n", "default bands left out: 2 of them"},
+        {"reflectance scale factor = 0\n", "reflectance scale factor left out: 0"},
+        {"reflectance scale factor = -5\n", "reflectance scale factor left out: -5"},
+        {"reflectance scale factor = 5\ndata gain values = {2, 2, 2, 2}\n",
+         "data gain and offset values count"},
+        {"data ignore value = 1\ndata ignore value = 2\n", "data ignore value stands in line"},
+        {NM_UNIT "fwhm = {5, 5, 5000, 5}\n", "fwhm of band 3 is 5000 nm at 600 nm"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_plain("doubt", cases[i][0]);
+        HcReader *reader = open_scene(in_folder("doubt.hdr"), NULL);
+        const char *note = hc_reader_note(reader);
+        bool right = cases[i][1] == NULL ? note == NULL : note != NULL && strstr(note, cases[i][1]) != NULL;
+        if (!right) {
+            fail_msg("%s: note '%s' lacks '%s'", cases[i][0], note, cases[i][1]);
+        }
+        hc_reader_close(reader);
+    }
+    write_text(in_folder("short.hdr"), "ENVI\nsamples = 2\nlines = 1\nbands = 2\ndata type = 2\n"
+                                       "data ignore value = -99999\n");
+    write_file(in_folder("short.img"), "\1\0\2\0\3\0\4", 8);
+    HcReader *reader = open_scene(in_folder("short.hdr"), NULL);
+    static const char *const notes[] = {"interleave is not given, bsq is assumed", "byte order is not given",
+                                        "nodata -99999 is no value of int16"};
+    for (int n = 0; n < 3; n++) {
+        assert_non_null(strstr(hc_reader_note(reader), notes[n]));
+    }
+    hc_reader_close(reader);
+}
+
 static void wavelength_units(void **state) {
     (void)state;
 #define UM "wavelength = {0.4, 0.5, 0.6, 2.5}\n"
@@ -853,16 +906,27 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout),         cmocka_unit_test(large_requests),
-        cmocka_unit_test(metadata_of_envi),     cmocka_unit_test(wavelength_units),
-        cmocka_unit_test(finding_files),        cmocka_unit_test(refusals),
-        cmocka_unit_test(reading_past_the_end), cmocka_unit_test(geotiff),
-        cmocka_unit_test(metadata_of_geotiff),  cmocka_unit_test(header_over_geotiff),
-        cmocka_unit_test(other_files),          cmocka_unit_test(containers),
-        cmocka_unit_test(band_choice),          cmocka_unit_test(mapped),
-        cmocka_unit_test(mapped_file_shrinks),  cmocka_unit_test(broken_compression),
-        cmocka_unit_test(signed_bytes),         cmocka_unit_test(half_floats),
-        cmocka_unit_test(warnings_of_gdal),     cmocka_unit_test(wavelengths_of_any_domain),
+        cmocka_unit_test(every_layout),
+        cmocka_unit_test(large_requests),
+        cmocka_unit_test(metadata_of_envi),
+        cmocka_unit_test(wavelength_units),
+        cmocka_unit_test(finding_files),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(reading_past_the_end),
+        cmocka_unit_test(geotiff),
+        cmocka_unit_test(metadata_of_geotiff),
+        cmocka_unit_test(header_over_geotiff),
+        cmocka_unit_test(other_files),
+        cmocka_unit_test(containers),
+        cmocka_unit_test(band_choice),
+        cmocka_unit_test(mapped),
+        cmocka_unit_test(mapped_file_shrinks),
+        cmocka_unit_test(broken_compression),
+        cmocka_unit_test(signed_bytes),
+        cmocka_unit_test(half_floats),
+        cmocka_unit_test(warnings_of_gdal),
+        cmocka_unit_test(fields_in_doubt),
+        cmocka_unit_test(wavelengths_of_any_domain),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
