@@ -62,6 +62,17 @@ static bool is_text(const char *begin, size_t bytes) {
     return i == bytes && bytes > 0;
 }
 
+/* By signatures that raw values hardly have. */
+static bool is_raster(const char *begin, size_t bytes) {
+    return begins_with(begin, bytes, "II*\0", 4) || begins_with(begin, bytes, "MM\0*", 4) ||
+           begins_with(begin, bytes, "II+\0\x08", 5) || begins_with(begin, bytes, "MM\0+\0\x08", 6) ||
+           begins_with(begin, bytes, "\x89PNG\r\n\x1a\n", 8) ||
+           begins_with(begin, bytes, "\xFF\xD8\xFF", 3) ||
+           begins_with(begin, bytes, "\0\0\0\x0CjP  \r\n\x87\n", 12) ||
+           begins_with(begin, bytes, "NITF0", 5) || begins_with(begin, bytes, "EHFA_HEADER_TAG", 15) ||
+           begins_with(begin, bytes, "CDF\x01", 4) || begins_with(begin, bytes, "CDF\x02", 4);
+}
+
 HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) {
     char begin[64];
     size_t bytes = 0;
@@ -75,6 +86,8 @@ HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) {
         *kind = HC_KIND_ENVI;
     } else if (begins_with(begin, bytes, "\x1F\x8B", 2)) {
         *kind = HC_KIND_GZIP;
+    } else if (is_raster(begin, bytes)) {
+        *kind = HC_KIND_RASTER;
     } else if (begins_with(begin, bytes, "ENVI META FILE", 14)) {
         *kind = HC_KIND_META;
     } else if (is_text(begin, bytes)) {

@@ -75,7 +75,8 @@ static HcStatus open_in_order(GDALDatasetH *dataset, const char *path, HcError *
 /* Takes a dataset that GDAL understands by itself; on failure it is closed. */
 static HcStatus adopt(HcReader *reader, GDALDatasetH dataset, const char *path, HcError *err) {
     HcStatus status = HC_OK;
-    if (GDALGetRasterCount(dataset) <= 0) {
+    /* Some drivers give the first of several images as the scene, which may be a thumbnail. */
+    if (GDALGetRasterCount(dataset) <= 0 || CSLCount(GDALGetMetadata(dataset, "SUBDATASETS")) > 2) {
         status = fail_no_bands(dataset, path, err);
         GDALClose(dataset);
         return status;
@@ -209,6 +210,43 @@ static HcStatus open_virtual(const HcReader *reader, const char *path, const HcR
     return status;
 }
 
+/* What a file is that begins like another format, and has neither the size nor an offset that the header
+ * says: GDAL's raster (*dataset), which the header may still describe, or an error with what to type. */
+static HcStatus look_into(const HcReader *reader, const char *path, int64_t size, int64_t end,
+                          GDALDatasetH *dataset, HcError *err) {
+    HcFileKind kind = HC_KIND_OTHER;
+    HcGdalErrors messages = {0};
+    if (size == end || reader->shape.offset > 0) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_read_kind(path, &kind, err));
+    if (kind == HC_KIND_ARCHIVE) {
+        char *inside = hc_text_format("/vsizip/%s", path);
+        char **names = inside != NULL ? VSIReadDir(inside) : NULL;
+        HcStatus status = names == NULL ? HC_OK
+                                        : hc_fail(err, HC_E_INPUT,
+                                                  "%s: a zip archive, and not the %" PRId64
+                                                  " bytes that %s describes: unpack it, or type %s/%.100s",
+                                                  path, end, reader->header.path, inside, names[0]);
+        CSLDestroy(names);
+        free(inside);
+        return status;
+    }
+    if (kind == HC_KIND_GZIP) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: gzip data, and not the %" PRId64
+                       " bytes that %s describes: unpack it, or add \"file compression = 1\" to the header",
+                       path, end, reader->header.path);
+    }
+    return kind == HC_KIND_RASTER || kind == HC_KIND_HDF5
+               ? hc_read_gdal_open_sure(dataset, path, NULL, &messages, err)
+               : HC_OK;
+}
+
+static bool is_of_another_format(GDALDatasetH dataset) {
+    return dataset != NULL && !hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI");
+}
+
 /* The ENVI data file at `path`, read as the header says. `opened` is the dataset that GDAL's ENVI driver
  * makes of it, where it was opened already (it is taken over), or NULL. */
 static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened, HcError *err) {
@@ -234,13 +272,21 @@ static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: file compression = 1, but %s is not gzip", reader->header.path,
                        path));
     }
-    if (!shape->compressed && hc_read_is_file(path, &size, NULL) && size < end) {
+    if (!shape->compressed && hc_read_is_file(path, &size, NULL) && size != end) {
+        GDALDatasetH other = NULL;
+        HC_TRY(look_into(reader, path, size, end, &other, err));
+        if (is_of_another_format(other)) {
+            GDALClose(dataset);
+            return adopt_under_header(reader, other, path, err);
+        }
+        GDALClose(other);
+    }
+    if (!shape->compressed && size < end) {
         /* The header may lie over a file of another format. */
         GDALClose(dataset);
         dataset = NULL;
         HC_TRY(hc_read_gdal_open_sure(&dataset, path, NULL, &messages, err));
-        if (dataset != NULL &&
-            !hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI")) {
+        if (is_of_another_format(dataset)) {
             return adopt_under_header(reader, dataset, path, err);
         }
         GDALClose(dataset);

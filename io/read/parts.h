@@ -128,9 +128,10 @@ typedef enum HcFileKind {
     HC_KIND_HDF5,    /* or netCDF 4 */
     HC_KIND_ARCHIVE, /* ZIP */
     HC_KIND_GZIP,
-    HC_KIND_ENVI, /* a header */
-    HC_KIND_META, /* a list of files, by ENVI */
-    HC_KIND_TEXT  /* any other text */
+    HC_KIND_ENVI,   /* a header */
+    HC_KIND_RASTER, /* of a format with a signature: TIFF, PNG, JPEG, JPEG 2000, NITF, HFA, netCDF 3 */
+    HC_KIND_META,   /* a list of files, by ENVI */
+    HC_KIND_TEXT    /* any other text */
 } HcFileKind;
 HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) HC_MUST_CHECK;
 /* Whether the file is an ENVI header; one that may not be read is none. */

@@ -332,8 +332,28 @@ static HcStatus fail_many(const char *folder, const HcPaths *found, HcError *err
     return status;
 }
 
+/* Names the rasters beside the product that are not part of it: parts of a delivery begin alike. */
+static void note_others(const HcPaths *files, const char *product, HcText *note) {
+    enum { ALIKE = 8, SHOWN = 4 };
+    static const char *const endings[] = {".hdr", ".tif", ".tiff", ".nc", ".h5", ".he5", NULL};
+    const char *name = strrchr(product, '/') + 1;
+    int32_t count = 0;
+    for (int32_t f = 0; f < files->count; f++) {
+        const char *other = strrchr(files->path[f], '/') + 1;
+        bool is_raster = false;
+        for (int e = 0; endings[e] != NULL; e++) {
+            is_raster = is_raster || hc_text_ends_with(other, endings[e]);
+        }
+        if (is_raster && strncmp(other, name, ALIKE) != 0 && count++ < SHOWN) {
+            hc_text_add(note, "%s%.140s", count == 1 ? "of the folder only the product is read, not " : ", ",
+                        other);
+        }
+    }
+    hc_text_add(note, "%s", count > SHOWN ? ", ..." : "");
+}
+
 /* The only product of a folder; *path stays NULL where it holds none. */
-static HcStatus search_folder(const char *folder, char **path, HcError *err) {
+static HcStatus search_folder(const char *folder, char **path, HcText *note, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths files = {0};
     Search search = {.why = {0}};
@@ -349,6 +369,8 @@ static HcStatus search_folder(const char *folder, char **path, HcError *err) {
         HC_TRY(hc_fail(err, search.why.status, "%s", search.why.text));
     } else if (found->count == 1 && (*path = strdup(found->path[0])) == NULL) {
         HC_TRY(hc_fail_memory(err, 0, "a path"));
+    } else if (found->count == 1) {
+        note_others(&files, *path, note);
     }
 done:
     hc_paths_clear(&files);
@@ -358,7 +380,7 @@ done:
 }
 
 /* The file that is looked at: that of a folder or archive, or the path itself. */
-static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcError *err) {
+static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcText *note, HcError *err) {
     *file = NULL;
     HC_OR_RETURN(hc_read_kind(path, kind, err));
     if (*kind != HC_KIND_ARCHIVE && !hc_is_folder(path)) {
@@ -375,8 +397,8 @@ static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcErr
         length--;
     }
     char *folder = hc_text_format("%s%.*s", *kind == HC_KIND_ARCHIVE ? "/vsizip/" : "", (int)length, path);
-    HcStatus status =
-        folder != NULL ? search_folder(folder, file, err) : hc_fail_memory(err, (double)length, "a path");
+    HcStatus status = folder != NULL ? search_folder(folder, file, note, err)
+                                     : hc_fail_memory(err, (double)length, "a path");
     free(folder);
     return status != HC_OK || *file == NULL ? status : hc_read_kind(*file, kind, err);
 }
@@ -399,12 +421,15 @@ HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, H
     HcFileKind kind = HC_KIND_OTHER;
     HcError why = {0};
     HcProduct *product = NULL;
+    HcText note = {0};
     *out = NULL;
-    HC_TRY(main_file(path, &kind, &file, err));
+    HC_TRY(main_file(path, &kind, &file, &note, err));
     if (file == NULL) {
         goto done;
     }
     HC_TRY(hc_new(product, 1, "the product", err));
+    product->note = note;
+    note = (HcText){0};
     HC_TRY(look_at(product, file, kind, &is, err));
     if (!is) {
         goto done;
@@ -423,6 +448,7 @@ HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, H
     product = NULL;
 done:
     hc_product_close(product);
+    hc_text_clear(&note);
     free(file);
     return status;
 }
