@@ -587,7 +587,9 @@ static void find_validity(HcReader *reader, GDALMDArrayH array) {
         take_sign(&reader->scene);
     }
     double wrap = as_unsigned ? ldexp(1, 8 * (int)hc_type_bytes(reader->scene.type)) : 0;
-    *found = (HcReadValidity){.low = -INFINITY, .high = INFINITY};
+    *found = (HcReadValidity){.low = -INFINITY, .high = INFINITY, .scale = 1};
+    (void)numbers_of(array, "scale_factor", 0, &found->scale, 1);
+    (void)numbers_of(array, "add_offset", 0, &found->offset, 1);
     if (numbers_of(array, "valid_range", wrap, range, 2) == 2) {
         found->low = range[0];
         found->high = range[1];

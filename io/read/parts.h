@@ -24,7 +24,8 @@ typedef struct HcReadValidity {
     double low, high;
     double missing[8];
     int32_t count;
-    uint64_t nodata; /* the bytes that stand for such values in a block */
+    double scale, offset; /* 1 and 0 where it says none */
+    uint64_t nodata;      /* the bytes that stand for such values in a block */
 } HcReadValidity;
 
 struct HcReader {

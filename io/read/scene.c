@@ -412,12 +412,30 @@ static HcStatus bands_nodata(HcReader *reader, HcError *err) {
     return HC_OK;
 }
 
+/* Scale and offset of an array, which GDAL's driver for HDF5 passes over. */
+static HcStatus take_scale(HcReader *reader, HcError *err) {
+    const HcReadValidity *said = &reader->validity;
+    int32_t bands = reader->scene.bands;
+    double *offset = NULL;
+    if (reader->scene.gain != NULL || (said->scale == 1 && said->offset == 0) || said->scale == 0) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_new(offset, bands, "gains", err));
+    for (int32_t b = 0; b < bands; b++) {
+        offset[b] = said->offset;
+    }
+    HcStatus status = set_gains(reader, NULL, offset, said->scale, err);
+    free(offset);
+    return status;
+}
+
 /* Stands for values of an array that are none by its attributes: NaN, or the nodata value; where the array
  * has none, a value that is none. */
 static HcStatus settle_validity(HcReader *reader, HcError *err) {
     HcScene *scene = &reader->scene;
     HcReadValidity *validity = &reader->validity;
     HC_OR_RETURN(hc_read_array_validity(reader, err));
+    HC_OR_RETURN(take_scale(reader, err));
     if (!validity->known) {
         return HC_OK;
     }

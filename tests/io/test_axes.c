@@ -327,6 +327,29 @@ static void attributes_of_values(void **state) {
     }
 }
 
+/* Scale and offset by either driver; GDAL's for HDF5 passes over them. */
+static void scale_of_array(void **state) {
+    (void)state;
+    static const char *const paths[] = {"NETCDF:\"%s\":cube", "HDF5:\"%s\"://cube"};
+    const double two = 2, three = 3;
+    for (int p = 0; p < (has_driver("HDF5") ? 2 : 1); p++) {
+        for (int offset = 0; offset < 2; offset++) {
+            char path[700];
+            HcReader *reader = NULL;
+            HcError err = {0};
+            write_values(offset == 1 ? "add_offset" : "scale_factor", offset == 1 ? &three : &two, 1, NULL);
+            const char *mark = strstr(paths[p], "%s");
+            snprintf(path, sizeof path, "%.*s%s%s", (int)(mark - paths[p]), paths[p], in_folder("values.nc"),
+                     mark + 2);
+            check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+            const HcScene *scene = hc_reader_scene(reader);
+            assert_non_null(scene->gain);
+            assert_true(scene->gain[0] == (offset == 1 ? 1 : 2) && scene->offset[0] == (offset == 1 ? 3 : 0));
+            hc_reader_close(reader);
+        }
+    }
+}
+
 static void unsigned_by_attribute(void **state) {
     (void)state;
     for (int no_direct = 0; no_direct < 2; no_direct++) {
@@ -403,6 +426,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lists_give_wavelengths, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(attributes_of_values, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(scale_of_array, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(unsigned_by_attribute, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(known_axes_open, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_axes_are_refused, make_folder, remove_folder),
