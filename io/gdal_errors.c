@@ -52,7 +52,8 @@ static bool has_line(const HcText *list, const char *line) {
 
 /* What the netCDF driver says of the axes of most files, the order of which is checked here (axes.c). */
 static bool is_of_axes(const char *text) {
-    return strncmp(text, "dimension #", 11) == 0 && strstr(text, " is not a ") != NULL;
+    return (strncmp(text, "dimension #", 11) == 0 && strstr(text, " is not a ") != NULL) ||
+           strncmp(text, "No 1D variable is indexed by dimension", 38) == 0;
 }
 
 static void keep_warning(const char *text) {
