@@ -6,6 +6,7 @@
 #include "io/write/parts.h"
 
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <math.h>
 #include <ogr_srs_api.h>
 #include <string.h>
@@ -220,6 +221,35 @@ static void put_transform(const HcWriteArray *file, const HcScene *scene) {
     }
 }
 
+/* GDAL's driver loses systems that CF has no projection for, such as that of Switzerland: the mapping then is
+ * a variable with the WKT alone. */
+static void put_wkt(const HcWriteArray *file, OGRSpatialReferenceH crs) {
+    const char *const options[] = {"FORMAT=WKT2_2018", NULL};
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Int32);
+    GDALMDArrayH mapping = GDALGroupCreateMDArray(file->root, "crs", 0, NULL, type, NULL);
+    char *one = NULL, *two = NULL;
+    GDALExtendedDataTypeRelease(type);
+    if (mapping != NULL && OSRExportToWkt(crs, &one) == OGRERR_NONE &&
+        OSRExportToWktEx(crs, &two, options) == OGRERR_NONE) {
+        put_text(mapping, "spatial_ref", one);
+        put_text(mapping, "crs_wkt", two);
+        put_text(file->values, "grid_mapping", "crs");
+    }
+    VSIFree(one);
+    VSIFree(two);
+    if (mapping != NULL) {
+        GDALMDArrayRelease(mapping);
+    }
+}
+
+static bool is_mapped(const HcWriteArray *file) {
+    GDALAttributeH mapping = GDALMDArrayGetAttribute(file->values, "grid_mapping");
+    if (mapping != NULL) {
+        GDALAttributeRelease(mapping);
+    }
+    return mapping != NULL;
+}
+
 static HcStatus put_place(HcWriteArray *file, const HcScene *scene, HcError *err) {
     const HcPlace *place = &scene->place;
     OGRSpatialReferenceH crs = place->crs != NULL ? OSRNewSpatialReference(place->crs) : NULL;
@@ -230,6 +260,9 @@ static HcStatus put_place(HcWriteArray *file, const HcScene *scene, HcError *err
         const int axes[] = {3, 2}; /* x is the third dimension, y the second */
         OSRSetDataAxisToSRSAxisMapping(crs, 2, axes);
         GDALMDArraySetSpatialRef(file->values, crs);
+        if (!is_mapped(file)) {
+            put_wkt(file, crs);
+        }
         if (place->has_transform) {
             put_transform(file, scene);
         }

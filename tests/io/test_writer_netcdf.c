@@ -236,6 +236,34 @@ static void turned_and_geographic_grids(void **state) {
     hc_scene_clear(&scene);
 }
 
+/* Those of Switzerland, Czechia and Hungary, for which CF has no projection. */
+static void systems_that_cf_lacks(void **state) {
+    (void)state;
+    static const int codes[] = {2056, 21781, 5514, 23700, 32632};
+    static const char *const same[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT",
+                                       NULL};
+    HcWriterOptions options = {.overwrite = true};
+    HcError err = {0};
+    for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
+        HcScene scene = rich_scene();
+        OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+        char *wkt = NULL;
+        assert_int_equal(OSRImportFromEPSG(crs, codes[k]), OGRERR_NONE);
+        OSRExportToWkt(crs, &wkt);
+        free(scene.place.crs);
+        scene.place.crs = strdup(wkt);
+        CPLFree(wkt);
+        check_ok(write_scene(in_folder("a.nc"), &scene, &options, &err), err);
+        GDALDatasetH raster = GDALOpen(in_folder("a.nc"), GA_ReadOnly);
+        OGRSpatialReferenceH found = GDALGetSpatialRef(raster);
+        assert_non_null(found);
+        assert_true(OSRIsSameEx(crs, found, same));
+        GDALClose(raster);
+        OSRDestroySpatialReference(crs);
+        hc_scene_clear(&scene);
+    }
+}
+
 static void components(void **state) {
     (void)state;
     HcScene scene = rich_scene();
@@ -298,6 +326,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(one_scale, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(wavelengths_out_of_order, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(turned_and_geographic_grids, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(systems_that_cf_lacks, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(components, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(comes_back, make_folder, remove_folder),
     };
