@@ -51,3 +51,16 @@ HcStatus hc_write_options_add(char ***options, const char *const *added, HcError
     }
     return HC_OK;
 }
+
+/* Without REVERSIBLE, quality 100 still rounds. Who asks for a lower quality asks for the driver's way. */
+HcStatus hc_write_lossless(HcWritePlan *plan, const char *const *given, HcError *err) {
+    bool lossy = false;
+    if (strcmp(plan->format, "JP2OpenJPEG") != 0) {
+        return HC_OK;
+    }
+    for (; given != NULL && *given != NULL; given++) {
+        lossy = lossy || (EQUALN(*given, "QUALITY=", 8) && strcmp(*given + 8, "100") != 0);
+    }
+    HC_OR_RETURN(hc_write_option(&plan->options, "QUALITY", "100", err));
+    return lossy ? HC_OK : hc_write_option(&plan->options, "REVERSIBLE", "YES", err);
+}

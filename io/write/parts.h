@@ -111,6 +111,9 @@ HcStatus hc_write_option(char ***options, const char *name, const char *value, H
 /* Sets all of a list, or none where it is NULL. */
 HcStatus hc_write_options_add(char ***options, const char *const *added, HcError *err) HC_MUST_CHECK;
 
+/* Sets what makes a JPEG 2000 file lossless; the options that the user gives replace it. */
+HcStatus hc_write_lossless(HcWritePlan *plan, const char *const *given, HcError *err) HC_MUST_CHECK;
+
 /* write_scene.c: what a scene says, as metadata of a GDAL dataset. */
 HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
                            const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;

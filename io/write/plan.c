@@ -342,8 +342,7 @@ static HcStatus choose_interleave(HcWritePlan *plan, const HcWriterOptions *opti
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot be written as %s", plan->path, plan->format,
                        word);
     }
-    HC_OR_RETURN(hc_write_option(&plan->options, "INTERLEAVE", gdal_words[which], err));
-    return HC_OK;
+    return hc_write_option(&plan->options, "INTERLEAVE", gdal_words[which], err);
 }
 
 static HcStatus choose_compression(HcWritePlan *plan, const HcWriterOptions *options, HcError *err) {
@@ -435,6 +434,7 @@ static HcStatus choose_options(HcWritePlan *plan, const HcScene *scene, const Hc
         HC_OR_RETURN(hc_write_option(&plan->options, "BIGTIFF", "IF_SAFER", err));
         HC_OR_RETURN(hc_write_cog_tiles(&plan->options, plan, scene, err));
     }
+    HC_OR_RETURN(hc_write_lossless(plan, options->creation_options, err));
     HC_OR_RETURN(choose_interleave(plan, options, err));
     HC_OR_RETURN(choose_compression(plan, options, err));
     HC_OR_RETURN(add_user_options(plan, options, err));

@@ -703,6 +703,29 @@ static void interleave_by_ending(void **state) {
     }
 }
 
+/* Values and nodata, unless a lower quality is asked for. */
+static void jpeg_2000_is_lossless(void **state) {
+    (void)state;
+    static const HcType types[] = {HC_UINT8, HC_INT16, HC_UINT16};
+    static const char *const whole[] = {"QUALITY=100", NULL}, *const reversible[] = {"REVERSIBLE=YES", NULL};
+    static const char *const *const given[] = {NULL, whole, reversible};
+    HcError err = {0};
+    if (GDALGetDriverByName("JP2OpenJPEG") == NULL) {
+        skip();
+    }
+    for (int n = 0; n < 9; n++) {
+        HcScene scene = plain_scene(70, 60, 3);
+        HcWriterOptions options = {.format = "JP2OpenJPEG",
+                                   .has_type = true,
+                                   .type = types[n % 3],
+                                   .creation_options = given[n / 3],
+                                   .overwrite = true};
+        check_ok(write_scene(in_folder("a.jp2"), &scene, &options, &err), err);
+        check_values(in_folder("a.jp2"), &scene, types[n % 3]);
+        hc_scene_clear(&scene);
+    }
+}
+
 #define in_own_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 int main(void) {
@@ -729,6 +752,7 @@ int main(void) {
         in_own_folder(threads_that_compress),
         in_own_folder(levels_of_zstd),
         in_own_folder(cog_overviews),
+        in_own_folder(jpeg_2000_is_lossless),
         in_own_folder(lines_of_other_writers),
         in_own_folder(interleave_by_ending),
     };
