@@ -142,7 +142,10 @@ static HcStatus plan_components(HcStage *stage, const char *label, int32_t count
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     HC_OR_RETURN(hc_scene_reband(&stage->out, count, HC_COMPONENT, err));
     stage->out.has_nodata = false; /* any value may be a component: the mask alone says where there is none */
+    /* A direction without variance holds the rounding of all others. */
+    double first = has_transform(linear) ? sqrt(fmax(linear->transform.eigenvalues[0], 0)) : 0;
     for (int32_t k = 0; k < count; k++) {
+        HC_OR_RETURN(hc_scene_agree(&stage->out, k, (HcAgreement){.within = 0x1p-40 * first}, err));
         if (has_transform(linear)) {
             HC_OR_RETURN(hc_scene_name_band(&stage->out, k, err, "%s %d (eigenvalue %.5g)", label, k + 1,
                                             linear->transform.eigenvalues[k]));

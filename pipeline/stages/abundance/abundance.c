@@ -213,7 +213,7 @@ static int32_t list_added(const HcStage *stage, Added added[HC_LAD_ADDS]) {
     const HcAgreement squared_agreement[HC_UNMIX_ADDS] = {
         [HC_UNMIX_ADD_RMSE] = {.within = rounding},
         [HC_UNMIX_ADD_END] = state,
-        [HC_UNMIX_ADD_ITERATIONS] = steps,
+        [HC_UNMIX_ADD_ITERATIONS] = {.within = LEAST_SQUARES_STEPS},
         [HC_UNMIX_ADD_GAP] = {.choice = true, .within = proof_limit[NORM_L2]}};
     int32_t count = 0;
     for (int a = 0; is_l1(stage) && a < HC_LAD_ADDS; a++) {

@@ -104,6 +104,8 @@ static HcStatus name_bands(HcStage *stage, HcError *err) {
     int32_t band = 0;
     for (int32_t j = 0; j < state->targets; j++) {
         for (int32_t s = 0; method->suffix[s] != NULL; s++) {
+            /* An angle or divergence of a pixel that is the target is rounding. */
+            HC_OR_RETURN(hc_scene_agree(&stage->out, band, (HcAgreement){.within = 0x1p-40}, err));
             HC_OR_RETURN(
                 hc_scene_name_band(&stage->out, band++, err, "%s%s", state->name[j], method->suffix[s]));
         }

@@ -261,7 +261,7 @@ static HcStatus plan_out(HcStage *stage, const HcPatchRule *rule, HcError *err) 
         HC_OR_RETURN(hc_scene_reband(out, hc_patch_bands(rule), HC_OTHER, err));
         out->has_nodata = false; /* any value may be a dimension: the mask alone says where there is none */
         HC_OR_RETURN(hc_scene_name_band(out, 0, err, "dimension"));
-        HC_OR_RETURN(hc_scene_agree(out, 0, (HcAgreement){.choice = true}, err));
+        HC_OR_RETURN(hc_scene_agree(out, 0, (HcAgreement){.choice = true, .within = 1e-3}, err));
     }
     for (int32_t k = 1; rule->describe && k <= rule->values; k++) {
         HC_OR_RETURN(hc_scene_name_band(out, k, err, "singular value %d", k));

@@ -175,7 +175,7 @@ static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibrar
     }
     const HcAgreement agreement[HC_UNMIX_ADDS] = {
         [HC_UNMIX_ADD_RMSE] = {.within = hc_library_fit_rounding(library)},
-        [HC_UNMIX_ADD_ITERATIONS] = {.within = INFINITY},
+        [HC_UNMIX_ADD_ITERATIONS] = {.within = rule->iterations},
         [HC_UNMIX_ADD_GAP] = {.choice = true, .within = rule->gap},
         [HC_UNMIX_ADD_END] = {.choice = true}};
     for (int a = 0; a < HC_UNMIX_ADDS; a++) {
