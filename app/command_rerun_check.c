@@ -101,6 +101,31 @@ static bool same_model(const char *a, const char *b) {
     return length == strcspn(b, ",") && strncmp(a, b, length) == 0;
 }
 
+/* Whether an option has its default, which a hcube that did not know the option used, too. */
+static bool is_standard(const HcStageClass *kind, const cJSON *value) {
+    HC_EACH_OPTION(option, kind->options) {
+        if (strcmp(option->name, value->string) == 0) {
+            return cJSON_IsString(value) && same_text(option->standard, value->valuestring);
+        }
+    }
+    return false;
+}
+
+static bool same_options(const HcStageClass *kind, const cJSON *made, const cJSON *old) {
+    const cJSON *value = NULL;
+    cJSON_ArrayForEach(value, old) {
+        if (!cJSON_Compare(value, cJSON_GetObjectItemCaseSensitive(made, value->string), true)) {
+            return false;
+        }
+    }
+    cJSON_ArrayForEach(value, made) {
+        if (cJSON_GetObjectItemCaseSensitive(old, value->string) == NULL && !is_standard(kind, value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A chain file may say something else by now. Another version may have other defaults. */
 static HcStatus check_options(const HcRerun *rerun, const cJSON *made, HcError *err) {
     const cJSON *before = member(rerun->record, "steps");
@@ -112,7 +137,7 @@ static HcStatus check_options(const HcRerun *rerun, const cJSON *made, HcError *
         const cJSON *old = cJSON_GetArrayItem(before, s);
         const char *name = hc_json_text(step, "stage");
         if (!same_text(name, hc_json_text(old, "stage")) ||
-            !cJSON_Compare(member(step, "options"), member(old, "options"), true)) {
+            !same_options(rerun->chain->stages[s].kind, member(step, "options"), member(old, "options"))) {
             return hc_fail(err, HC_E_INPUT,
                            "%s: step %d, %s, is not that of the record: a chain file has changed",
                            rerun->path, s + 1, name != NULL ? name : "?");
