@@ -88,6 +88,13 @@ static bool says_wavelengths(const char *cell) {
     return hc_library_entry(cell) == HC_ENTRY_WAVELENGTHS || is_one_of(cell, words);
 }
 
+/* Whether a cell stands over names of spectra. */
+static bool says_names(const char *cell) {
+    static const char *const words[] = {"name",  "names",    "spectrum", "spectra", "sample",
+                                        "label", "material", "class",    NULL};
+    return is_one_of(cell, words) || (counts(cell) && !counts_bands(cell));
+}
+
 /* "Wavenumber", "x (cm-1)": no length. */
 static bool says_no_length(const char *cell) {
     static const char *const parts[] = {"wavenumber", "cm-1", "cm^-1", "1/cm", "(ev)", "hz)", NULL};
@@ -165,8 +172,12 @@ static bool is_affixed(const Table *table, int64_t column, int64_t from) {
     return is;
 }
 
-/* The column under a word for wavelengths, or -1. */
+/* The column under a word for wavelengths, or -1. Under a word for names that has wavelengths the first one
+ * counts: libraries may have an entry that is called so. */
 static int64_t find_axis(const Table *table) {
+    if (says_names(cell_at(table, 0, 0)) && !is_counted(table, 0, 1) && isfinite(largest_step(table, 1))) {
+        return 0;
+    }
     for (int64_t c = 0; c < columns_of(table); c++) {
         if (says_wavelengths(cell_at(table, 0, c))) {
             return c;
@@ -207,13 +218,6 @@ static HcStatus orient_numbers(Table *down, const Table *across, HcError *err) {
     *down = is_across ? *across : *down;
     down->head = 0;
     return check_zeros(down, err);
-}
-
-/* Whether a cell stands over names of spectra. */
-static bool says_names(const char *cell) {
-    static const char *const words[] = {"name",  "names",    "spectrum", "spectra", "sample",
-                                        "label", "material", "class",    NULL};
-    return is_one_of(cell, words) || (counts(cell) && !counts_bands(cell));
 }
 
 /* Whether a cell stands over wavelengths, or numbers of bands. */

@@ -127,7 +127,7 @@ static const Object *find_object(uintptr_t place) {
 
 /* The C++ library may be part of the program: some compilers have no shared one. */
 static bool is_of_cpp_library(void *place) {
-    static const char *const names[] = {"_Znw", "_Zna", "_ZNSt", "_ZNKSt", "_ZSt"};
+    static const char *const names[] = {"_Znw", "_Zna", "_ZNS", "_ZNKS", "_ZS"};
     Dl_info info;
     if (dladdr(place, &info) == 0 || info.dli_sname == NULL) {
         return false;

@@ -22,7 +22,7 @@ for ((limit = 900; enough < 3; limit += 100)); do
     status=0
     (ulimit -v $((limit * 1024)) && exec timeout -k 5 60 "$HCUBE" mnf "$scene" out.tif --overwrite --components 2 --device cpu \
         --threads 8) >log.txt 2>&1 || status=$?
-    [[ $status == 5 && $enough == 0 && $limit -lt 8000 && $(<log.txt) == "hcube: out of memory: "* ]] && continue
+    [[ $status == 5 && $enough == 0 && $limit -lt 8000 && $(<log.txt) == *"hcube: out of memory: "* ]] && continue
     [[ $status == 0 ]] || fail "8 threads with $limit MiB: exit code $status: $(<log.txt)"
     enough=$((enough + 1))
     threads=$(sed -n 's/^.*"threads":[[:space:]]*\([0-9]*\).*/\1/p' out.tif.hcube.json | head -n 1)
