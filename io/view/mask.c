@@ -1,4 +1,5 @@
-/* One mask of a view: a raster, of which values leave pixels out, polygons, or the mask of the scene itself. */
+/* One mask of a view: a raster, of which values leave pixels out, polygons, or the mask of the scene itself.
+ */
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
@@ -389,11 +390,13 @@ size_t hc_view_mask_bytes(const HcViewMask *mask) {
 HcStatus hc_view_mask_unchanged(const HcViewMask *mask, HcError *err) {
     return mask->polygons != NULL
                ? hc_view_polygons_unchanged(mask->polygons, err)
-               : hc_reader_unchanged(mask->own != NULL ? mask->own : hc_view_raster_reader(mask->raster), err);
+               : hc_reader_unchanged(mask->own != NULL ? mask->own : hc_view_raster_reader(mask->raster),
+                                     err);
 }
 
 HcStatus hc_view_mask_files(const HcViewMask *mask, HcPaths *out, HcError *err) {
     return mask->polygons != NULL
                ? hc_view_polygons_files(mask->polygons, out, err)
-               : hc_reader_files(mask->own != NULL ? mask->own : hc_view_raster_reader(mask->raster), out, err);
+               : hc_reader_files(mask->own != NULL ? mask->own : hc_view_raster_reader(mask->raster), out,
+                                 err);
 }

@@ -140,8 +140,8 @@ int32_t hc_view_raster_lines(const HcViewRaster *raster);
 /* Memory that it holds, shared out among its masks. */
 size_t hc_view_raster_bytes(const HcViewRaster *raster);
 
-/* Lines from line0 of the view on, borrowed until the next read, and as user_mask [lines][samples of the view]
- * the mask of the raster itself (NULL = none). The same lines again are not read again. */
+/* Lines from line0 of the view on, borrowed until the next read, and as user_mask [lines][samples of the
+ * view] the mask of the raster itself (NULL = none). The same lines again are not read again. */
 HcStatus hc_view_raster_read(HcViewRaster *raster, int64_t line0, int32_t lines, HcRaw *raw,
                              HcError *err) HC_MUST_CHECK;
 
