@@ -1,9 +1,11 @@
 /* An output that GDAL writes: created, filled, closed, and copied where its driver can only copy. */
+#include "core/allocate.h"
 #include "core/text.h"
 #include "io/gdal_errors.h"
 #include "io/write/parts.h"
 
 #include <cpl_string.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -81,7 +83,81 @@ HcStatus hc_write_dataset_close(const char *path, GDALDatasetH *dataset, HcError
     return status;
 }
 
-HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcWritePlan *plan, HcError *err) {
+/* What a copy has lost. */
+typedef struct Loss {
+    double largest; /* difference of a value */
+    bool masked;    /* a masked pixel holds data, or data are masked */
+} Loss;
+
+static bool is_missing(const HcWritePlan *plan, double value) {
+    return isnan(value) || (!plan->no_nodata && !plan->shares_nodata && value == plan->nodata);
+}
+
+static CPLErr compare_lines(GDALDatasetH const pair[2], const HcWritePlan *plan, int line, int lines,
+                            double *values, Loss *loss) {
+    int samples = GDALGetRasterXSize(pair[0]);
+    size_t count = (size_t)samples * (size_t)lines;
+    CPLErr result = CE_None;
+    for (int b = 1; b <= GDALGetRasterCount(pair[0]) && result == CE_None; b++) {
+        for (int k = 0; k < 2 && result == CE_None; k++) {
+            result = GDALRasterIO(GDALGetRasterBand(pair[k], b), GF_Read, 0, line, samples, lines,
+                                  values + (size_t)k * count, samples, lines, GDT_Float64, 0, 0);
+        }
+        for (size_t p = 0; p < count && result == CE_None; p++) {
+            bool missing = is_missing(plan, values[p]);
+            loss->masked = loss->masked || missing != is_missing(plan, values[count + p]);
+            loss->largest =
+                missing ? loss->largest : fmax(loss->largest, fabs(values[p] - values[count + p]));
+        }
+    }
+    return result;
+}
+
+static HcStatus judge_loss(const Loss *loss, const HcScene *scene, const HcWritePlan *plan, HcError *err) {
+    if (loss->masked) {
+        return hc_fail(
+            err, HC_E_UNSUPPORTED,
+            "%s: %s with these options makes data of masked pixels, or masks data: write without loss, "
+            "or another format",
+            plan->path, plan->format);
+    }
+    if (loss->largest > 0 && hc_write_has_classes(scene, plan->type)) {
+        return hc_fail(err, HC_E_UNSUPPORTED,
+                       "%s: %s with these options changes numbers of classes by up to %g: write without loss",
+                       plan->path, plan->format, loss->largest);
+    }
+    return HC_OK;
+}
+
+/* Compares the copy with its source, some lines at a time. */
+static HcStatus measure_loss(const char *from, const char *copy, const HcScene *scene,
+                             const HcWritePlan *plan, double *largest, HcError *err) {
+    enum { LINES = 16 };
+    HcStatus status = HC_OK;
+    Loss loss = {0};
+    double *values = NULL;
+    GDALDatasetH pair[] = {GDALOpen(from, GA_ReadOnly), GDALOpen(copy, GA_ReadOnly)};
+    bool whole =
+        pair[0] != NULL && pair[1] != NULL && GDALGetRasterCount(pair[0]) == GDALGetRasterCount(pair[1]);
+    HC_TRY(hc_new(values, (size_t)scene->samples * LINES * 2, "lines to compare", err));
+    for (int line = 0; line < scene->lines && whole; line += LINES) {
+        int lines = (int)(scene->lines - line < LINES ? scene->lines - line : LINES);
+        whole = compare_lines(pair, plan, line, lines, values, &loss) == CE_None;
+    }
+    if (!whole) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: the file is not whole when read back", plan->path));
+    }
+    *largest = loss.largest;
+    status = judge_loss(&loss, scene, plan, err);
+done:
+    free(values);
+    GDALClose(pair[0]);
+    GDALClose(pair[1]);
+    return status;
+}
+
+HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcScene *scene,
+                               const HcWritePlan *plan, double *loss, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     GDALDatasetH copy = NULL;
@@ -98,6 +174,9 @@ HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcWr
         status = status != HC_OK ? status : closed;
     }
     GDALClose(source);
+    if (status == HC_OK && plan->may_lose) {
+        status = measure_loss(from, partial, scene, plan, loss, err);
+    }
     hc_gdal_release();
     unlink(from);
     char *aux = hc_text_format("%s.aux.xml", from);

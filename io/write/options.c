@@ -52,9 +52,39 @@ HcStatus hc_write_options_add(char ***options, const char *const *added, HcError
     return HC_OK;
 }
 
+/* Whether an option lets a driver change values. */
+static bool asks_for_loss(const char *option) {
+    static const char *const names[] = {"NBITS=", "DISCARD_LSB=", "QUALITY=", "RATE=", "REVERSIBLE=NO", NULL};
+    static const char *const codecs[] = {"JPEG", "WEBP", "JXL", NULL};
+    for (const char *const *name = names; *name != NULL; name++) {
+        if (EQUALN(option, *name, strlen(*name))) {
+            return true;
+        }
+    }
+    for (const char *const *codec = codecs; EQUALN(option, "COMPRESS=", 9) && *codec != NULL; codec++) {
+        if (strcasestr(option, *codec) != NULL) {
+            return true;
+        }
+    }
+    return EQUALN(option, "MAX_Z_ERROR", 11) && CPLAtof(option + strcspn(option, "=") + 1) != 0;
+}
+
+/* Files that may lose values are copies of a temporary GeoTIFF, with which they are compared. */
+static void expect_loss(HcWritePlan *plan, const char *const *given) {
+    plan->may_lose = plan->way == HC_WRITE_COPY && !hc_write_is_cog(plan);
+    for (; given != NULL && *given != NULL; given++) {
+        plan->may_lose = plan->may_lose || asks_for_loss(*given);
+    }
+    const char *copies = GDALGetMetadataItem(plan->driver, GDAL_DCAP_CREATECOPY, NULL);
+    if (plan->may_lose && plan->way == HC_WRITE_CREATE && copies != NULL) {
+        plan->way = HC_WRITE_COPY;
+    }
+}
+
 /* Without REVERSIBLE, quality 100 still rounds. Who asks for a lower quality asks for the driver's way. */
 HcStatus hc_write_lossless(HcWritePlan *plan, const char *const *given, HcError *err) {
     bool lossy = false;
+    expect_loss(plan, given);
     if (strcmp(plan->format, "JP2OpenJPEG") != 0) {
         return HC_OK;
     }

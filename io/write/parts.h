@@ -52,6 +52,7 @@ typedef struct HcWritePlan {
     int64_t large;            /* bytes from which an ENVI file is begun early, and mapped in memory */
     int32_t storing;          /* threads that store values */
     char **options;           /* creation options for the driver, as a GDAL string list */
+    bool may_lose;            /* HC_WRITE_COPY: the driver or its options may change values */
     bool encodes;             /* GDAL makes the file without its tiles, which are encoded and placed here */
     int threads, threads_max; /* that compress, of GDAL or (`encodes`) ours: those in `options`, and the most
                                   that help where the planner may choose, else the same */
@@ -101,9 +102,10 @@ HcStatus hc_write_dataset_lines(GDALDatasetH dataset, const HcWritePlan *plan, c
                                 HcError *err) HC_MUST_CHECK;
 /* What is still buffered is written then. *dataset is NULL after it. Messages name `path`. */
 HcStatus hc_write_dataset_close(const char *path, GDALDatasetH *dataset, HcError *err) HC_MUST_CHECK;
-/* Makes `partial` of the closed GeoTIFF `from`, and removes that. */
-HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcWritePlan *plan,
-                               HcError *err) HC_MUST_CHECK;
+/* Makes `partial` of the closed GeoTIFF `from`, and removes that. *loss becomes the largest difference of a
+ * value [stored units]. HC_E_UNSUPPORTED where the loss reaches classes or masked pixels. */
+HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcScene *scene,
+                               const HcWritePlan *plan, double *loss, HcError *err) HC_MUST_CHECK;
 
 /* options.c: lists of creation options NAME=VALUE, which CSLDestroy frees. */
 /* Sets one, in place of one of that name in any case. */

@@ -49,6 +49,7 @@ struct HcWriter {
     bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
     int64_t first;
     int64_t bytes; /* of the finished file */
+    double loss;   /* the largest difference of a stored value from what was computed */
 };
 
 /* ---- opening ---- */
@@ -566,7 +567,8 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     }
     if (writer->plan.way == HC_WRITE_COPY) {
         HC_OR_RETURN(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
-        HC_OR_RETURN(hc_write_dataset_copy(writer->source, writer->partial, &writer->plan, err));
+        HC_OR_RETURN(hc_write_dataset_copy(writer->source, writer->partial, &writer->scene, &writer->plan,
+                                           &writer->loss, err));
     }
     return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
 }
@@ -656,6 +658,10 @@ void hc_writer_close(HcWriter *writer) {
 
 const HcStored *hc_writer_layout(const HcWriter *writer) {
     return &writer->layout;
+}
+
+double hc_writer_loss(const HcWriter *writer) {
+    return writer->loss;
 }
 
 const char *hc_writer_path(const HcWriter *writer) {

@@ -334,7 +334,12 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     }
     HC_OR_RETURN(state->style != NULL ? put_style(state, err) : HC_OK);
     hc_write_tally_note(stage, state->writer, !isnan(params->scale) || !isnan(params->offset));
-    return hc_writer_finish(state->writer, err);
+    HC_OR_RETURN(hc_writer_finish(state->writer, err));
+    if (hc_writer_loss(state->writer) > 0) {
+        hc_stage_note(stage, "%s: the format with its options loses values: they differ by up to %g",
+                      hc_writer_path(state->writer), hc_writer_loss(state->writer));
+    }
+    return HC_OK;
 }
 
 static const char *output(const HcStage *stage) {
