@@ -584,10 +584,10 @@ static const char *fault_of_few(const HcWritePlan *plan, int bands, const char *
     if (few == NULL) {
         return "it does not open again";
     }
-    const char *fault = NULL;
+    const char *fault = GDALGetRasterXSize(few) != 16 ? "it makes a raster of each band" : NULL;
     bool guesses = strcmp(plan->format, "XYZ") == 0; /* the type, from the values */
     bool same = guesses || GDALGetRasterDataType(GDALGetRasterBand(few, 1)) == plan->gdal_type;
-    if (GDALGetMetadata(few, "SUBDATASETS") == NULL) {
+    if (fault == NULL && GDALGetMetadata(few, "SUBDATASETS") == NULL) {
         fault = GDALGetRasterCount(few) != bands ? "it keeps another number of bands"
                 : !same                          ? "it keeps another type"
                                                  : NULL;
