@@ -91,7 +91,7 @@ HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcEr
     Found found = {0};
     char **names = NULL;
     double *levels = NULL;
-    int32_t level_count = 0;
+    int32_t name_count = 0, level_count = 0;
     int64_t count = 0;
     bool counted = false;
     const char *kind = hc_envi_text(header, "file type");
@@ -101,7 +101,7 @@ HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcEr
     if (kind != NULL && strcasestr(kind, "classification") != NULL) {
         reader->scene.meaning = HC_OTHER;
     }
-    HC_TRY(hc_envi_texts(header, "class names", &names, &found.names, err));
+    HC_TRY(hc_envi_texts(header, "class names", &names, &name_count, err));
     HC_TRY(hc_read_list(reader, header, "class lookup", 0, &levels, &level_count, err));
     if (hc_envi_integer(header, "classes", &count, &counted, &local) != HC_OK) {
         HC_TRY(hc_read_leave_out(reader, "classes", &local, err));
@@ -111,6 +111,7 @@ HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcEr
         count = 0;
     }
     found.name = names;
+    found.names = name_count;
     found.colour = levels;
     found.colours = level_count / 3;
     if (count < 1) {
@@ -121,7 +122,7 @@ HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcEr
         HC_TRY(set_classes(reader, (int32_t)count, &found, err));
     }
 done:
-    hc_envi_free_texts(names, found.names);
+    hc_envi_free_texts(names, name_count);
     free(levels);
     return status;
 }
