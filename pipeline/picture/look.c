@@ -29,6 +29,7 @@ typedef struct Look {
     uint8_t *pixels;       /* [height][width][4] */
     double *line;          /* [count][samples] */
     char *raw;             /* a line as it is read */
+    uint8_t *mask;         /* what the mask of the file leaves of it */
     HcBandSummary *figure; /* [bands] */
     float *mean, *spread;  /* [bands] */
     int64_t lines;         /* of the spectrum */
@@ -41,6 +42,7 @@ static void clear_look(Look *look) {
     free(look->pixels);
     free(look->line);
     free(look->raw);
+    free(look->mask);
     free(look->figure);
     free(look->mean);
     free(look->spread);
@@ -73,6 +75,7 @@ static HcStatus open_picture(Look *look, HcReader *reader, HcError *err) {
     HC_OR_RETURN(hc_new(look->level, pixels, what, err));
     HC_OR_RETURN(hc_new(look->pixels, pixels * 4, what, err));
     HC_OR_RETURN(hc_new(look->line, (size_t)scene->samples * (size_t)look->count, what, err));
+    HC_OR_RETURN(hc_new(look->mask, (size_t)scene->samples, what, err));
     return hc_new(look->raw, hc_reader_bytes(reader, 1), what, err);
 }
 
@@ -96,7 +99,7 @@ static void put_line(Look *look, const HcReader *reader, const HcRaw *raw, int32
                                          .swap = raw->swap,
                                          .to = look->line});
     for (int32_t x = 0; x < look->width; x++) {
-        bool valid = true;
+        bool valid = look->mask[(size_t)x * (size_t)look->step] != 0;
         for (int32_t c = 0; c < look->count; c++) {
             double value = look->line[(size_t)c * (size_t)raw->samples + (size_t)x * (size_t)look->step];
             valid = valid && is_value(reader, look->band[c], value);
@@ -123,7 +126,9 @@ static HcStatus make_picture(Look *look, HcReader *reader, HcError *err) {
     HC_OR_RETURN(open_picture(look, reader, err));
     for (int32_t y = 0; y < look->height; y++) {
         HcRaw raw = {0};
+        memset(look->mask, 1, (size_t)hc_reader_scene(reader)->samples);
         HC_OR_RETURN(hc_reader_read(reader, (int64_t)y * look->step, 1, look->raw, &raw, err));
+        HC_OR_RETURN(hc_reader_read_mask(reader, (int64_t)y * look->step, 1, look->mask, err));
         put_line(look, reader, &raw, y);
     }
     HC_OR_RETURN(hc_reader_unchanged(reader, err));

@@ -70,6 +70,13 @@ run 0 run read dataset.vrt --window 1,0,3,2 ! write out.img --overwrite=any --re
 # A mask, a class map and a training map with a mask of their own count where that is not 0.
 run 0 run read scene.hdr --mask dataset.vrt:1=0-1000 ! write out.img --overwrite=any --record none
 [[ $err == *"masked: 25 of 30 pixels"* ]] || fail "--mask: $err"
+# The quick picture leaves them out, too; its statistics do.
+image() { grep -o 'base64,[^"]*' "$1"; }
+run 0 info dataset.vrt --look masked.svg
+run 0 info scene.hdr --look whole.svg
+[[ $(image masked.svg) != $(image whole.svg) ]] || fail "the picture shows what the mask leaves out"
+run 0 info dataset.vrt --stats
+[[ $out == *"16.7"* ]] || fail "statistics of a file with a mask: $out"
 # Files without one are read as they were.
 run 0 info scene.hdr
 [[ $out != *$'\nmask '* ]] || fail "a mask was invented: $out"
