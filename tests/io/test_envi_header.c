@@ -219,8 +219,8 @@ static void comments_in_lists(void **state) {
 
 static void utf_16_is_named(void **state) {
     (void)state;
-    static const char *const texts[] = {"\xFF\xFE"
-                                        "E\0N\0V\0I\0\n",
+    static const char *const texts[] = {("\xFF\xFE"
+                                         "E\0N\0V\0I\0\n"),
                                         "\xFE\xFF\0E\0N\0V\0I", "E\0N\0V\0I\0\n\0", "\0E\0N\0V\0I\0"};
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
         HcEnviHeader header = {0};

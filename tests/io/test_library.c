@@ -346,8 +346,8 @@ static void csv_of_other_programs_is_read(void **state) {
     };
     static const char *const nameless[] = {
         "400,1,4\n500,2,5\n650,3,6\n",
-        "\xEF\xBB\xBF"
-        "400\t1\t4\r\n500\t2\t5\r\n650\t3\t6\r\n",
+        ("\xEF\xBB\xBF"
+         "400\t1\t4\r\n500\t2\t5\r\n650\t3\t6\r\n"),
         "400;1,0;4,0\n500;2,0;5,0\n650;3,0;6,0\n",
         "400,500,650\n1,2,3\n4,5,6\n",
         "\"0.4\",\"1\",\"4\"\n\"0.5\",\"2\",\"5\"\n\"0.65\",\"3\",\"6\"\n",
