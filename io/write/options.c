@@ -71,7 +71,7 @@ static bool asks_for_loss(const char *option) {
 
 /* Files that may lose values are copies of a temporary GeoTIFF, with which they are compared. */
 static void expect_loss(HcWritePlan *plan, const char *const *given) {
-    plan->may_lose = plan->way == HC_WRITE_COPY && !hc_write_is_cog(plan);
+    plan->may_lose = plan->way == HC_WRITE_COPY && strcmp(plan->format, "COG") != 0;
     for (; given != NULL && *given != NULL; given++) {
         plan->may_lose = plan->may_lose || asks_for_loss(*given);
     }
