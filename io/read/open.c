@@ -210,16 +210,15 @@ static HcStatus open_virtual(const HcReader *reader, const char *path, const HcR
     return status;
 }
 
-/* What a file is that begins like another format, and has neither the size nor an offset that the header
- * says: GDAL's raster (*dataset), which the header may still describe, or an error with what to type. */
+/* What a file is that has not the size that the header says: GDAL's raster (*dataset), where it is too small
+ * or begins like one, or an error with what to type. An offset of the header may lie in a container. */
 static HcStatus look_into(const HcReader *reader, const char *path, int64_t size, int64_t end,
                           GDALDatasetH *dataset, HcError *err) {
     HcFileKind kind = HC_KIND_OTHER;
     HcGdalErrors messages = {0};
-    if (size == end || reader->shape.offset > 0) {
-        return HC_OK;
+    if (reader->shape.offset == 0) {
+        HC_OR_RETURN(hc_read_kind(path, &kind, err));
     }
-    HC_OR_RETURN(hc_read_kind(path, &kind, err));
     if (kind == HC_KIND_ARCHIVE) {
         char *inside = hc_text_format("/vsizip/%s", path);
         char **names = inside != NULL ? VSIReadDir(inside) : NULL;
@@ -238,7 +237,7 @@ static HcStatus look_into(const HcReader *reader, const char *path, int64_t size
                        " bytes that %s describes: unpack it, or add \"file compression = 1\" to the header",
                        path, end, reader->header.path);
     }
-    return kind == HC_KIND_RASTER || kind == HC_KIND_HDF5
+    return size < end || kind == HC_KIND_RASTER || kind == HC_KIND_HDF5
                ? hc_read_gdal_open_sure(dataset, path, NULL, &messages, err)
                : HC_OK;
 }
@@ -275,22 +274,11 @@ static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened
     if (!shape->compressed && hc_read_is_file(path, &size, NULL) && size != end) {
         GDALDatasetH other = NULL;
         HC_TRY(look_into(reader, path, size, end, &other, err));
-        if (is_of_another_format(other)) {
+        if (is_of_another_format(other)) { /* the header may lie over it */
             GDALClose(dataset);
             return adopt_under_header(reader, other, path, err);
         }
         GDALClose(other);
-    }
-    if (!shape->compressed && size < end) {
-        /* The header may lie over a file of another format. */
-        GDALClose(dataset);
-        dataset = NULL;
-        HC_TRY(hc_read_gdal_open_sure(&dataset, path, NULL, &messages, err));
-        if (is_of_another_format(dataset)) {
-            return adopt_under_header(reader, dataset, path, err);
-        }
-        GDALClose(dataset);
-        dataset = NULL;
         HcScene scene = {
             .lines = shape->lines, .samples = shape->samples, .bands = shape->bands, .type = shape->type};
         HC_TRY(hc_read_check_size(path, size, &scene, &layout, err));
