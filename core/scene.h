@@ -43,7 +43,7 @@ typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER, HC_CLASS
 /* How far two backends that are both right may be apart in a band (docs/numerics.md, "What is verified").
  * Zero-initialised: a thousandth of the largest value. */
 typedef struct HcAgreement {
-    bool choice;   /* equal, but for near ties: classes, numbers, states */
+    bool choice;   /* equal except in near ties: classes, numbers, states */
     double within; /* and this [as the values of the band]; INFINITY: any number will do, as for steps */
 } HcAgreement;
 

@@ -77,7 +77,7 @@ void hc_utf8_add_escaped(HcText *to, const char *text);
 
 /* Case-insensitive, ASCII. */
 bool hc_text_equal(const char *a, const char *b);
-/* The same without regard to blanks around them; false where both are blank. */
+/* Ignores blanks around both texts; false where both are blank. */
 bool hc_text_equal_trimmed(const char *a, const char *b);
 bool hc_text_ends_with(const char *text, const char *ending);
 

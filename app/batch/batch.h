@@ -161,9 +161,9 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
                          HcError *err) HC_MUST_CHECK;
 void hc_batch_origin_clear(HcBatchOrigin *origin);
 
-/* Refuses outputs that are there and that this chain has not made (HC_E_USAGE): files without a record of
- * hcube unless --overwrite=any is given, and those of another chain without --overwrite. *replaced: some are
- * replaced that one of these permits. left: a dead process may have made outputs and not their records. */
+/* Refuses existing outputs that this chain has not made (HC_E_USAGE). Files without a record of hcube need
+ * --overwrite=any, those of another chain --overwrite. *replaced: an option permits to replace some. left: a
+ * dead process may have made outputs without their records. */
 HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *chain, bool left,
                                 bool *replaced, HcError *err) HC_MUST_CHECK;
 
@@ -240,9 +240,8 @@ typedef struct HcBatchTotals {
     bool device_noted;
     int32_t done, skipped, failed, failed_before, elsewhere;
     int32_t unmasked, undescribed; /* of those done */
-    int32_t
-        replaced; /* of those done: scenes whose outputs of another chain, or foreign ones, were replaced */
-    double bytes, seconds; /* of runs, added up; runs may overlap */
+    int32_t replaced;              /* of those done: an option permitted to replace outputs */
+    double bytes, seconds;         /* of runs, added up; runs may overlap */
     /* Since the start [s]: the first run began, the last worker had its device, the last run ended. */
     double first_began, last_ready, last_ended;
     int32_t workers; /* that had a device */
