@@ -5,7 +5,8 @@
 #include "io/shape/shapes.h"
 
 #include <cpl_conv.h>
-#include <stdlib.h>
+#include <cpl_vsi.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Days would make the bytes of a GeoPackage differ from run to run. */
@@ -131,37 +132,59 @@ static bool make_file(const char *path, const char *driver_name, const HcScene *
         good = add_point(layer, scene, &point[i], fields, attributes);
     }
     if (dataset != NULL) {
-        (void)GDALDatasetCommitTransaction(dataset);
+        (void)GDALDatasetCommitTransaction(dataset); /* GeoJSON has none */
         GDALClose(dataset);
     }
     return good;
 }
 
+/* Reads the file again, feature by feature. */
+static bool reads_back(const char *path, int64_t count) {
+    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    OGRLayerH layer = dataset != NULL ? GDALDatasetGetLayer(dataset, 0) : NULL;
+    OGRFeatureH feature = NULL;
+    int64_t whole = 0;
+    bool named = count == 0 || (layer != NULL && OGR_L_FindFieldIndex(layer, "sample", TRUE) == 2);
+    while (layer != NULL && (feature = OGR_L_GetNextFeature(layer)) != NULL) {
+        OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
+        whole += geometry != NULL && !OGR_G_IsEmpty(geometry) && OGR_F_IsFieldSetAndNotNull(feature, 2);
+        OGR_F_Destroy(feature);
+    }
+    GDALClose(dataset);
+    return layer != NULL && named && whole == count;
+}
+
+/* GDAL's text driver does not report that a write has failed. So drivers write to memory, and the bytes go to
+ * the disk by our own writer. */
 HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *point, int64_t count,
                          const char *const *field, const HcAttributes *attributes, bool overwrite,
                          HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages = {0};
     OGRSpatialReferenceH crs = NULL;
-    char *partial = NULL;
+    char folder[64], name[80];
+    snprintf(folder, sizeof folder, "/vsimem/hcube-points-%p", (const void *)&messages);
     HC_TRY(hc_points_check(path, "the name", path, scene, err));
+    snprintf(name, sizeof name, "%s/points.%s", folder,
+             hc_text_ends_with(path, ".gpkg") ? "gpkg" : "geojson");
     HC_TRY(hc_shape_scene_crs(scene, path, &crs, err));
-    HC_TRY(hc_file_check(path, overwrite, err));
-    HC_TRY(hc_file_partial(path, &partial, err));
     hc_gdal_catch(&messages);
     CPLSetThreadLocalConfigOption(date_option, fixed_date);
-    bool good = make_file(partial, driver_of(path), scene, crs, point, count, field, attributes);
+    bool good = make_file(name, driver_of(path), scene, crs, point, count, field, attributes);
     CPLSetThreadLocalConfigOption(date_option, NULL);
+    bool whole = good && !messages.failed && reads_back(name, count);
     hc_gdal_release();
     if (!good || messages.failed) {
         HC_TRY(hc_gdal_fail(err, HC_E_IO, path, &messages));
     }
-    HC_TRY(hc_file_keep(partial, path, overwrite, err));
-done:
-    if (status != HC_OK) {
-        hc_file_drop(partial);
+    vsi_l_offset bytes = 0;
+    const GByte *data = VSIGetMemFileBuffer(name, &bytes, FALSE);
+    if (!whole || data == NULL) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: the file is not whole when read back", path));
     }
-    free(partial);
+    HC_TRY(hc_file_write_unflushed(path, data, (size_t)bytes, overwrite, err));
+done:
+    (void)VSIRmdirRecursive(folder);
     OSRRelease(crs);
     return status;
 }

@@ -21,9 +21,10 @@ HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int
     HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     stage->needs.consumes = true;
     stage->needs.has_output = true;
-    /* The heaps, what another rank hands over, and the points. */
-    stage->needs.host_bytes += (size_t)scores * top_of(params) * (2 * sizeof(HcDetection) + sizeof(HcPoint)) +
-                               (size_t)scores * (sizeof(int64_t) + sizeof(double));
+    /* The heaps, what another rank hands over, the points and their file. */
+    const size_t each = 2 * sizeof(HcDetection) + sizeof(HcPoint) + HC_POINT_FILE_BYTES;
+    stage->needs.host_bytes +=
+        (size_t)scores * top_of(params) * each + (size_t)scores * (sizeof(int64_t) + sizeof(double));
     return HC_OK;
 }
 
