@@ -3,6 +3,7 @@
 #include "app/usage/usage.h"
 #include "core/version.h"
 #include "io/file.h"
+#include "io/proj.h"
 
 #include <malloc.h>
 #include <sched.h>
@@ -106,6 +107,17 @@ static HcStatus unknown_command(const char *word, HcError *err) {
     return hc_fail(err, HC_E_USAGE, "%s: unknown command (hcube --help lists them)", word);
 }
 
+/* A CRS that PROJ has lost makes other refusals, and results that are printed. */
+static HcStatus explain_proj(HcStatus status, HcError *err) {
+    HcError own = {0};
+    bool about_crs = status == HC_OK || status == HC_E_USAGE || status == HC_E_INPUT || status == HC_E_IO;
+    if (!about_crs || hc_proj_check(0, false, &own) == HC_OK) {
+        return status;
+    }
+    *err = own;
+    return own.status;
+}
+
 static HcStatus dispatch(int argc, char **argv, HcError *err) {
     const char *name = argv[1];
     int32_t count = argc - 2;
@@ -122,7 +134,9 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
     if (command != NULL && command->takes_chain && count > 0) {
         HC_OR_RETURN(check_chain(command, words[0], err));
     }
-    return command != NULL ? command->body(count, words, err) : hc_command_stage(kind, count, words, err);
+    HcStatus status =
+        command != NULL ? command->body(count, words, err) : hc_command_stage(kind, count, words, err);
+    return explain_proj(status, err);
 }
 
 /* Whether ranks share the work of a command line; anything else is done by the first rank alone. */

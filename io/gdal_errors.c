@@ -1,4 +1,5 @@
 #include "io/gdal_errors.h"
+#include "io/proj.h"
 
 #include <cpl_error.h>
 #include <dlfcn.h>
@@ -73,6 +74,7 @@ static void keep_warning(const char *text) {
 static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
     int number = errno;
     on_fatal_only(level, code, text);
+    hc_proj_note(text);
     HcGdalErrors *errors = CPLGetErrorHandlerUserData();
     if (level == CE_Warning) {
         keep_warning(text);
@@ -164,6 +166,7 @@ static void listen_once(void) {
  * there comes back as a failure of the call. */
 static void start_gdal(void) {
     listen_first();
+    hc_proj_listen();
     silence_libtiff(); /* before the driver, which may set its own */
     GDALAllRegister();
     CPLSetErrorHandler(on_fatal_only);

@@ -12,6 +12,7 @@
 #include "io/read/raw_layout.h"
 #include "io/read/reader.h"
 #include "io/read/value.h"
+#include "io/proj.h"
 #include "io/watch.h"
 
 #include <cpl_vsi.h>
@@ -80,8 +81,9 @@ struct HcReader {
     int32_t used_count;
     int32_t *stored; /* [bands] place of a band of the file among those read, -1 = not read; NULL = all */
 
-    char **files;  /* that GDAL says the scene is made of; GDAL string list, may be NULL */
-    HcWatch watch; /* on all files of the scene */
+    char **files;           /* that GDAL says the scene is made of; GDAL string list, may be NULL */
+    HcWatch watch;          /* on all files of the scene */
+    uint64_t proj_failures; /* before it was opened */
 };
 
 /* read_gdal.c */

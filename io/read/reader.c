@@ -194,6 +194,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HC_OR_RETURN(hc_new(reader, 1, "the reader", err));
     HcText *before = hc_gdal_listen(&warnings);
     reader->file = -1;
+    reader->proj_failures = hc_proj_failures();
     reader->options = options != NULL ? *options : defaults;
     reader->options.enough =
         of != NULL ? 0 : reader->options.enough; /* layers have the pixels of their scene */
@@ -206,6 +207,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HC_TRY(read_unit(reader, err));
     HC_TRY(hc_read_mask(reader, err));
     hc_read_overview(reader);
+    HC_TRY(hc_proj_check(reader->proj_failures, reader->scene.place.crs != NULL, err));
     HC_TRY(settle_method(reader, err));
     HC_TRY(hc_read_sort_bands(reader, err));
     HC_TRY(watch_files(reader, reader->path, err));
@@ -543,7 +545,7 @@ HcStatus hc_reader_unchanged(const HcReader *reader, HcError *err) {
     if (hc_read_map_lost(reader)) {
         return hc_fail(err, HC_E_IO, "%s: the disk failed while the file was in use", reader->path);
     }
-    return HC_OK;
+    return hc_proj_check(reader->proj_failures, false, err);
 }
 
 static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,

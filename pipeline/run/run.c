@@ -2,6 +2,7 @@
 #include "core/clock.h"
 #include "io/file.h"
 #include "io/process.h"
+#include "io/proj.h"
 #include "pipeline/run/flow.h"
 #include "pipeline/run/record.h"
 #include "pipeline/run/record_files.h"
@@ -269,6 +270,7 @@ static HcStatus show_results(const HcChain *chain, HcText *to, HcError *err) {
 /* Outputs and records get their names together, or none of them does. */
 static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, const cJSON *inputs, HcError *err) {
     HcStatus status = HC_OK;
+    const uint64_t proj_failures = hc_proj_failures();
     HC_TRY(
         hc_file_begin((const char *const *)flow->chain->use.reads.path, flow->chain->use.reads.count, err));
     HC_TRY(complete_outputs(flow, err));
@@ -284,6 +286,7 @@ static HcStatus finish_outputs(HcFlow *flow, const HcRankReport *ranks, const cJ
         goto done;
     }
     HC_TRY(show_results(flow->chain, flow->settings->results, err));
+    HC_TRY(hc_proj_check(proj_failures, false, err));
     HC_TRY(hc_file_commit(err));
 done:
     hc_file_rollback();

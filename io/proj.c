@@ -1,0 +1,102 @@
+/* Failed reads of PROJ's database. PROJ and GDAL catch and silence most of them, and SQLite, which reads the
+ * file, reports each: so SQLite is listened to. */
+#include "io/proj.h"
+
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <dlfcn.h>
+#include <ogr_srs_api.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SQLITE_LOG = 16, SQLITE_READ = 10, SQLITE_BROKEN = 11 }; /* as in sqlite3.h */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t failures;
+static bool tried; /* the database could be read */
+static char last[200];
+
+static void keep(const char *text) {
+    pthread_mutex_lock(&lock);
+    failures++;
+    snprintf(last, sizeof last, "%s", text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* SQLite does not say which file it is: words that statements of PROJ hold, and those for a GeoPackage do
+ * not. A failed read of the system is a "broken" file for SQLite, too. */
+static void on_sqlite(void *user, int code, const char *text) {
+    static const char *const words[] = {"auth_name", "FROM metadata", "extent.south_lat", "grid_alternatives",
+                                        "celestial_body"};
+    (void)user;
+    bool failed = (code & 0xff) == SQLITE_READ || (code & 0xff) == SQLITE_BROKEN;
+    for (size_t w = 0; w < sizeof words / sizeof *words && failed; w++) {
+        if (strstr(text, words[w]) != NULL) {
+            keep(text);
+            return;
+        }
+    }
+}
+
+void hc_proj_listen(void) {
+    int (*configure)(int option, ...) = NULL;
+    *(void **)&configure = dlsym(RTLD_DEFAULT, "sqlite3_config");
+    if (configure != NULL) { /* a PROJ with an SQLite of its own has no such symbol */
+        (void)configure(SQLITE_LOG, on_sqlite, NULL);
+    }
+}
+
+void hc_proj_note(const char *text) {
+    if (strncmp(text, "PROJ: ", 6) == 0 &&
+        (strstr(text, "proj.db") != NULL || strstr(text, "SQLite") != NULL ||
+         strstr(text, "database context") != NULL)) {
+        keep(text);
+    }
+}
+
+uint64_t hc_proj_failures(void) {
+    pthread_mutex_lock(&lock);
+    uint64_t count = failures;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
+    (void)level;
+    (void)code;
+    hc_proj_note(text);
+}
+
+static void try_database(void) {
+    CPLPushErrorHandler(on_message);
+    uint64_t before = hc_proj_failures();
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    bool found = crs != NULL && OSRImportFromEPSG(crs, 4326) == OGRERR_NONE;
+    OSRDestroySpatialReference(crs);
+    CPLPopErrorHandler();
+    if (!found && hc_proj_failures() == before) {
+        keep("EPSG:4326 is not found");
+    }
+    __atomic_store_n(&tried, found, __ATOMIC_RELAXED);
+}
+
+HcStatus hc_proj_check(uint64_t before, bool needed, HcError *err) {
+    if (needed && !__atomic_load_n(&tried, __ATOMIC_RELAXED)) {
+        try_database();
+    }
+    if (hc_proj_failures() == before) {
+        return HC_OK;
+    }
+    char folders[300] = "";
+    char **paths = OSRGetPROJSearchPaths();
+    for (int p = 0; paths != NULL && paths[p] != NULL; p++) {
+        size_t used = strlen(folders);
+        snprintf(folders + used, sizeof folders - used, "%s%s", p > 0 ? ":" : "", paths[p]);
+    }
+    CSLDestroy(paths);
+    return hc_fail(err, HC_E_IO,
+                   "PROJ cannot read its database proj.db in %s (set by PROJ_DATA, and PROJ_LIB "
+                   "before PROJ 9.1): %s",
+                   folders, last);
+}
