@@ -1,6 +1,7 @@
 /* Fields of a header or dataset on their way into a scene: texts, lists, and notes on what is left out. */
 #include "io/read/parts.h"
 
+#include <cpl_conv.h>
 #include <inttypes.h>
 #include <ogr_srs_api.h>
 #include <stdlib.h>
@@ -109,6 +110,12 @@ static void note_zone(HcReader *reader, const HcEnviHeader *header) {
     hc_envi_free_texts(info, count);
 }
 
+static bool is_by_header(const HcReader *reader) {
+    GDALDatasetH dataset = reader->dataset;
+    const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "ENVI";
+    return hc_text_equal(driver, "ENVI") || hc_text_equal(driver, "VRT");
+}
+
 void hc_read_note_header(HcReader *reader) {
     const HcEnviHeader *header = &reader->header;
     const HcScene *scene = &reader->scene;
@@ -116,9 +123,7 @@ void hc_read_note_header(HcReader *reader) {
     if (header->count == 0) {
         return;
     }
-    GDALDatasetH dataset = reader->dataset;
-    const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "ENVI";
-    bool by_header = hc_text_equal(driver, "ENVI") || hc_text_equal(driver, "VRT");
+    bool by_header = is_by_header(reader);
     note_twice(reader, header);
     if (by_header && scene->bands > 1) {
         note_assumed(reader, "interleave", "bsq");
@@ -127,7 +132,7 @@ void hc_read_note_header(HcReader *reader) {
         note_assumed(reader, "byte order", "0 (lowest byte first)");
     }
     const char *info = hc_envi_text(header, "map info");
-    if (info != NULL && info[0] != '\0' && !place->has_transform) {
+    if (info != NULL && info[0] != '\0' && !place->has_transform && !reader->place_dropped) {
         hc_read_note(reader, "map info left out: GDAL finds no place in it (%.60s)", info);
     }
     note_zone(reader, header);
@@ -141,14 +146,69 @@ void hc_read_note_header(HcReader *reader) {
     OSRDestroySpatialReference(known);
 }
 
+/* Whether the corners are within what a body may measure, in any unit, and neighbours of each lie apart. */
+static bool is_possible(const HcScene *scene) {
+    static const double farthest = 1e12;
+    const double *t = scene->place.transform;
+    double area = t[1] * t[5] - t[2] * t[4];
+    bool possible = isfinite(area) && area != 0;
+    for (int corner = 0; corner < 4; corner++) {
+        double sample = corner % 2 ? (double)scene->samples : 0, line = corner / 2 ? (double)scene->lines : 0;
+        double x = t[0] + t[1] * sample + t[2] * line, y = t[3] + t[4] * sample + t[5] * line;
+        possible = possible && fabs(x) <= farthest && fabs(y) <= farthest &&
+                   (x + t[1] != x || y + t[4] != y) && (x + t[2] != x || y + t[5] != y);
+    }
+    return possible;
+}
+
+/* The first field of map info that should be a number and is none, which GDAL takes for 0; NULL where there
+ * is none. Borrowed from the list. */
+static const char *no_number(char *const *info, int32_t count) {
+    for (int32_t f = 1; f < 7 && f < count; f++) {
+        char *end = NULL;
+        (void)CPLStrtod(info[f], &end);
+        if (end == info[f]) {
+            return info[f];
+        }
+    }
+    return NULL;
+}
+
+/* A CRS without a place would become one in the header of an ENVI output. */
+static void drop_place(HcReader *reader) {
+    HcPlace *place = &reader->scene.place;
+    free(place->crs);
+    *place = (HcPlace){.by_pixels = place->by_pixels};
+    reader->place_dropped = true;
+}
+
+static void check_place(HcReader *reader) {
+    const double *t = reader->scene.place.transform;
+    char **info = NULL;
+    int32_t count = 0;
+    HcError local = {0};
+    if (!reader->scene.place.has_transform) {
+        return;
+    }
+    const char *text =
+        is_by_header(reader) && hc_envi_texts(&reader->header, "map info", &info, &count, &local) == HC_OK
+            ? no_number(info, count)
+            : NULL;
+    if (text != NULL) {
+        hc_read_note(reader, "place left out: map info has '%.40s' where a number belongs", text);
+        drop_place(reader);
+    } else if (!is_possible(&reader->scene)) {
+        hc_read_note(reader, "place left out: pixels of %g x %g at %g, %g are impossible", t[1], t[5], t[0],
+                     t[3]);
+        drop_place(reader);
+    }
+    hc_envi_free_texts(info, count);
+}
+
 void hc_read_check_values(HcReader *reader) {
     HcScene *scene = &reader->scene;
-    const double *t = scene->place.transform;
-    double area = t[1] * t[5] - t[2] * t[4], low = 0, high = 0;
-    if (scene->place.has_transform && !(isfinite(area) && area != 0 && isfinite(t[0]) && isfinite(t[3]))) {
-        hc_read_note(reader, "place left out: pixels of %g x %g are impossible", t[1], t[5]);
-        scene->place.has_transform = false;
-    }
+    double low = 0, high = 0;
+    check_place(reader);
     hc_read_limits(scene->type, &low, &high);
     bool is_float = scene->type == HC_FLOAT32 || scene->type == HC_FLOAT64;
     if (scene->has_nodata && !is_float && !isnan(scene->nodata) &&

@@ -293,6 +293,14 @@ static void fields_in_doubt(void **state) {
         {UTM("32", "30, 30"), NULL},
         {UTM("75", "30, 30"), "coordinate system left out: map info has the UTM zone 75"},
         {UTM("32", "0, 0"), "place left out: pixels of 0"},
+        {UTM("32", "nan, 30"), "place left out: pixels of nan"},
+        {UTM("32", "1e150, 1e150"), "place left out: pixels of 1e+150"},
+        {UTM("32", "1e-10, 1e-10"), "place left out: pixels of 1e-10"},
+        {UTM("32", "30, wide"), "place left out: map info has 'wide' where a number belongs"},
+        {"map info = {UTM, 1, 1, 1e308, 4000000, 30, 30, 32, North, WGS-84}\n",
+         "place left out: pixels of 30 x -30 at 1e+308, 4e+06"},
+        {"map info = {UTM, 1, 1, abc, 4000000, 30, 30, 32, North, WGS-84}\n",
+         "place left out: map info has 'abc'"},
         {"map info = {UTM, 1, 1}\n", "map info left out"},
         {UTM("32", "30, 30") "coordinate system string = {garbage}\n", "none that PROJ knows (garbage)"},
         {UTM("33",
@@ -320,6 +328,11 @@ static void fields_in_doubt(void **state) {
         bool right = cases[i][1] == NULL ? note == NULL : note != NULL && strstr(note, cases[i][1]) != NULL;
         if (!right) {
             fail_msg("%s: note '%s' lacks '%s'", cases[i][0], note, cases[i][1]);
+        }
+        const HcPlace *place = &hc_reader_scene(reader)->place;
+        if (note != NULL && strstr(note, "place left out") != NULL &&
+            (place->has_transform || place->crs != NULL)) {
+            fail_msg("%s: the place is left out in the note alone", cases[i][0]);
         }
         hc_reader_close(reader);
     }
