@@ -43,6 +43,18 @@ HcStatus hc_watch_add(HcWatch *watch, const char *path, HcError *err) {
     return HC_OK;
 }
 
+static bool same_time(struct timespec a, struct timespec b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Whether the time of the status alone was set anew, as by a write whose time was put back. New rights,
+ * owners and links set it, too. */
+static bool is_hidden_write(const struct stat *before, const struct stat *now) {
+    return !same_time(now->st_ctim, before->st_ctim) && now->st_mode == before->st_mode &&
+           now->st_uid == before->st_uid && now->st_gid == before->st_gid &&
+           now->st_nlink == before->st_nlink;
+}
+
 static HcStatus check_file(const HcWatched *file, HcError *err) {
     const struct stat *before = &file->state;
     struct stat now;
@@ -59,8 +71,15 @@ static HcStatus check_file(const HcWatched *file, HcError *err) {
         return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: another file has its name",
                        file->path);
     }
-    if (now.st_mtim.tv_sec != before->st_mtim.tv_sec || now.st_mtim.tv_nsec != before->st_mtim.tv_nsec) {
+    if (!same_time(now.st_mtim, before->st_mtim)) {
         return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: it was written to", file->path);
+    }
+    if (is_hidden_write(before, &now)) {
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: changed while it was read: its status has a new time (ctime), as after a write whose "
+            "time (mtime) was put back",
+            file->path);
     }
     return HC_OK;
 }

@@ -19,11 +19,13 @@ typedef struct HcWatch {
     int32_t count;
 } HcWatch;
 
-/* Remembers which file `path` is (device and inode), its size and the time of its last change. Only local
- * regular files count: others, and those that are missing or there already, are passed over. */
+/* Remembers which file `path` is (device and inode), its size and the times of its last change and of its
+ * status. Only local regular files count: others, and those that are missing or there already, are passed
+ * over. */
 HcStatus hc_watch_add(HcWatch *watch, const char *path, HcError *err) HC_MUST_CHECK;
 
-/* HC_E_INPUT with the first file that is no longer what it was. */
+/* HC_E_INPUT with the first file that is no longer what it was. New rights, owners and hard links are
+ * accepted. */
 HcStatus hc_watch_check(const HcWatch *watch, HcError *err) HC_MUST_CHECK;
 
 void hc_watch_clear(HcWatch *watch);

@@ -32,6 +32,26 @@ static void is_written_to(const char *path) {
     assert_int_equal(close(file), 0);
 }
 
+/* Until the clock of the file system has gone on. */
+static void is_written_to_in_secret(const char *path) {
+    struct stat before, now;
+    assert_int_equal(stat(path, &before), 0);
+    do {
+        is_written_to(path);
+        make_old(path);
+        assert_int_equal(stat(path, &now), 0);
+    } while (now.st_ctim.tv_sec == before.st_ctim.tv_sec && now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+}
+
+static void gets_a_link(const char *path) {
+    (void)unlink("link");
+    assert_int_equal(link(path, "link"), 0);
+}
+
+static void gets_rights(const char *path) {
+    assert_int_equal(chmod(path, 0400), 0);
+}
+
 static void is_replaced(const char *path) {
     struct stat info;
     size_t bytes = 0;
@@ -121,12 +141,29 @@ static void every_way_of_reading_notices(void **state) {
                 {NULL, "read scene.tif --mask mask.img ! write out.img", "mask.img"},
                 {NULL, "read scene.img --mask mask.img ! write out.img", "mask.hdr"},
                 {NULL, "read scene.img ! write out.img", "scene.hdr"}};
-    static void (*const changes[])(const char *) = {is_written_to, is_replaced, shrinks, grows, vanishes};
+    static void (*const changes[])(const char *) = {
+        is_written_to, is_written_to_in_secret, is_replaced, shrinks, grows, vanishes};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         for (size_t c = 0; c < sizeof changes / sizeof *changes; c++) {
             check_noticed(ways[w].ops, ways[w].chain,
                           (Change){.path = ways[w].data, .happens = changes[c], .pass = 1});
         }
+    }
+}
+
+/* The content is the same. */
+static void links_and_rights_are_no_change(void **state) {
+    (void)state;
+    static void (*const changes[])(const char *) = {gets_a_link, gets_rights};
+    for (size_t c = 0; c < sizeof changes / sizeof *changes; c++) {
+        Change change = {.path = "scene.img", .happens = changes[c], .pass = 1};
+        RunHow how = {.settings = {.block_lines = BLOCK, .progress = on_progress, .user = &change}};
+        write_scene();
+        check_runs(&how, "read scene.img ! write out.img");
+        assert_true(change.done);
+        file_remove("out.img");
+        file_remove("out.hdr");
+        file_remove("scene.img");
     }
 }
 
@@ -155,6 +192,7 @@ static void other_files_may_change(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_of_reading_notices),
+        cmocka_unit_test(links_and_rights_are_no_change),
         cmocka_unit_test(every_pass_notices),
         cmocka_unit_test(other_files_may_change),
     };
