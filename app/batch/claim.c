@@ -110,7 +110,7 @@ static bool is_dead(const Owner *owner) {
 /* ---- claims of others ---- */
 
 /* Reads a claim with the time of its last sign of life; returns 0 or an errno. */
-static int read_claim(const char *path, char *text, struct timespec *touched) {
+static int read_claim(const char *path, char *text, time_t *touched) {
     struct stat info;
     /* Anyone may have made what has this name: a pipe would let us wait for ever. */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -122,8 +122,8 @@ static int read_claim(const char *path, char *text, struct timespec *touched) {
     number = bytes < 0 ? errno : number;
     close(file);
     text[bytes > 0 ? bytes : 0] = '\0';
-    if (number == 0) {
-        *touched = info.st_mtim;
+    if (number == 0) { /* a time in the future is none of the clock, which sets both: then the other one */
+        *touched = info.st_mtime < info.st_ctime ? info.st_mtime : info.st_ctime;
     }
     return number;
 }
@@ -132,7 +132,7 @@ static int read_claim(const char *path, char *text, struct timespec *touched) {
 static bool is_stale(const char *text, time_t touched, time_t now) {
     Owner owner;
     Owner self;
-    bool silent = now - touched > STALE_SECONDS;
+    bool silent = now - touched > STALE_SECONDS || touched - now > STALE_SECONDS; /* the clock was set back */
     if (!parse_owner(text, &owner)) {
         return silent;
     }
@@ -185,7 +185,7 @@ static int take(const char *temporary, const char *path, const char *text, time_
                 bool *taken) {
     char found[TEXT_BYTES];
     char again[TEXT_BYTES];
-    struct timespec touched = {0};
+    time_t touched = 0;
     *taken = false;
     int number = put(temporary, path, text);
     if (number == ENOENT) {
@@ -196,7 +196,7 @@ static int take(const char *temporary, const char *path, const char *text, time_
         return number;
     }
     number = read_claim(path, found, &touched);
-    if (number != 0 || depth == 0 || !is_stale(found, touched.tv_sec, now)) {
+    if (number != 0 || depth == 0 || !is_stale(found, touched, now)) {
         return number == ENOENT ? 0 : number;
     }
     char *right = hc_text_format("%s+", path);
@@ -315,7 +315,7 @@ void hc_batch_remove_dead_claims(const HcBatch *batch) {
 
 void hc_batch_release(HcBatchClaim *claim) {
     char text[TEXT_BYTES];
-    struct timespec touched = {0};
+    time_t touched = 0;
     if (claim == NULL) {
         return;
     }
@@ -333,18 +333,30 @@ void hc_batch_release(HcBatchClaim *claim) {
     free_claim(claim);
 }
 
+/* The time by the clock of the file system; by that of this host where nothing can be written. */
+static time_t time_there(const char *path) {
+    struct stat info;
+    char *probe = NULL;
+    bool there = hc_file_partial(path, &probe, NULL) == HC_OK && write_fresh(probe, "") == 0 &&
+                 stat(probe, &info) == 0;
+    hc_file_drop(probe);
+    free(probe);
+    return there ? info.st_mtime : time(NULL);
+}
+
 bool hc_batch_holder(const char *output, HcBatchHolder *holder) {
     char text[TEXT_BYTES];
-    struct timespec touched = {0};
+    time_t touched = 0;
     Owner owner;
     char *path = hc_batch_claim_path(output);
     bool there = path != NULL && read_claim(path, text, &touched) == 0;
+    time_t now = there ? time_there(path) : 0;
     free(path);
     *holder = (HcBatchHolder){0};
     if (!there) {
         return false;
     }
-    holder->alive = !is_stale(text, touched.tv_sec, time(NULL));
+    holder->alive = !is_stale(text, touched, now);
     if (parse_owner(text, &owner)) {
         snprintf(holder->host, sizeof holder->host, "%s", owner.host);
         holder->process = owner.process;

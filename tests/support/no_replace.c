@@ -5,12 +5,15 @@
  *
  * - HCUBE_NO_LINKS: EPERM, EOPNOTSUPP or ENOSYS, with which link fails; without it, links are made
  *
+ * - HCUBE_STATUS_AGE: seconds by which the last change of the status of each open file is earlier
+ *
  * - HCUBE_NO_REPLACE_LOG: a file that gets a line for each call that was refused so */
 #include "tests/support/preload.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int number_of(const char *variable) {
@@ -51,3 +54,11 @@ static int refuse(const char *call, int number) {
 REFUSE(renameat2, (int a, const char *from, int b, const char *to, unsigned int flags),
        (a, from, b, to, flags), flags != 0, "HCUBE_NO_REPLACE")
 REFUSE(link, (const char *from, const char *to), (from, to), true, "HCUBE_NO_LINKS")
+
+int fstat(int file, struct stat *info) {
+    static int (*next)(int, struct stat *);
+    preload_next((void *)&next, "fstat");
+    int result = next(file, info);
+    info->st_ctim.tv_sec -= result == 0 ? preload_number("HCUBE_STATUS_AGE") : 0;
+    return result;
+}

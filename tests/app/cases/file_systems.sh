@@ -71,6 +71,19 @@ for lacks in "EINVAL -" "ENOSYS EPERM" "EINVAL EOPNOTSUPP"; do
     claim_far '10 minutes ago'
     run 0 "${batch[@]}"
     finished
+    # One that is dated in the future too, by the time of its status, which nobody can set.
+    rm out/s2.*
+    claim_far 'next year'
+    run 0 "${batch[@]}"
+    [[ ! -e out/s2.img && $err == *"1 with another worker"* ]] || fail "$lacks: says $err"
+    run 0 batch --status "${batch[@]:1}"
+    [[ $out == *" 1 running, 0 left"* ]] || fail "$lacks: says $out"
+    export HCUBE_STATUS_AGE=600
+    run 0 batch --status "${batch[@]:1}"
+    [[ $out == *" 0 running, 1 interrupted, 0 left"* ]] || fail "$lacks: says $out"
+    run 0 "${batch[@]}"
+    unset HCUBE_STATUS_AGE
+    finished
 
     # A run gives its outputs their names, and replaces nothing.
     rm -f refused.log
