@@ -107,17 +107,6 @@ static HcStatus unknown_command(const char *word, HcError *err) {
     return hc_fail(err, HC_E_USAGE, "%s: unknown command (hcube --help lists them)", word);
 }
 
-/* A CRS that PROJ has lost makes other refusals, and results that are printed. */
-static HcStatus explain_proj(HcStatus status, HcError *err) {
-    HcError own = {0};
-    bool about_crs = status == HC_OK || status == HC_E_USAGE || status == HC_E_INPUT || status == HC_E_IO;
-    if (!about_crs || hc_proj_check(0, false, &own) == HC_OK) {
-        return status;
-    }
-    *err = own;
-    return own.status;
-}
-
 static HcStatus dispatch(int argc, char **argv, HcError *err) {
     const char *name = argv[1];
     int32_t count = argc - 2;
@@ -136,7 +125,13 @@ static HcStatus dispatch(int argc, char **argv, HcError *err) {
     }
     HcStatus status =
         command != NULL ? command->body(count, words, err) : hc_command_stage(kind, count, words, err);
-    return explain_proj(status, err);
+    /* A CRS that PROJ has lost explains other refusals, and makes what was printed wrong. */
+    HcError lost = {0};
+    if (status <= HC_E_IO && hc_proj_check(0, false, &lost) != HC_OK) {
+        *err = lost;
+        status = lost.status;
+    }
+    return status;
 }
 
 /* Whether ranks share the work of a command line; anything else is done by the first rank alone. */

@@ -2,7 +2,6 @@
  * file, reports each: so SQLite is listened to. */
 #include "io/proj.h"
 
-#include <cpl_error.h>
 #include <cpl_string.h>
 #include <dlfcn.h>
 #include <ogr_srs_api.h>
@@ -15,12 +14,15 @@ enum { SQLITE_LOG = 16, SQLITE_READ = 10, SQLITE_BROKEN = 11 }; /* as in sqlite3
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t failures;
 static bool tried; /* the database could be read */
-static char last[200];
+static char first[200];
 
+/* The first text stays. */
 static void keep(const char *text) {
     pthread_mutex_lock(&lock);
-    failures++;
-    snprintf(last, sizeof last, "%s", text);
+    if (failures == 0) {
+        snprintf(first, sizeof first, "%s", text);
+    }
+    __atomic_fetch_add(&failures, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
 }
 
@@ -30,12 +32,12 @@ static void on_sqlite(void *user, int code, const char *text) {
     static const char *const words[] = {"auth_name", "FROM metadata", "extent.south_lat", "grid_alternatives",
                                         "celestial_body"};
     (void)user;
-    bool failed = (code & 0xff) == SQLITE_READ || (code & 0xff) == SQLITE_BROKEN;
-    for (size_t w = 0; w < sizeof words / sizeof *words && failed; w++) {
-        if (strstr(text, words[w]) != NULL) {
-            keep(text);
-            return;
-        }
+    bool failed = (code & 0xff) == SQLITE_READ || (code & 0xff) == SQLITE_BROKEN, known = false;
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        known = known || strstr(text, words[w]) != NULL;
+    }
+    if (failed && known) {
+        keep(text);
     }
 }
 
@@ -56,25 +58,14 @@ void hc_proj_note(const char *text) {
 }
 
 uint64_t hc_proj_failures(void) {
-    pthread_mutex_lock(&lock);
-    uint64_t count = failures;
-    pthread_mutex_unlock(&lock);
-    return count;
-}
-
-static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
-    (void)level;
-    (void)code;
-    hc_proj_note(text);
+    return __atomic_load_n(&failures, __ATOMIC_ACQUIRE);
 }
 
 static void try_database(void) {
-    CPLPushErrorHandler(on_message);
     uint64_t before = hc_proj_failures();
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
     bool found = crs != NULL && OSRImportFromEPSG(crs, 4326) == OGRERR_NONE;
     OSRDestroySpatialReference(crs);
-    CPLPopErrorHandler();
     if (!found && hc_proj_failures() == before) {
         keep("EPSG:4326 is not found");
     }
@@ -95,8 +86,8 @@ HcStatus hc_proj_check(uint64_t before, bool needed, HcError *err) {
         snprintf(folders + used, sizeof folders - used, "%s%s", p > 0 ? ":" : "", paths[p]);
     }
     CSLDestroy(paths);
-    return hc_fail(err, HC_E_IO,
-                   "PROJ cannot read its database proj.db in %s (set by PROJ_DATA, and PROJ_LIB "
-                   "before PROJ 9.1): %s",
-                   folders, last);
+    return hc_fail(
+        err, HC_E_IO,
+        "PROJ cannot read its database proj.db in %s (PROJ_DATA, before PROJ 9.1 PROJ_LIB, sets it): %s",
+        folders, first);
 }

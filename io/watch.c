@@ -75,11 +75,8 @@ static HcStatus check_file(const HcWatched *file, HcError *err) {
         return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: it was written to", file->path);
     }
     if (is_hidden_write(before, &now)) {
-        return hc_fail(
-            err, HC_E_INPUT,
-            "%s: changed while it was read: its status has a new time (ctime), as after a write whose "
-            "time (mtime) was put back",
-            file->path);
+        return hc_fail(err, HC_E_INPUT, "%s: changed while it was read: ctime is new, mtime was put back",
+                       file->path);
     }
     return HC_OK;
 }

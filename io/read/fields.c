@@ -132,7 +132,7 @@ void hc_read_note_header(HcReader *reader) {
         note_assumed(reader, "byte order", "0 (lowest byte first)");
     }
     const char *info = hc_envi_text(header, "map info");
-    if (info != NULL && info[0] != '\0' && !place->has_transform && !reader->place_dropped) {
+    if (info != NULL && info[0] != '\0' && !place->has_transform) {
         hc_read_note(reader, "map info left out: GDAL finds no place in it (%.60s)", info);
     }
     note_zone(reader, header);
@@ -161,47 +161,35 @@ static bool is_possible(const HcScene *scene) {
     return possible;
 }
 
-/* The first field of map info that should be a number and is none, which GDAL takes for 0; NULL where there
- * is none. Borrowed from the list. */
-static const char *no_number(char *const *info, int32_t count) {
-    for (int32_t f = 1; f < 7 && f < count; f++) {
-        char *end = NULL;
-        (void)CPLStrtod(info[f], &end);
-        if (end == info[f]) {
-            return info[f];
-        }
-    }
-    return NULL;
-}
-
 /* A CRS without a place would become one in the header of an ENVI output. */
-static void drop_place(HcReader *reader) {
-    HcPlace *place = &reader->scene.place;
-    free(place->crs);
-    *place = (HcPlace){.by_pixels = place->by_pixels};
-    reader->place_dropped = true;
-}
-
 static void check_place(HcReader *reader) {
-    const double *t = reader->scene.place.transform;
-    char **info = NULL;
+    HcPlace *place = &reader->scene.place;
+    const double *t = place->transform;
+    char **info = NULL, *end = NULL;
     int32_t count = 0;
     HcError local = {0};
-    if (!reader->scene.place.has_transform) {
+    if (!place->has_transform) {
         return;
     }
-    const char *text =
-        is_by_header(reader) && hc_envi_texts(&reader->header, "map info", &info, &count, &local) == HC_OK
-            ? no_number(info, count)
-            : NULL;
+    if (is_by_header(reader) && hc_envi_texts(&reader->header, "map info", &info, &count, &local) != HC_OK) {
+        reader->note.failed = true;
+    }
+    const char *text = NULL; /* that GDAL takes for 0 */
+    for (int32_t f = 1; f < 7 && f < count && text == NULL; f++) {
+        (void)CPLStrtod(info[f], &end);
+        text = end == info[f] ? info[f] : NULL;
+    }
     if (text != NULL) {
         hc_read_note(reader, "place left out: map info has '%.40s' where a number belongs", text);
-        drop_place(reader);
     } else if (!is_possible(&reader->scene)) {
         hc_read_note(reader, "place left out: pixels of %g x %g at %g, %g are impossible", t[1], t[5], t[0],
                      t[3]);
-        drop_place(reader);
+    } else {
+        goto done;
     }
+    free(place->crs);
+    *place = (HcPlace){.by_pixels = place->by_pixels};
+done:
     hc_envi_free_texts(info, count);
 }
 

@@ -83,7 +83,6 @@ struct HcReader {
 
     char **files;           /* that GDAL says the scene is made of; GDAL string list, may be NULL */
     HcWatch watch;          /* on all files of the scene */
-    bool place_dropped;     /* an impossible one, with a note */
     uint64_t proj_failures; /* before it was opened */
 };
 

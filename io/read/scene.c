@@ -690,8 +690,8 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
         free(reader->flaw);
         reader->flaw = NULL;
     }
-    hc_read_check_values(reader);
     hc_read_note_header(reader);
+    hc_read_check_values(reader);
 done:
     hc_gdal_release();
     return status;
