@@ -132,8 +132,10 @@ static herr_t on_hdf5_failure(hid_t stack, void *user) {
     return 0;
 }
 
+/* After a failed write HDF5 keeps the file, and dies by a signal where it tries again at the end. */
 static void listen_first(void) {
     hbool_t found = false;
+    (void)H5dont_atexit();
     shared = H5is_library_threadsafe(&found) >= 0 && found;
     (void)H5Eset_auto2(H5E_DEFAULT, on_hdf5_failure, NULL);
 }

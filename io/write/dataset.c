@@ -19,6 +19,8 @@ static HcStatus create(GDALDatasetH *out, const char *file, const HcWritePlan *p
     if (plan->encodes) {
         HC_TRY(hc_write_option(&options, "SPARSE_OK", "YES", err));
         HC_TRY(hc_write_option(&options, "NUM_THREADS", "1", err));
+    } else if (!copied) {
+        HC_TRY(hc_write_sure_threads(&options, plan, err));
     }
     *out = GDALCreate(copied ? GDALGetDriverByName("GTiff") : plan->driver, file, (int)scene->samples,
                       (int)scene->lines, scene->bands, plan->gdal_type, options);
@@ -160,11 +162,14 @@ HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcSc
                                const HcWritePlan *plan, double *loss, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
-    GDALDatasetH copy = NULL;
+    GDALDatasetH copy = NULL, source = NULL;
+    char **options = NULL;
     hc_gdal_catch(&errors);
-    GDALDatasetH source = GDALOpen(from, GA_ReadOnly);
+    HC_TRY(hc_write_options_add(&options, (const char *const *)plan->options, err));
+    HC_TRY(hc_write_sure_threads(&options, plan, err));
+    source = GDALOpen(from, GA_ReadOnly);
     if (source != NULL) {
-        copy = GDALCreateCopy(plan->driver, partial, source, FALSE, plan->options, NULL, NULL);
+        copy = GDALCreateCopy(plan->driver, partial, source, FALSE, options, NULL, NULL);
     }
     if (copy == NULL || errors.failed) {
         status = hc_gdal_fail(err, HC_E_IO, plan->path, &errors);
@@ -177,6 +182,8 @@ HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcSc
     if (status == HC_OK && plan->may_lose) {
         status = measure_loss(from, partial, scene, plan, loss, err);
     }
+done:
+    CSLDestroy(options);
     hc_gdal_release();
     unlink(from);
     char *aux = hc_text_format("%s.aux.xml", from);

@@ -16,6 +16,7 @@
 #define CHUNK_LINES 16
 
 struct HcWriteArray {
+    const HcGdalErrors *errors; /* while the file is created: after a failed write, the next one can crash */
     GDALDatasetH dataset;
     GDALGroupH root;
     GDALMDArrayH values; /* [bands][lines][samples] */
@@ -49,6 +50,9 @@ static GDALMDArrayH put_list(HcWriteArray *file, const char *name, GDALDimension
                              GDALExtendedDataTypeH type, const void *values) {
     GUInt64 start = 0;
     size_t count = (size_t)GDALDimensionGetSize(dimension);
+    if (file->errors->failed) {
+        return NULL;
+    }
     GDALMDArrayH array = GDALGroupCreateMDArray(file->root, name, 1, &dimension, type, NULL);
     if (array != NULL) {
         (void)GDALMDArrayWrite(array, &start, &count, NULL, NULL, type, values, NULL, 0);
@@ -376,6 +380,7 @@ HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const Hc
     *out = NULL;
     HC_OR_RETURN(hc_new(file, 1, "a writer", err));
     hc_gdal_catch(&errors);
+    file->errors = &errors;
     const char *format = CSLFetchNameValue(plan->options, "FORMAT");
     if (format != NULL) {
         HC_TRY(hc_write_option(&options, "FORMAT", format, err));

@@ -214,10 +214,12 @@ int32_t hc_write_map_rows(const HcScene *scene, const HcWritePlan *plan);
 /* What GDAL's cache takes to hold two blocks of each band, with some hundred bytes beside each. */
 double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels);
 /* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1
- * where GDAL writes an output that is not compressed. */
+ * where GDAL encodes: it waits for ever for threads that do not start. */
 int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene);
 /* The number that the creation options say, 0 = none. */
 int hc_write_threads_fixed(const HcWritePlan *plan);
+/* One thread in place of those that the user asks GDAL for, where the system does not start these now. */
+HcStatus hc_write_sure_threads(char ***options, const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* Host memory that they take beyond that of a writer that does not compress [bytes]. */
 double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, int threads);
 /* The level of zstd in a GeoTIFF or COG, unless the user names one: 3, the standard of zstd. That of GDAL, 9,

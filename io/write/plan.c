@@ -628,6 +628,7 @@ static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *er
     /* Small tiles: the driver holds whole ones, with all bands. */
     HC_TRY(hc_write_options_add(&how, (const char *const *)plan->options, err));
     if (hc_write_is_tiff(plan)) {
+        HC_TRY(hc_write_option(&how, "NUM_THREADS", "1", err)); /* it must not wait for threads */
         HC_TRY(hc_write_option(&how, hc_write_is_cog(plan) ? "BLOCKSIZE" : "BLOCKXSIZE", "16", err));
     }
     GDALDatasetH few = make_few(plan, scene, name, how);

@@ -63,15 +63,19 @@ static double tiles_of(const HcWritePlan *plan, const HcScene *scene) {
 int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene) {
     double tiles = tiles_of(plan, scene);
     int most = hc_io_thread_count(CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
-    if (!is_compressed(plan) && !plan->encodes) {
-        return 1;
-    }
-    return tiles < most ? (int)tiles : most;
+    return !plan->encodes ? 1 : tiles < most ? (int)tiles : most;
 }
 
 int hc_write_threads_fixed(const HcWritePlan *plan) {
     const char *text = CSLFetchNameValue(plan->options, "NUM_THREADS");
     return text != NULL ? hc_io_thread_count(text) : 0;
+}
+
+HcStatus hc_write_sure_threads(char ***options, const HcWritePlan *plan, HcError *err) {
+    HcTeam *team = plan->threads > 1 ? hc_team_open(plan->threads + 1) : NULL;
+    bool sure = plan->threads <= 1 || hc_team_threads(team) == plan->threads + 1;
+    hc_team_close(team);
+    return sure ? HC_OK : hc_write_option(options, "NUM_THREADS", "1", err);
 }
 
 static const char *zstd_option(const HcWritePlan *plan) {

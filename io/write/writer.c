@@ -190,6 +190,18 @@ static HcStatus open_array(HcWriter *writer, HcError *err) {
     return make_stored(writer, HC_BSQ, hc_write_array_rows(&writer->scene), err);
 }
 
+/* Libraries do not report each write that fails, or not why (GDAL 3.13: compressed TIFF; netCDF). The file
+ * will be dropped: whether it can grow tells the cause. */
+static HcStatus say_why(const HcWriter *writer, HcStatus status, const HcError *found, HcError *err) {
+    /* Before that the writes are of ENVI's way, and say why. */
+    bool late = writer->plan.way != HC_WRITE_ENVI || writer->written == writer->scene.lines;
+    int number = status == HC_E_IO && late ? hc_write_lack_of_space(writer->partial) : 0;
+    const char *why = number != 0 ? strerror(number) : "";
+    bool said = strstr(found->text, why) != NULL;
+    return status == HC_OK ? HC_OK
+                           : hc_fail(err, status, "%s%s%s", found->text, said ? "" : ": ", said ? "" : why);
+}
+
 static HcStatus open_file(HcWriter *writer, HcError *err) {
     switch (writer->plan.way) {
     case HC_WRITE_ENVI:
@@ -285,6 +297,7 @@ static void take_begun(HcWriter *writer, HcWriter *begun) {
 HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
                         const HcWriterOptions *options, HcError *err) {
     HcStatus status = HC_OK;
+    HcError found = {0};
     HcWriter *writer = NULL;
     HcWriter *begun = options != NULL ? options->begun : NULL;
     *out = NULL;
@@ -295,7 +308,7 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
     if (writer->partial == NULL) {
         HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
     }
-    HC_TRY(open_file(writer, err));
+    HC_TRY(say_why(writer, open_file(writer, &found), &found, err));
     *out = writer;
     writer = NULL;
 done:
@@ -306,10 +319,7 @@ done:
 
 /* ---- writing ---- */
 
-static HcStatus flush(HcWriter *writer, HcError *err) {
-    if (writer->filled == 0) {
-        return HC_OK;
-    }
+static HcStatus put_lines(HcWriter *writer, HcError *err) {
     if (writer->tiles != NULL) {
         /* Its threads have them. */
     } else if (writer->map != NULL) {
@@ -328,6 +338,11 @@ static HcStatus flush(HcWriter *writer, HcError *err) {
     writer->written += writer->filled;
     writer->filled = 0;
     return HC_OK;
+}
+
+static HcStatus flush(HcWriter *writer, HcError *err) {
+    HcError found = {0};
+    return writer->filled == 0 ? HC_OK : say_why(writer, put_lines(writer, &found), &found, err);
 }
 
 /* How many of `lines` more have space in `stored`, at least 1. */
@@ -573,20 +588,6 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
 }
 
-/* Some versions of GDAL do not report each write that fails (3.13: compressed TIFF), so that only the check
- * of the file shows it. The file will be dropped: whether it can grow tells the cause. */
-static HcStatus complete_or_say_why(HcWriter *writer, HcError *err) {
-    HcError found = {0};
-    HcStatus status = complete(writer, &found);
-    if (status == HC_OK) {
-        return HC_OK;
-    }
-    int number = status == HC_E_IO ? hc_write_lack_of_space(writer->partial) : 0;
-    const char *why = number != 0 ? strerror(number) : "";
-    bool said = strstr(found.text, why) != NULL;
-    return hc_fail(err, status, "%s%s%s", found.text, said ? "" : ": ", said ? "" : why);
-}
-
 HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) {
     char *name = hc_style_name(writer->partial);
     HcStatus status = name != NULL ? hc_write_text_file(writer->plan.path, name, text, err)
@@ -611,8 +612,9 @@ HcStatus hc_writer_finish(HcWriter *writer, HcError *err) {
         return hc_fail(err, HC_E_IO, "%s: %lld of %lld lines were written", writer->plan.path,
                        (long long)given, (long long)writer->scene.lines);
     }
+    HcError found = {0};
     HC_OR_RETURN(flush(writer, err));
-    HC_OR_RETURN(complete_or_say_why(writer, err));
+    HC_OR_RETURN(say_why(writer, complete(writer, &found), &found, err));
     writer->bytes = stat(writer->partial, &info) == 0 ? (int64_t)info.st_size : 0;
     HC_OR_RETURN(keep(writer, err));
     writer->finished = true;
