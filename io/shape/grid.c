@@ -180,3 +180,19 @@ HcStatus hc_grid_check(const HcScene *scene, const char *scene_name, const HcSce
     close_place(&from);
     return status;
 }
+
+double hc_grid_shift(const HcScene *scene, const HcPlace *found) {
+    double shift[2] = {0, 0};
+    HcScene raster = {.lines = scene->lines, .samples = scene->samples, .place = *found};
+    Place to = {0}, from = {0};
+    open_place(&to, scene);
+    open_place(&from, &raster);
+    if (to.known && found->has_transform) {
+        measure(scene, &to, &from, shift);
+    } else if (to.known) {
+        shift[0] = INFINITY;
+    }
+    close_place(&to);
+    close_place(&from);
+    return hypot(shift[0], shift[1]);
+}

@@ -15,4 +15,9 @@ HcStatus hc_grid_check_size(const HcScene *scene, const char *scene_name, const 
 HcStatus hc_grid_check(const HcScene *scene, const char *scene_name, const HcScene *raster, const char *path,
                        HcText *note, HcError *err) HC_MUST_CHECK;
 
+/* How far `found` places the worst corner of the scene from its place [pixels]: 0 where the scene has none,
+ * infinite where `found` has none or lies nowhere in the CRS of the scene. Without a CRS in one of both,
+ * their numbers count. */
+double hc_grid_shift(const HcScene *scene, const HcPlace *found);
+
 #endif

@@ -283,7 +283,19 @@ bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene) {
 }
 
 HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    static const char *const known[] = {"FORMAT=", "COMPRESS=", "ZLEVEL=", NULL};
     const HcPlace *place = &scene->place;
+    for (char **option = plan->options; option != NULL && *option != NULL; option++) {
+        const char *const *name = known;
+        while (*name != NULL && !EQUALN(*option, *name, strlen(*name))) {
+            name++;
+        }
+        if (*name == NULL) {
+            return hc_fail(err, HC_E_UNSUPPORTED,
+                           "%s: %s has no effect here (netCDF takes FORMAT, COMPRESS, ZLEVEL)", plan->path,
+                           *option);
+        }
+    }
     if (place->has_transform && (place->transform[2] != 0 || place->transform[4] != 0)) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: netCDF has no words for a turned grid (GTiff has)",
                        plan->path);

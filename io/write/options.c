@@ -69,9 +69,12 @@ static bool asks_for_loss(const char *option) {
     return EQUALN(option, "MAX_Z_ERROR", 11) && CPLAtof(option + strcspn(option, "=") + 1) != 0;
 }
 
-/* Files that may lose values are copies of a temporary GeoTIFF, with which they are compared. */
+/* Files that may lose values are copies of a temporary GeoTIFF, with which they are compared. Of other
+ * drivers than those of TIFF, no option is known here. */
 static void expect_loss(HcWritePlan *plan, const char *const *given) {
-    plan->may_lose = plan->way == HC_WRITE_COPY && strcmp(plan->format, "COG") != 0;
+    bool cog = strcmp(plan->format, "COG") == 0;
+    bool others = plan->way == HC_WRITE_CREATE && strcmp(plan->format, "GTiff") != 0;
+    plan->may_lose = (others && given != NULL && *given != NULL) || (plan->way == HC_WRITE_COPY && !cog);
     for (; given != NULL && *given != NULL; given++) {
         plan->may_lose = plan->may_lose || asks_for_loss(*given);
     }

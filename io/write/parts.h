@@ -226,17 +226,22 @@ double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, in
  * takes three times the processor time for 1 to 6 % fewer bytes. */
 HcStatus hc_write_zstd_level(HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 
-/* write_check.c: HC_E_IO unless the closed file is whole: it opens with the shape, type and bands that were
- * written, and nothing of it lies beyond its end. `file` is its temporary name. */
-HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan,
+/* check/probe.c: HC_E_UNSUPPORTED for what the driver cannot hold. */
+HcStatus hc_write_probe(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
+/* check/check.c: HC_E_IO unless the closed file is whole: it opens with the shape, type, bands and nodata
+ * value that were written, and nothing of it lies beyond its end. `file` is its temporary name. Adds to
+ * `lacks` what the format does not keep of place and RPC; HC_E_IO where docs/files.md promises it. */
+HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan, HcText *lacks,
                         HcError *err) HC_MUST_CHECK;
+/* Whether a band that was opened again tells the missing values that were written. */
+bool hc_write_keeps_nodata(GDALRasterBandH band, const HcWritePlan *plan);
 HcStatus hc_write_check_envi(const char *data, const char *header, const HcScene *scene,
                              const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* Why a file cannot grow, as an errno, or 0. */
 int hc_write_lack_of_space(const char *path);
 bool hc_write_is_tiff(const HcWritePlan *plan);
 
-/* write_tiff.c: the same for the directories, strips and tiles of a TIFF file. Messages name `path`.
+/* check/tiff.c: the same for the directories, strips and tiles of a TIFF file. Messages name `path`.
  * `sparse`: strips and tiles may be missing. */
 HcStatus hc_write_check_tiff(const char *file, const char *path, bool sparse, HcError *err) HC_MUST_CHECK;
 

@@ -540,119 +540,6 @@ static HcStatus check_sidecar(const HcWritePlan *plan, bool overwrite, HcError *
     return status;
 }
 
-/* Some formats want a place before they take pixels. */
-static void place_few(GDALDatasetH few, const HcScene *scene) {
-    if (scene->place.has_transform) {
-        double transform[6];
-        memcpy(transform, scene->place.transform, sizeof transform);
-        (void)GDALSetGeoTransform(few, transform);
-    }
-    if (scene->place.crs != NULL) {
-        (void)GDALSetProjection(few, scene->place.crs);
-    }
-}
-
-/* A file of a few pixels as the output will be, or NULL. */
-static GDALDatasetH make_few(const HcWritePlan *plan, const HcScene *scene, const char *name, char **how) {
-    int bands = scene->bands;
-    if (plan->way == HC_WRITE_COPY) {
-        GDALDatasetH few = GDALCreate(GDALGetDriverByName("MEM"), "", 16, 16, bands, plan->gdal_type, NULL);
-        GDALDatasetH copy =
-            few != NULL ? GDALCreateCopy(plan->driver, name, few, FALSE, how, NULL, NULL) : NULL;
-        GDALClose(few);
-        return copy;
-    }
-    double zeros[16] = {0};
-    GDALDatasetH made = GDALCreate(plan->driver, name, 16, 16, bands, plan->gdal_type, how);
-    if (made == NULL) {
-        return NULL;
-    }
-    place_few(made, scene);
-    if (GDALRasterIO(GDALGetRasterBand(made, 1), GF_Write, 0, 0, 16, 1, zeros, 16, 1, GDT_Float64, 0, 0) ==
-        CE_None) {
-        return made;
-    }
-    GDALClose(made);
-    return NULL;
-}
-
-/* What the driver has made of them; NULL = what it was given. Formats of several parts are left to the end.
- */
-static const char *fault_of_few(const HcWritePlan *plan, int bands, const char *name) {
-    const char *drivers[] = {hc_write_is_tiff(plan) ? "GTiff" : plan->format, NULL};
-    GDALDatasetH few = GDALOpenEx(name, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
-    if (few == NULL) {
-        return "it does not open again";
-    }
-    const char *fault = GDALGetRasterXSize(few) != 16 ? "it makes a raster of each band" : NULL;
-    bool guesses = strcmp(plan->format, "XYZ") == 0; /* the type, from the values */
-    bool same = guesses || GDALGetRasterDataType(GDALGetRasterBand(few, 1)) == plan->gdal_type;
-    if (fault == NULL && GDALGetMetadata(few, "SUBDATASETS") == NULL) {
-        fault = GDALGetRasterCount(few) != bands ? "it keeps another number of bands"
-                : !same                          ? "it keeps another type"
-                                                 : NULL;
-    }
-    GDALClose(few);
-    return fault;
-}
-
-/* Whether the driver could fail for what it is to hold. ENVI holds all that it lists, as does GTiff unless
- * bands are to be colours. */
-static bool wants_probe(const HcWritePlan *plan) {
-    const char *colours = CSLFetchNameValueDef(plan->options, "PHOTOMETRIC", "");
-    bool sure = strcmp(plan->format, "GTiff") == 0 && strstr("MINISBLACK RGB", colours) != NULL;
-    bool open = plan->way == HC_WRITE_COPY || (plan->way == HC_WRITE_CREATE && !sure);
-    return open && has(plan->driver, GDAL_DCAP_VIRTUALIO);
-}
-
-/* GDAL names the file of a few pixels, with its folder or without it. */
-static const char *without_name(const char *text, const char *name) {
-    size_t own = strlen(name);
-    return strncmp(text, name, own) == 0 && strncmp(text + own, ": ", 2) == 0 ? text + own + 2 : text;
-}
-
-/* A driver would say what it cannot hold at the first block or at the very end: ask it with a few pixels
- * first.
- */
-static HcStatus probe(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
-    HcStatus status = HC_OK;
-    HcGdalErrors errors;
-    char name[96];
-    char **how = NULL;
-    if (!wants_probe(plan)) {
-        return HC_OK;
-    }
-    snprintf(name, sizeof name, "/vsimem/hcube-probe-%p/probe.%.16s", (const void *)&errors,
-             ending_of(plan->path));
-    hc_gdal_catch(&errors);
-    /* Small tiles: the driver holds whole ones, with all bands. */
-    HC_TRY(hc_write_options_add(&how, (const char *const *)plan->options, err));
-    if (hc_write_is_tiff(plan)) {
-        HC_TRY(hc_write_option(&how, "NUM_THREADS", "1", err)); /* it must not wait for threads */
-        HC_TRY(hc_write_option(&how, hc_write_is_cog(plan) ? "BLOCKSIZE" : "BLOCKXSIZE", "16", err));
-    }
-    GDALDatasetH few = make_few(plan, scene, name, how);
-    bool made = few != NULL;
-    GDALClose(few);
-    const char *fault = made ? fault_of_few(plan, scene->bands, name) : NULL;
-    if (!made || fault != NULL) {
-        const char *why = made ? fault : errors.failed ? errors.text : "GDAL gives no reason";
-        why = without_name(without_name(why, name), strrchr(name, '/') + 1);
-        status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold %d bands of %s: %s", plan->path,
-                         plan->format, scene->bands, hc_type_name(plan->type), why);
-    }
-    VSIUnlink(name);
-    char *directory = hc_text_format("%.*s", (int)(strrchr(name, '/') - name), name);
-    if (directory != NULL) {
-        VSIRmdirRecursive(directory);
-    }
-    free(directory);
-done:
-    CSLDestroy(how);
-    hc_gdal_release();
-    return status;
-}
-
 void hc_write_plan_clear(HcWritePlan *plan) {
     free(plan->path);
     free(plan->header);
@@ -694,7 +581,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     if (plan->way == HC_WRITE_ARRAY) {
         HC_TRY(hc_write_array_check(plan, scene, err));
     }
-    HC_TRY(probe(plan, scene, err));
+    HC_TRY(hc_write_probe(plan, scene, err));
 done:
     hc_gdal_release();
     return status;

@@ -49,6 +49,7 @@ struct HcWriter {
     bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
     int64_t first;
     int64_t bytes; /* of the finished file */
+    HcText lacks;  /* what the format has not kept of the scene */
     double loss;   /* the largest difference of a stored value from what was computed */
 };
 
@@ -568,7 +569,7 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     }
     if (writer->tiles != NULL) {
         HC_OR_RETURN(hc_write_tiles_finish(writer->tiles, &writer->plan, err));
-        return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
+        return hc_write_check(writer->partial, &writer->scene, &writer->plan, &writer->lacks, err);
     }
     if (writer->plan.way == HC_WRITE_ARRAY) {
         writer->dataset = hc_write_array_dataset(writer->array);
@@ -585,7 +586,7 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
         HC_OR_RETURN(hc_write_dataset_copy(writer->source, writer->partial, &writer->scene, &writer->plan,
                                            &writer->loss, err));
     }
-    return hc_write_check(writer->partial, &writer->scene, &writer->plan, err);
+    return hc_write_check(writer->partial, &writer->scene, &writer->plan, &writer->lacks, err);
 }
 
 HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) {
@@ -651,6 +652,7 @@ void hc_writer_close(HcWriter *writer) {
     hc_team_close(writer->team);
     hc_write_plan_clear(&writer->plan);
     hc_scene_clear(&writer->scene);
+    hc_text_clear(&writer->lacks);
     free(writer->partial);
     free(writer->source);
     free(writer->stored);
@@ -664,6 +666,10 @@ const HcStored *hc_writer_layout(const HcWriter *writer) {
 
 double hc_writer_loss(const HcWriter *writer) {
     return writer->loss;
+}
+
+const char *hc_writer_lacks(const HcWriter *writer) {
+    return writer->lacks.length > 0 ? writer->lacks.data : NULL;
 }
 
 const char *hc_writer_path(const HcWriter *writer) {

@@ -138,6 +138,9 @@ const char *hc_writer_path(const HcWriter *writer);
 /* After finish: the largest difference of a value in the file from what was given [stored units]. Formats and
  * options with a loss are read back whole; 0 for all others. */
 double hc_writer_loss(const HcWriter *writer);
+/* After finish: what the format has not kept of place and coefficients, as "the place, ..."; borrowed, or
+ * NULL. */
+const char *hc_writer_lacks(const HcWriter *writer);
 const char *hc_writer_format(const HcWriter *writer);
 double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
 /* What happened to the values of an integer output so far, and the range of stored values that valid pixels

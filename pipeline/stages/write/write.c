@@ -339,6 +339,10 @@ static HcStatus finish(HcStage *stage, HcError *err) {
         hc_stage_note(stage, "%s: the format with its options loses values: they differ by up to %g",
                       hc_writer_path(state->writer), hc_writer_loss(state->writer));
     }
+    if (hc_writer_lacks(state->writer) != NULL) {
+        hc_stage_note(stage, "%s: the format %s does not keep %s", hc_writer_path(state->writer),
+                      hc_writer_format(state->writer), hc_writer_lacks(state->writer));
+    }
     return HC_OK;
 }
 

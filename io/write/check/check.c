@@ -1,13 +1,17 @@
 /* The check of every output before it gets its name: whatever the driver has said, the file opens again with
- * the shape, the type and the bands that were written, and nothing of it lies beyond its end. */
+ * the shape, the type, the bands and the nodata value that were written, and nothing of it lies beyond its
+ * end. What the format has not kept of the place is found, too. */
 #include "core/text.h"
 #include "io/file.h"
+#include "io/shape/grid.h"
+#include "io/shape/shapes.h"
 #include "io/write/parts.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,6 +53,75 @@ done:
     return status;
 }
 
+/* ---- what the scene says ---- */
+
+static const double noted_from = 0.01; /* [pixels] */
+
+/* docs/files.md promises for these that all of it is kept. */
+static bool keeps_all(const HcWritePlan *plan) {
+    return hc_write_is_tiff(plan) || strcmp(plan->format, "netCDF") == 0;
+}
+
+static double nodata_of(GDALRasterBandH band, const HcWritePlan *plan, int *has) {
+    return plan->type == HC_INT64    ? (double)GDALGetRasterNoDataValueAsInt64(band, has)
+           : plan->type == HC_UINT64 ? (double)GDALGetRasterNoDataValueAsUInt64(band, has)
+                                     : GDALGetRasterNoDataValue(band, has);
+}
+
+/* NaN says itself that it is no data, as does the number of the class Unclassified. */
+bool hc_write_keeps_nodata(GDALRasterBandH band, const HcWritePlan *plan) {
+    int has = 0;
+    double found = nodata_of(band, plan, &has);
+    if (plan->no_nodata) {
+        double low = 0, end = 0;
+        hc_integer_range(plan->type, &low, &end); /* of floats none is without */
+        return !has || keeps_all(plan) || !(found >= low && found < end);
+    }
+    if (isnan(plan->nodata)) {
+        return !keeps_all(plan) || (has && isnan(found));
+    }
+    found = plan->type == HC_FLOAT32 ? (float)found : found;
+    return has ? found == plan->nodata : plan->shares_nodata && !keeps_all(plan);
+}
+
+/* The place of a file; `crs` is to be freed. */
+static void place_of(GDALDatasetH dataset, HcPlace *place) {
+    static const char *const options[] = {"FORMAT=WKT2_2018", NULL};
+    OGRSpatialReferenceH crs = GDALGetSpatialRef(dataset);
+    place->has_transform = GDALGetGeoTransform(dataset, place->transform) == CE_None;
+    if (hc_shape_is_crs(crs) && OSRExportToWktEx(crs, &place->crs, options) != OGRERR_NONE) {
+        CPLFree(place->crs);
+        place->crs = NULL;
+    }
+}
+
+/* True where the format has lost what docs/files.md promises of it. */
+static bool find_lacks(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan, HcText *lacks) {
+    HcPlace place = {0};
+    OGRSpatialReferenceH wanted = NULL;
+    place_of(dataset, &place);
+    double shift = hc_grid_shift(scene, &place);
+    if (!place.has_transform && shift > 0) {
+        hc_text_add(lacks, "the place");
+    } else if (shift >= noted_from && isfinite(shift)) {
+        hc_text_add(lacks, "the place (its corners lie %.3g pixels off)", shift);
+    } else if (shift >= noted_from) {
+        hc_text_add(lacks, "the place (another reference system is in the file)");
+    }
+    if (place.crs == NULL && hc_shape_scene_crs(scene, "", &wanted, NULL) == HC_OK &&
+        hc_shape_is_crs(wanted)) {
+        hc_text_add(lacks, "%sthe reference system", lacks->length > 0 ? ", " : "");
+    }
+    bool promised = lacks->length > 0 && keeps_all(plan);
+    if (scene->rpc.known && GDALGetMetadataItem(dataset, "LINE_NUM_COEFF", "RPC") == NULL) {
+        hc_text_add(lacks, "%sthe rational polynomial coefficients", lacks->length > 0 ? ", " : "");
+        promised = promised || hc_write_is_tiff(plan);
+    }
+    OSRDestroySpatialReference(wanted);
+    CPLFree(place.crs);
+    return promised;
+}
+
 /* ---- other formats ---- */
 
 /* The last block of a band, which a file that ends early lacks. */
@@ -64,16 +137,21 @@ static bool last_block_reads(GDALRasterBandH band) {
     return good;
 }
 
-/* What is wrong with an opened file, or NULL. `blocks`: the last blocks are read, too. */
+/* What is wrong with an opened file, or NULL. `blocks`: the last blocks are read, too. Whoever opens XYZ
+ * takes the type from the values. */
 static const char *fault_of(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan,
                             bool blocks) {
+    const bool typed = strcmp(plan->format, "XYZ") != 0;
     if (GDALGetRasterXSize(dataset) != scene->samples || GDALGetRasterYSize(dataset) != scene->lines) {
         return "it has another size";
     }
     for (int b = 1; b <= GDALGetRasterCount(dataset); b++) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, b);
-        if (GDALGetRasterDataType(band) != plan->gdal_type) {
+        if (typed && GDALGetRasterDataType(band) != plan->gdal_type) {
             return "it has another type";
+        }
+        if (!hc_write_keeps_nodata(band, plan)) {
+            return "it does not keep the nodata value";
         }
         if (blocks && !last_block_reads(band)) {
             return "its last block cannot be read";
@@ -83,7 +161,8 @@ static const char *fault_of(GDALDatasetH dataset, const HcScene *scene, const Hc
 }
 
 /* netCDF and the like open as a list of parts with one or more bands each. */
-static const char *fault_of_parts(char **parts, const HcScene *scene, const HcWritePlan *plan) {
+static const char *fault_of_parts(char **parts, const HcScene *scene, const HcWritePlan *plan,
+                                  HcText *lacks) {
     const char *fault = NULL;
     int bands = 0;
     for (int n = 1; fault == NULL; n++) {
@@ -96,12 +175,17 @@ static const char *fault_of_parts(char **parts, const HcScene *scene, const HcWr
         GDALDatasetH part = GDALOpen(name, GA_ReadOnly);
         fault = part != NULL ? fault_of(part, scene, plan, true) : "a part of it does not open";
         bands += part != NULL ? GDALGetRasterCount(part) : 0;
+        if (part != NULL && n == 1) {
+            fault =
+                fault == NULL && find_lacks(part, scene, plan, lacks) ? "it does not keep the place" : fault;
+        }
         GDALClose(part);
     }
     return fault == NULL && bands != scene->bands ? "bands are missing" : fault;
 }
 
-static HcStatus check_opens(const char *file, const HcScene *scene, const HcWritePlan *plan, HcError *err) {
+static HcStatus check_opens(const char *file, const HcScene *scene, const HcWritePlan *plan, HcText *lacks,
+                            HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     bool tiff = hc_write_is_tiff(plan);
@@ -109,10 +193,14 @@ static HcStatus check_opens(const char *file, const HcScene *scene, const HcWrit
     hc_gdal_catch(&errors);
     GDALDatasetH dataset = GDALOpenEx(file, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
     char **parts = dataset != NULL ? GDALGetMetadata(dataset, "SUBDATASETS") : NULL;
-    const char *fault = dataset == NULL                               ? "it does not open"
-                        : parts != NULL                               ? fault_of_parts(parts, scene, plan)
+    const char *fault = dataset == NULL ? "it does not open"
+                        : parts != NULL ? fault_of_parts(parts, scene, plan, lacks)
                         : GDALGetRasterCount(dataset) != scene->bands ? "it has another number of bands"
                                                                       : fault_of(dataset, scene, plan, !tiff);
+    if (fault == NULL && parts == NULL && find_lacks(dataset, scene, plan, lacks)) {
+        status = hc_fail(err, HC_E_IO, "%s: when read back, the file does not keep %s", plan->path,
+                         hc_text_shown(lacks));
+    }
     if (fault != NULL) {
         status = fail_not_whole(plan->path, fault, &errors, err);
     }
@@ -146,13 +234,14 @@ bool hc_write_is_tiff(const HcWritePlan *plan) {
     return strcmp(plan->format, "GTiff") == 0 || hc_write_is_cog(plan);
 }
 
-HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan, HcError *err) {
+HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan, HcText *lacks,
+                        HcError *err) {
     if (hc_write_is_tiff(plan)) {
         bool sparse = CPLTestBool(CSLFetchNameValueDef(plan->options, "SPARSE_OK", "NO"));
         HC_OR_RETURN(hc_write_check_tiff(file, plan->path, sparse, err));
     }
     if (plan->way == HC_WRITE_CREATE || GDALGetMetadataItem(plan->driver, GDAL_DCAP_OPEN, NULL) != NULL) {
-        HC_OR_RETURN(check_opens(file, scene, plan, err));
+        HC_OR_RETURN(check_opens(file, scene, plan, lacks, err));
     }
     return check_sidecar(file, plan, err);
 }
