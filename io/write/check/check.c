@@ -59,7 +59,7 @@ static const double noted_from = 0.01; /* [pixels] */
 
 /* docs/files.md promises for these that all of it is kept. */
 static bool keeps_all(const HcWritePlan *plan) {
-    return hc_write_is_tiff(plan) || strcmp(plan->format, "netCDF") == 0;
+    return hc_write_is_tiff(plan) || plan->way == HC_WRITE_ARRAY;
 }
 
 static double nodata_of(GDALRasterBandH band, const HcWritePlan *plan, int *has) {
