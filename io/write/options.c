@@ -70,10 +70,11 @@ static bool asks_for_loss(const char *option) {
 }
 
 /* Files that may lose values are copies of a temporary GeoTIFF, with which they are compared. Of other
- * drivers than those of TIFF, no option is known here. */
+ * drivers than those of TIFF and netCDF, no option is known here. */
 static void expect_loss(HcWritePlan *plan, const char *const *given) {
     bool cog = strcmp(plan->format, "COG") == 0;
-    bool others = plan->way == HC_WRITE_CREATE && strcmp(plan->format, "GTiff") != 0;
+    bool others = plan->way == HC_WRITE_CREATE && strcmp(plan->format, "GTiff") != 0 &&
+                  strcmp(plan->format, "netCDF") != 0;
     plan->may_lose = (others && given != NULL && *given != NULL) || (plan->way == HC_WRITE_COPY && !cog);
     for (; given != NULL && *given != NULL; given++) {
         plan->may_lose = plan->may_lose || asks_for_loss(*given);

@@ -95,10 +95,11 @@ static HcStatus probe_as(const HcWritePlan *plan, const HcScene *scene, const ch
     return status;
 }
 
-/* A folder in memory, or a real one for drivers that know files alone. */
+/* A folder in memory, or a real one for drivers that know files alone, whatever they say of themselves. */
 static bool make_folder(const HcWritePlan *plan, char *folder, size_t bytes) {
     const char *in_memory = GDALGetMetadataItem(plan->driver, GDAL_DCAP_VIRTUALIO, NULL);
-    if (in_memory != NULL && CPLTestBool(in_memory)) {
+    bool files = strcmp(plan->format, "netCDF") == 0 || strcmp(plan->format, "ELAS") == 0;
+    if (!files && in_memory != NULL && CPLTestBool(in_memory)) {
         snprintf(folder, bytes, "/vsimem/hcube-probe-%p", (const void *)folder);
         return true;
     }

@@ -52,3 +52,4 @@ if able MRF; then
     run 0 run read "$scene" ! bands 1-3 ! write lerc.mrf --format MRF --co COMPRESS=LERC --co OPTIONS=LERC_PREC:3
     [[ $err == *"loses values: they differ by up to"* ]] || fail "LERC in MRF: $err"
 fi
+run 0 run read "$SAMPLE/class.hdr" ! write class.nc --co COMPRESS=DEFLATE
