@@ -23,7 +23,7 @@ refuse 6 "out.tif: GTiff cannot hold 5 bands of uint8: it keeps another number o
 refuse 6 "out.tif: GTiff cannot hold 3 bands of uint8: Currently, PHOTOMETRIC=YCBCR" \
     plan run "read $scene ! bands 1-3 ! write out.tif --type uint8 --co PHOTOMETRIC=YCBCR"
 refuse 6 "out.vrt: VRT cannot hold 3 bands of float32: " plan bands "$scene" 1-3 out.vrt
-run 0 plan bands "$scene" 1 out.xyz --type int16
+run 0 plan bands "$scene" 1 out.xyz --nodata nan
 # A whole command line behind plan.
 run 0 plan read "$scene" ! mnf --components 3 ! write out.img
 plan=$out
