@@ -1,4 +1,5 @@
 #include "io/gdal_errors.h"
+#include "io/gdal_files.h"
 #include "io/proj.h"
 
 #include <cpl_error.h>
@@ -170,6 +171,7 @@ static void start_gdal(void) {
     listen_first();
     hc_proj_listen();
     silence_libtiff(); /* before the driver, which may set its own */
+    hc_gdal_files_install();
     GDALAllRegister();
     CPLSetErrorHandler(on_fatal_only);
 }

@@ -1,6 +1,7 @@
 #include "io/chunk/source.h"
 #include "core/text.h"
 #include "io/gdal_errors.h"
+#include "io/gdal_files.h"
 #include "io/libraries.h"
 
 #include <stdlib.h>
@@ -25,8 +26,10 @@ static bool read_pixel(GDALDatasetH dataset, GDALDataType code, int64_t line, in
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
     memset(values, 0, (size_t)count * sizeof *values);
+    hc_gdal_files_pixels(true);
     CPLErr result = GDALDatasetRasterIOEx(dataset, GF_Read, (int)sample, (int)line, 1, 1, values, 1, 1, code,
                                           count, band, sizeof *values, sizeof *values, sizeof *values, NULL);
+    hc_gdal_files_pixels(false);
     hc_gdal_release();
     return result == CE_None && !messages.failed;
 }

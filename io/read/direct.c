@@ -394,11 +394,14 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
     int error = 0;
     int numbers[WITNESS_BANDS];
     memcpy(numbers, sample->number, sizeof numbers); /* GDAL wants them writable */
-    if (GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)sample0, (int)line, (int)samples, 1,
-                              sample->buffer, (int)samples, 1,
-                              hc_read_gdal_buffer_code(reader->dataset, reader->scene.type), sample->bands,
-                              numbers, bytes, row, row, NULL) != CE_None) {
-        return false;
+    hc_gdal_files_pixels(true);
+    CPLErr result = GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)sample0, (int)line, (int)samples, 1,
+                                          sample->buffer, (int)samples, 1,
+                                          hc_read_gdal_buffer_code(reader->dataset, reader->scene.type),
+                                          sample->bands, numbers, bytes, row, row, NULL);
+    hc_gdal_files_pixels(false);
+    if (result != CE_None) {
+        return HC_OK;
     }
     for (int32_t k = 0; k < sample->bands; k++) {
         int64_t band = sample->number[k] - 1;

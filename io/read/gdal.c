@@ -262,12 +262,15 @@ HcStatus hc_reader_read_mask(const HcReader *reader, int64_t line0, int32_t line
     }
     HC_OR_RETURN(hc_new(values, (size_t)(hc_min64(step, lines) * samples), "the mask", err));
     hc_gdal_catch(&messages);
+    hc_gdal_files_pixels(true);
     for (int64_t done = 0; done < lines && result == CE_None; done += step) {
         int32_t now = (int32_t)hc_min64(step, lines - done);
         result = apply_masks(reader, line0 + done, now, values, to + done * samples);
     }
+    hc_gdal_files_pixels(false);
     hc_gdal_release();
     free(values);
+    HC_OR_RETURN(hc_gdal_files_check(reader->mark, err));
     return result == CE_None && !messages.failed ? HC_OK
                                                  : hc_gdal_fail(err, HC_E_INPUT, reader->path, &messages);
 }
@@ -318,10 +321,12 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
     }
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
+    hc_gdal_files_pixels(true);
     CPLErr result =
         GDALDatasetRasterIOEx(reader->dataset, GF_Read, (int)reader->sample0, (int)line0, (int)samples, lines,
                               to, (int)samples, lines, hc_read_gdal_buffer_code(reader->dataset, scene->type),
                               bands, numbers, raw->stride_sample, raw->stride_line, raw->stride_band, NULL);
+    hc_gdal_files_pixels(false);
     hc_gdal_release();
     free(numbers);
     /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */

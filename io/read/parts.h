@@ -7,6 +7,7 @@
 #include "io/chunk/chunks.h"
 #include "io/read/envi_header.h"
 #include "io/gdal_errors.h"
+#include "io/gdal_files.h"
 #include "io/libraries.h"
 #include "io/read/product/product.h"
 #include "io/read/raw_layout.h"
@@ -84,6 +85,7 @@ struct HcReader {
     char **files;           /* that GDAL says the scene is made of; GDAL string list, may be NULL */
     HcWatch watch;          /* on all files of the scene */
     uint64_t proj_failures; /* before it was opened */
+    int64_t mark;           /* of the notes on files of GDAL, before anything was opened */
 };
 
 /* read_gdal.c */

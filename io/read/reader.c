@@ -183,9 +183,8 @@ static void note_warnings(HcReader *reader, HcText *warnings) {
     }
 }
 
-/* Opens what `path` names, or the layer where there is one. */
-static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *of,
-                            const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
+static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct *of,
+                               const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
     static const HcReaderOptions defaults = {0};
     HcStatus status = HC_OK;
     *out = NULL;
@@ -195,6 +194,7 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HcText *before = hc_gdal_listen(&warnings);
     reader->file = -1;
     reader->proj_failures = hc_proj_failures();
+    reader->mark = hc_gdal_files_mark();
     reader->options = options != NULL ? *options : defaults;
     reader->options.enough =
         of != NULL ? 0 : reader->options.enough; /* layers have the pixels of their scene */
@@ -231,6 +231,22 @@ done:
     hc_text_clear(&warnings);
     hc_reader_close(reader);
     return status;
+}
+
+/* Opens what `path` names, or the layer where there is one. What GDAL could not read is the reason, whatever
+ * came of it. */
+static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *of,
+                            const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
+    HcError failure = {0};
+    int64_t mark = hc_gdal_files_mark();
+    HcStatus status = open_unchecked(out, path, of, layer, options, &failure);
+    HcStatus lost = hc_gdal_files_check(mark, err);
+    if (lost != HC_OK) {
+        hc_reader_close(*out);
+        *out = NULL;
+        return lost;
+    }
+    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", failure.text);
 }
 
 HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err) {
@@ -571,12 +587,18 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
     return HC_OK;
 }
 
-/* A change of the file explains a failure to read it. */
+/* A change of the file explains a failure to read it; so does what GDAL could not read, also where it says
+ * that it succeeded. */
 static HcStatus explain(const HcReader *reader, HcStatus status, const HcError *failure, HcError *err) {
-    if (status == HC_OK || (status == HC_E_IO && hc_watch_check(&reader->watch, err) != HC_OK)) {
-        return status == HC_OK ? HC_OK : HC_E_INPUT;
+    HcError lost = {0};
+    HcStatus noted = hc_gdal_files_check(reader->mark, &lost);
+    if (status == HC_OK && noted == HC_OK) {
+        return HC_OK;
     }
-    return hc_fail(err, status, "%s", failure->text);
+    if ((status == HC_E_IO || noted != HC_OK) && hc_watch_check(&reader->watch, err) != HC_OK) {
+        return HC_E_INPUT;
+    }
+    return noted != HC_OK ? hc_fail(err, noted, "%s", lost.text) : hc_fail(err, status, "%s", failure->text);
 }
 
 HcStatus hc_reader_read(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw, HcError *err) {

@@ -100,6 +100,13 @@ HcStatus hc_read_check_readable(const char *path, const HcGdalErrors *messages, 
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s: %s", path, strerror(number));
 }
 
+/* Whether facts lie behind the pixels, so that a file without them has not all its parts; the driver opens it
+ * without a word. */
+static const char *ends_with_facts(GDALDatasetH dataset) {
+    const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "";
+    return strcmp(driver, "HFA") == 0 || strcmp(driver, "PCIDSK") == 0 ? driver : NULL;
+}
+
 HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char *driver,
                                 HcGdalErrors *messages, HcError *err) {
     HcStatus status = HC_OK;
@@ -108,8 +115,11 @@ HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char 
     if (!hc_read_is_file(path, NULL, NULL) || strncmp(path, "/vsi", 4) == 0) {
         return HC_OK; /* not a local file: a server is not asked twice */
     }
-    GDALDatasetH second = hc_read_gdal_open(path, driver, &again);
+    const char *whole = ends_with_facts(*out);
+    hc_gdal_files_pixels(whole != NULL);
+    GDALDatasetH second = hc_read_gdal_open(path, whole != NULL ? whole : driver, &again);
     status = compare(*out, second, path, err);
+    hc_gdal_files_pixels(false);
     if (status == HC_OK && *out == NULL) {
         status = hc_read_check_readable(path, messages, err);
     }

@@ -1,0 +1,33 @@
+/* Local files as GDAL reads them. Many drivers put zeros where a read fails or a file ends too early, and
+ * report success. So all files that GDAL opens for reading are read through a handler of ours, which notes
+ * what its drivers may hide. */
+#ifndef HC_IO_GDAL_FILES_H
+#define HC_IO_GDAL_FILES_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Puts the handler in the place of the one for plain file names. Call once, before files are opened. */
+void hc_gdal_files_install(void);
+
+/* The number of notes so far, of all threads. */
+int64_t hc_gdal_files_mark(void);
+
+/* HC_E_IO (HC_E_MEMORY) with the file and the reason where a file or folder could not be opened, read or
+ * listed since that mark; HC_E_INPUT where a file ended within its pixels. */
+HcStatus hc_gdal_files_check(int64_t mark, HcError *err) HC_MUST_CHECK;
+
+/* Says that this thread begins or ends to read pixels: the end of a file counts as a failure meanwhile. While
+ * drivers probe a file or read its header, they may come to its end. Calls do not nest. */
+void hc_gdal_files_pixels(bool begin);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

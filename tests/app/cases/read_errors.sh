@@ -1,0 +1,36 @@
+# One read of the scene or of a file beside it fails: the same bytes, or exit code 4 and a line with the file.
+command -v strace >/dev/null || exit 77
+strace -qq true 2>/dev/null || exit 77 # not allowed in this container
+sanitized && exit 77
+run 0 run "read $scene --bands 0-5 --lines 0-40 ! write erdas.img --format HFA"
+run 0 run "read $scene --bands 0-5 --lines 0-40 ! write pci.pix --format PCIDSK"
+run 0 run "read $scene --bands 0-2 --lines 0-40 ! write raw.img"
+traced() {
+    strace -f -qq -o trace -P "$name" -e trace=read,pread64 "${inject[@]}" \
+        "$HCUBE" run --quiet --device cpu --record none \
+        "read $name --no-direct ! write out.img --overwrite" >said 2>&1
+}
+for name in erdas.img pci.pix raw.img raw.hdr; do
+    scene_file=$name
+    inject=()
+    traced || fail "$name: $(cat said)"
+    calls=$(grep -c -a -e 'read(' -e 'pread64(' trace)
+    cat out.img out.hdr >expected
+    refused=0
+    for ((number = 1; number <= calls; number += 1 + number / 8)); do
+        rm -f out.*
+        inject=(-e "inject=read,pread64:error=EIO:when=$number")
+        status=0
+        traced || status=$?
+        sed -i '/^strace: /d' said
+        if ((status == 0)); then
+            cat out.img out.hdr | cmp -s - expected || fail "$scene_file: read $number fails: other values"
+        else
+            ((status == 4)) || fail "$name: read $number fails: exit code $status: $(cat said)"
+            [[ $(cat said) == "hcube: "*"${name%.*}"* && $(wc -l <said) == 1 ]] || fail "says $(cat said)"
+            [[ ! -e out.img ]] || fail "$name: out.img is there"
+            refused=$((refused + 1))
+        fi
+    done
+    ((refused > 2)) || fail "$name: $refused of $calls reads count"
+done
