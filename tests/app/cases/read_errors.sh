@@ -2,13 +2,13 @@
 command -v strace >/dev/null || exit 77
 strace -qq true 2>/dev/null || exit 77 # not allowed in this container
 sanitized && exit 77
-run 0 run "read $scene --bands 0-5 --lines 0-40 ! write erdas.img --format HFA"
-run 0 run "read $scene --bands 0-5 --lines 0-40 ! write pci.pix --format PCIDSK"
-run 0 run "read $scene --bands 0-2 --lines 0-40 ! write raw.img"
+run 0 run "read $scene --window 0,0,100,40 ! bands 1-6 ! write erdas.img --format HFA"
+run 0 run "read $scene --window 0,0,100,40 ! bands 1-6 ! write pci.pix --format PCIDSK"
+run 0 run "read $scene --window 0,0,100,40 ! bands 1-3 ! write raw.img"
 traced() {
     strace -f -qq -o trace -P "$name" -e trace=read,pread64 "${inject[@]}" \
         "$HCUBE" run --quiet --device cpu --record none \
-        "read $name --no-direct ! write out.img --overwrite" >said 2>&1
+        "read $name --no-direct ! write out.img --overwrite=any" >said 2>&1
 }
 for name in erdas.img pci.pix raw.img raw.hdr; do
     scene_file=$name
