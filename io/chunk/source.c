@@ -138,8 +138,14 @@ static HcStatus compare_chunk(HcChunks *chunks, GDALDatasetH dataset, GDALDataTy
             *same = *same && values[b] == pixel[p + b].value;
         }
     }
+    if (status == HC_OK && !reads) { /* a failed read must not decide which way the lines run */
+        const char *said = hc_hdf5_said();
+        return hc_fail(err, said[0] != '\0' ? hc_hdf5_status(said) : HC_E_IO,
+                       "%s: GDAL cannot read a chunk%s%s", hc_chunks_index(chunks)->path,
+                       said[0] != '\0' ? ": " : "", said);
+    }
     if (status == HC_OK || (status == HC_E_INPUT && reads)) {
-        *same = *same && reads && status == HC_OK; /* where GDAL reads what we cannot, it may know better */
+        *same = *same && status == HC_OK; /* where GDAL reads what we cannot, it may know better */
         return HC_OK;
     }
     return hc_fail(err, status, "%s", why.text);
