@@ -124,6 +124,9 @@ static HcStatus settle_sums(HcBackground *background, HcStage *stage, const HcBa
     }
     hc_statistics_clear(&background->statistics);
     HC_TRY(hc_statistics_make(&background->statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
+    if (background->trim.directions > 0) {
+        HC_TRY(hc_trim_undo(&background->trim, background->statistics.covariance, stage->in.bands, err));
+    }
 done:
     hc_moments_clear(&moments);
     return status;
@@ -171,7 +174,7 @@ HcStatus hc_background_settle(HcBackground *background, HcStage *stage, const Hc
 
 HcStatus hc_background_trim(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
                             HcFar *far, HcError *err) {
-    far->limit = sqrt(hc_trim_limit(params->robust, far->squares ? far->directions : 1));
+    far->limit = hc_trim_limit(params->robust, background->candidates, far->directions, far->squares);
     return hc_trim_set(&background->trim, stage, far, hc_selected_lines(stage), background->directions, err);
 }
 
@@ -181,6 +184,24 @@ void hc_background_report(const HcBackground *background, const HcBackgroundPara
         hc_json_put_number(to, "left_out", (double)(background->candidates - background->statistics.pixels));
         hc_json_put_number(to, "robust_rounds", background->trims);
     }
+}
+
+/* Pixels that --robust leaves depend on what they were chosen by. Rates are right within a fifth from so many
+ * pixels on (docs/stages/rx.md). */
+static bool knows_rates(const HcBackground *background, const HcBackgroundParams *params,
+                        int32_t directions) {
+    double least = is_robust(params) ? fmax(10, 2000 * params->robust) * directions : 0;
+    return background->shrinkage == 0 && (double)background->candidates >= least;
+}
+
+HcNullLaw hc_background_law(const HcBackground *background, const HcBackgroundParams *params, HcNull null,
+                            int32_t directions) {
+    return (HcNullLaw){.null = knows_rates(background, params, directions) ? null : HC_NULL_UNKNOWN,
+                       .directions = directions,
+                       .pixels = background->statistics.pixels,
+                       .apart = params->file != NULL || is_robust(params),
+                       .inside = background->selected.inside,
+                       .deviation = 1};
 }
 
 void hc_background_shrink(HcBackground *background, const HcBackgroundParams *params) {

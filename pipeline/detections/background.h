@@ -7,6 +7,7 @@
 #ifndef HC_PIPELINE_DETECTIONS_BACKGROUND_H
 #define HC_PIPELINE_DETECTIONS_BACKGROUND_H
 
+#include "pipeline/detections/false_alarm.h"
 #include "pipeline/detections/powers.h"
 #include "pipeline/detections/selected.h"
 #include "pipeline/detections/trim.h"
@@ -79,6 +80,10 @@ HcStatus hc_background_trim(HcBackground *background, HcStage *stage, const HcBa
                             HcFar *far, HcError *err) HC_MUST_CHECK;
 /* Once that is done, or the file was read: shrinks the covariance where that is asked. */
 void hc_background_shrink(HcBackground *background, const HcBackgroundParams *params);
+/* Once it is done: the distribution of scores by its `directions`. HC_NULL_UNKNOWN where its covariance is
+ * shrunk, or where too few pixels are left by --robust. */
+HcNullLaw hc_background_law(const HcBackground *background, const HcBackgroundParams *params, HcNull null,
+                            int32_t directions);
 /* Adds to the record. */
 void hc_background_report(const HcBackground *background, const HcBackgroundParams *params, HcJson *to);
 void hc_background_close(HcBackground *background, HcStage *stage);

@@ -24,7 +24,7 @@ HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int
     /* The heaps, what another rank hands over, the points and their file. */
     const size_t each = 2 * sizeof(HcDetection) + sizeof(HcPoint) + HC_POINT_FILE_BYTES;
     stage->needs.host_bytes +=
-        (size_t)scores * top_of(params) * each + (size_t)scores * (sizeof(int64_t) + sizeof(double));
+        (size_t)scores * top_of(params) * each + (size_t)scores * (sizeof(int64_t) + sizeof(HcNullLaw));
     return HC_OK;
 }
 
@@ -37,7 +37,7 @@ HcStatus hc_detections_open(HcDetections *to, const HcDetectionParams *params, i
                          .threshold = params->threshold,
                          .false_alarm = params->false_alarm};
     HC_OR_RETURN(hc_new(to->scored, scores, "detections", err));
-    HC_OR_RETURN(hc_new(to->deviation, scores, "detections", err));
+    HC_OR_RETURN(hc_new(to->law, scores, "detections", err));
     HC_OR_RETURN(hc_new(to->best, count, "detections", err));
     for (size_t k = 0; k < count; k++) {
         to->best[k].pixel = -1;
@@ -48,7 +48,7 @@ HcStatus hc_detections_open(HcDetections *to, const HcDetectionParams *params, i
 void hc_detections_close(HcDetections *to) {
     free(to->best);
     free(to->scored);
-    free(to->deviation);
+    free(to->law);
     *to = (HcDetections){0};
 }
 
@@ -101,13 +101,17 @@ static double rank_share(const HcDetections *of, int64_t band, int64_t place) {
     return (double)(place + 1) / (double)of->scored[band];
 }
 
-static double rate_of(const HcDetections *of, int64_t band, int64_t place) {
-    double score = of->best[band * of->top + place].score;
-    return of->null != HC_NULL_UNKNOWN ? hc_false_alarm(of->null, score, of->directions, of->deviation[band])
-                                       : rank_share(of, band, place);
+static bool is_known(const HcDetections *of) {
+    return of->law[0].null != HC_NULL_UNKNOWN;
 }
 
-/* Of sorted detections. Rates rise from the best to the worst, so that the heaps need not know them. */
+static double rate_of(const HcDetections *of, int64_t band, int64_t place) {
+    HcDetection found = of->best[band * of->top + place];
+    return is_known(of) ? hc_false_alarm(&of->law[band], found.pixel, found.score)
+                        : rank_share(of, band, place);
+}
+
+/* Of sorted detections. Pixels of the background have lower rates than others with that score. */
 static void drop_false_alarms(HcDetections *of) {
     for (int64_t k = 0; k < (int64_t)of->bands * of->top && !isnan(of->false_alarm); k++) {
         if (of->best[k].pixel >= 0 && !(rate_of(of, k / of->top, k % of->top) <= of->false_alarm)) {
@@ -160,7 +164,7 @@ done:
 
 HcStatus hc_detections_finish(HcDetections *to, const HcStage *stage, const HcDetectionParams *params,
                               const char *const *name, HcError *err) {
-    const char *rate = to->null != HC_NULL_UNKNOWN ? "false_alarm" : NULL;
+    const char *rate = to->best != NULL && is_known(to) ? "false_alarm" : NULL;
     const char *const field[] = {"score", "rank_share", rate, NULL};
     HcStatus status = HC_OK;
     HcPoint *point = NULL;
@@ -194,7 +198,6 @@ void hc_detections_report(const HcDetections *of, HcJson *to) {
     }
     if (of->best != NULL) {
         hc_json_put_number(to, "detections", (double)count);
-        hc_json_put_text(to, "false_alarms_by",
-                         of->null != HC_NULL_UNKNOWN ? hc_null_name(of->null) : "rank");
+        hc_json_put_text(to, "false_alarms_by", is_known(of) ? hc_null_name(of->law[0].null) : "rank");
     }
 }

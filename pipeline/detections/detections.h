@@ -53,9 +53,7 @@ typedef struct HcDetections {
     double threshold, false_alarm; /* NAN = none */
     HcDetection *best;             /* [bands][top], heaps whose first entry is the worst */
     int64_t *scored;               /* [bands] pixels with a score */
-    HcNull null;                   /* of the background, set by the stage before gather */
-    int32_t directions;            /* of the background */
-    double *deviation;             /* [bands] of HC_NULL_NORMAL, filled by the stage */
+    HcNullLaw *law;                /* [bands] of the background, filled by the stage before gather */
 } HcDetections;
 
 /* In plan, behind all that fills stage->needs: adds to them, and refuses a file that cannot be. The first

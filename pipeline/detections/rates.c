@@ -128,20 +128,21 @@ HcStatus hc_rates_open(HcScoreRates *rates, HcStage *stage, bool low, HcError *e
                     &rates->result, err);
 }
 
-HcStatus hc_rates_fit(HcScoreRates *rates, HcNull null, int64_t groups, const int32_t *directions,
-                      const double *deviation, HcError *err) {
+HcStatus hc_rates_fit(HcScoreRates *rates, const HcStage *stage, int64_t groups, const HcNullLaw *law,
+                      HcError *err) {
     size_t count = (size_t)groups * (size_t)rates->bands;
     if (!rates->open || !by_null(rates->choice)) {
         return HC_OK;
     }
-    rates->null = null;
-    rates->groups = groups;
-    HC_OR_RETURN(hc_new(rates->directions, (size_t)groups, what, err));
-    HC_OR_RETURN(hc_new(rates->deviation, count, what, err));
-    memcpy(rates->directions, directions, (size_t)groups * sizeof *directions);
-    for (size_t i = 0; i < count; i++) {
-        rates->deviation[i] = deviation != NULL ? deviation[i] : 1;
+    if (law->null == HC_NULL_UNKNOWN) {
+        return hc_fail(err, HC_E_NUMERIC,
+                       "%s: --rates %s: %lld pixels that --robust leaves are too few for rates in %d "
+                       "directions: give --rates rank, a smaller --robust, or fewer bands",
+                       stage->kind->name, hc_rate_words[rates->choice], (long long)law->pixels,
+                       law->directions);
     }
+    HC_OR_RETURN(hc_new(rates->law, count, what, err));
+    memcpy(rates->law, law, count * sizeof *law);
     return HC_OK;
 }
 
@@ -151,8 +152,7 @@ void hc_rates_close(HcScoreRates *rates, HcStage *stage) {
     hc_memory_release(stage->compute, &rates->score);
     hc_memory_release(stage->compute, &rates->mask);
     hc_memory_release(stage->compute, &rates->result);
-    free(rates->directions);
-    free(rates->deviation);
+    free(rates->law);
     free(rates->key);
     free(rates->start);
     *rates = (HcScoreRates){.choice = -1};
@@ -321,15 +321,15 @@ static void rate_pixel(const Rating *rating, int64_t line, int64_t sample, const
     const HcScoreRates *rates = rating->rates;
     size_t bands = (size_t)rates->bands;
     size_t group = 0;
-    if (rates->null != HC_NULL_UNKNOWN && rates->group_of != NULL) {
+    if (rates->law != NULL && rates->group_of != NULL) {
         group = (size_t)rates->group_of(rating->stage, line, sample);
     }
     memcpy(out, score, bands * sizeof *out);
     out += bands;
     for (size_t b = 0; b < bands; b++) {
         if (by_null(rates->choice)) {
-            *out++ = (float)hc_false_alarm(rates->null, (double)score[b], rates->directions[group],
-                                           rates->deviation[group * bands + b]);
+            *out++ = (float)hc_false_alarm(&rates->law[group * bands + b],
+                                           line * rating->stage->in.samples + sample, (double)score[b]);
         }
         if (hc_rates_observes(rates->choice)) {
             *out++ = share_of(rates, scene_pixels(rating->stage), b, score[b]);

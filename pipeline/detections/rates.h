@@ -39,11 +39,8 @@ typedef struct HcScoreRates {
     int32_t bands; /* of scores */
     bool low;      /* low scores are the best */
     bool open;
-    size_t scratch;      /* bytes of a pixel that the scorer works in */
-    HcNull null;         /* of the background */
-    int64_t groups;      /* of pixels, each of which has a background of its own */
-    int32_t *directions; /* [groups] */
-    double *deviation;   /* [groups][bands] */
+    size_t scratch; /* bytes of a pixel that the scorer works in */
+    HcNullLaw *law; /* [groups of pixels, each of which has a background][bands]; NULL = unknown */
     int64_t (*group_of)(const HcStage *stage, int64_t line, int64_t sample); /* NULL = all are in group 0 */
     uint32_t *key;  /* [bands][pixels of the scene] scores in order, 0 = none; sorted in settle */
     int64_t *start; /* [bands][65537] first place of the keys whose upper 16 bits are that or more */
@@ -73,10 +70,10 @@ bool hc_rates_observes(int32_t choice);
 /* In open. */
 HcStatus hc_rates_open(HcScoreRates *rates, HcStage *stage, bool low, HcError *err) HC_MUST_CHECK;
 
-/* Once the stage can score, where a null is known: directions[groups] and deviation[groups][bands] are copied
- * (deviation NULL = all 1). */
-HcStatus hc_rates_fit(HcScoreRates *rates, HcNull null, int64_t groups, const int32_t *directions,
-                      const double *deviation, HcError *err) HC_MUST_CHECK;
+/* Once the stage can score: law[groups][bands] is copied. HC_E_NUMERIC where Gaussian rates are asked for and
+ * not known, since --robust has left too few pixels. */
+HcStatus hc_rates_fit(HcScoreRates *rates, const HcStage *stage, int64_t groups, const HcNullLaw *law,
+                      HcError *err) HC_MUST_CHECK;
 
 /* In observe and settle, in the round behind that in which the stage could score. */
 HcStatus hc_rates_observe(HcScoreRates *rates, HcStage *stage, HcScorer *scorer, HcQueue *queue,

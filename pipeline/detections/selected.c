@@ -93,22 +93,18 @@ HcStatus hc_selected_open_part(HcSelected *selected, HcStage *stage, HcError *er
 
 HcStatus hc_selected_open(HcSelected *selected, HcStage *stage, const char *option, const char *text,
                           HcError *err) {
-    HcStatus status = HC_OK;
-    uint8_t *mask = NULL;
     size_t pixels = scene_pixels(stage);
-    HC_TRY(hc_new(mask, pixels, "a mask", err));
-    HC_TRY(read_mask(selected, stage, mask, err));
-    if (!selects_any(mask, pixels)) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "%s: %s %s: the mask leaves no pixel of the scene",
-                       stage->kind->name, option, text));
+    HC_OR_RETURN(hc_new(selected->inside, pixels, "a mask", err));
+    HC_OR_RETURN(read_mask(selected, stage, selected->inside, err));
+    if (!selects_any(selected->inside, pixels)) {
+        return hc_fail(err, HC_E_NUMERIC, "%s: %s %s: the mask leaves no pixel of the scene",
+                       stage->kind->name, option, text);
     }
-    HC_TRY(hc_memory_upload(stage->compute, mask, pixels, &selected->mask, err));
-    HC_TRY(hc_selected_open_part(selected, stage, err));
+    HC_OR_RETURN(hc_memory_upload(stage->compute, selected->inside, pixels, &selected->mask, err));
+    HC_OR_RETURN(hc_selected_open_part(selected, stage, err));
     hc_view_selection_close(selected->selection);
     selected->selection = NULL;
-done:
-    free(mask);
-    return status;
+    return HC_OK;
 }
 
 /* Flags are what the mask says of pixels that are valid. */
@@ -166,5 +162,6 @@ void hc_selected_close(HcSelected *selected, HcCompute *compute) {
     hc_memory_release(compute, &selected->index);
     hc_memory_release(compute, &selected->part);
     free(selected->file);
+    free(selected->inside);
     *selected = (HcSelected){0};
 }

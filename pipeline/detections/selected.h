@@ -11,6 +11,7 @@ typedef struct HcSelected {
     char *file;                 /* that the mask names */
     HcViewSelection *selection; /* from plan to open */
     HcBuffer mask;              /* [device] [lines][samples] of the scene, 1 = selected */
+    uint8_t *inside;            /* the same on the host */
     HcBuffer index;             /* [device] [bands] 0, 1, 2... */
     HcBuffer part;              /* [device] pixels of some lines, their flags, and the masks of both */
 } HcSelected;

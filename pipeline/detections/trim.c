@@ -11,6 +11,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Scores, what decode makes of them, sums of squares, the pixels, and the masks of these. */
 static size_t part_bytes(const HcStage *stage, int32_t lines, int32_t directions) {
@@ -27,7 +28,7 @@ void hc_trim_plan(HcStage *stage, int32_t lines, int32_t directions) {
     stage->needs.bytes_fixed += part_bytes(stage, lines, directions) +
                                 ((size_t)directions + 1) * bands * sizeof(double) +
                                 (size_t)index_count(stage, directions) * sizeof(int32_t);
-    stage->needs.host_bytes += (size_t)directions * bands * sizeof(double);
+    stage->needs.host_bytes += (2 * (size_t)directions + bands + 1) * bands * sizeof(double);
 }
 
 static HcStatus open_part(HcTrim *trim, HcStage *stage, int32_t lines, int32_t directions, HcError *err) {
@@ -57,6 +58,10 @@ HcStatus hc_trim_set(HcTrim *trim, HcStage *stage, const HcFar *far, int32_t lin
     hc_memory_release(stage->compute, &trim->offset);
     trim->directions = far->directions;
     trim->squares = far->squares;
+    trim->limit = far->limit;
+    free(trim->along);
+    HC_OR_RETURN(hc_new(trim->along, count, "a projection", err));
+    memcpy(trim->along, far->projection, count * sizeof *trim->along);
     HC_OR_RETURN(hc_memory_upload(stage->compute, far->offset, bands * sizeof(double), &trim->offset, err));
     HC_OR_RETURN(hc_new(scaled, count, "a projection", err));
     for (size_t i = 0; i < count; i++) {
@@ -115,22 +120,86 @@ void hc_trim_close(HcTrim *trim, HcCompute *compute) {
     hc_memory_release(compute, &trim->offset);
     hc_memory_release(compute, &trim->index);
     hc_memory_release(compute, &trim->part);
+    free(trim->along);
     *trim = (HcTrim){0};
 }
 
-double hc_trim_limit(double rate, int32_t directions) {
+/* The score that such a share is beyond. */
+static double quantile(const HcNullLaw *law, double rate) {
     double low = 0;
     double high = 1;
-    while (hc_false_alarm(HC_NULL_CHI_SQUARE, high, directions, 1) > rate) {
+    while (hc_false_alarm(law, 0, high) > rate) {
         high *= 2;
     }
     for (int i = 0; i < 100; i++) { /* until neighbours */
         double middle = low + (high - low) / 2;
-        if (hc_false_alarm(HC_NULL_CHI_SQUARE, middle, directions, 1) > rate) {
+        if (hc_false_alarm(law, 0, middle) > rate) {
             low = middle;
         } else {
             high = middle;
         }
     }
     return high;
+}
+
+double hc_trim_limit(double rate, int64_t pixels, int32_t directions, bool squares) {
+    HcNullLaw law = {.null = squares ? HC_NULL_CHI_SQUARE : HC_NULL_NORMAL,
+                     .directions = directions,
+                     .pixels = pixels,
+                     .deviation = 1};
+    return squares ? sqrt(quantile(&law, rate)) : quantile(&law, rate / 2);
+}
+
+/* P(of K + 2 squares <= limit) / P(of K squares <= limit). */
+static double variance_within(double limit, int32_t directions) {
+    HcNullLaw law = {.null = HC_NULL_CHI_SQUARE, .directions = directions}, more = law;
+    more.directions += 2;
+    return (1 - hc_false_alarm(&more, 0, limit * limit)) / (1 - hc_false_alarm(&law, 0, limit * limit));
+}
+
+/* to = matrix vector; the value is vector' matrix vector. */
+static double apply(const double *matrix, const double *vector, size_t stride, size_t bands, double *to) {
+    double sum = 0;
+    for (size_t i = 0; i < bands; i++) {
+        to[i] = 0;
+        for (size_t j = 0; j < bands; j++) {
+            to[i] += matrix[i * bands + j] * vector[j * stride];
+        }
+        sum += to[i] * vector[i * stride];
+    }
+    return sum;
+}
+
+/* Directions that are much alike lose the same variance once. */
+static void widen(const HcTrim *trim, double lost, double *covariance, size_t bands, double *work) {
+    size_t directions = (size_t)trim->directions;
+    double *cut = work + bands;
+    memcpy(cut, covariance, bands * bands * sizeof *cut);
+    for (size_t k = 0; k < directions; k++) {
+        const double *along = trim->along + k;
+        double before = apply(cut, along, directions, bands, work);
+        double now = apply(covariance, along, directions, bands, work);
+        double more = before / (lost * now) - 1;
+        for (size_t i = 0; i < bands && now > 0 && more > 0; i++) {
+            for (size_t j = 0; j < bands; j++) {
+                covariance[i * bands + j] += more / now * work[i] * work[j];
+            }
+        }
+    }
+}
+
+HcStatus hc_trim_undo(const HcTrim *trim, double *covariance, int32_t bands, HcError *err) {
+    size_t n = (size_t)bands;
+    double kept = variance_within(trim->limit, trim->squares ? trim->directions : 1);
+    double *work = NULL;
+    if (trim->squares) {
+        for (size_t i = 0; i < n * n; i++) {
+            covariance[i] /= kept;
+        }
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_new(work, n * (n + 1), "a covariance", err));
+    widen(trim, kept, covariance, n, work);
+    free(work);
+    return HC_OK;
 }

@@ -22,6 +22,8 @@ typedef struct HcTrim {
     HcBuffer projection, offset; /* [device] */
     HcBuffer index;              /* [device] 0, 1, 2... */
     HcBuffer part;               /* [device] what hc_trim_take() works in */
+    double *along;               /* [bands][directions] the projection that pixels were left out by */
+    double limit;
 } HcTrim;
 
 /* In plan: adds memory to stage->needs, for parts of at most `lines` lines and `directions`. */
@@ -36,8 +38,12 @@ HcStatus hc_trim_take(HcTrim *trim, HcQueue *queue, const HcBlock *in, HcBlock *
                       HcError *err) HC_MUST_CHECK;
 void hc_trim_close(HcTrim *trim, HcCompute *compute);
 
-/* The limit of y'y that such a share of background pixels is beyond, for independent y of variance 1: the
- * quantile of the chi-square distribution. 0 < rate < 1. */
-double hc_trim_limit(double rate, int32_t directions);
+/* The limit that such a share of the `pixels` of a Gaussian background is beyond: of |y| in so many
+ * directions (squares), or of one |y[j]|. y has variance 1 by their covariance. 0 < rate < 1. */
+double hc_trim_limit(double rate, int64_t pixels, int32_t directions, bool squares);
+/* The covariance [bands][bands] of the pixels that were left, made that of a Gaussian before any was left
+ * out. Of a square limit all of it was too small by one factor. Else it was too small along the projection.
+ */
+HcStatus hc_trim_undo(const HcTrim *trim, double *covariance, int32_t bands, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -236,9 +236,20 @@ static int64_t group_of(const HcStage *stage, int64_t line, int64_t sample) {
 static HcStatus fit_rates(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
     const HcDetectColumns *columns = &state->columns;
+    size_t targets = targets_of(stage);
+    HcNullLaw *law = NULL;
     state->rates.group_of = group_of;
-    return hc_rates_fit(&state->rates, hc_detect_method(stage)->null, columns->groups, columns->directions,
-                        columns->deviation, err);
+    HC_OR_RETURN(hc_new(law, (size_t)columns->groups * targets, "distributions of scores", err));
+    for (size_t i = 0; i < (size_t)columns->groups * targets; i++) {
+        law[i] = (HcNullLaw){.null = hc_detect_method(stage)->null,
+                             .directions = columns->directions[i / targets],
+                             .pixels = columns->pixels[i / targets],
+                             .inside = columns->selected.inside,
+                             .deviation = columns->deviation[i]};
+    }
+    HcStatus status = hc_rates_fit(&state->rates, stage, columns->groups, law, err);
+    free(law);
+    return status;
 }
 
 HcStatus hc_detect_columns_make(HcStage *stage, const double *spectrum, HcError *err) {

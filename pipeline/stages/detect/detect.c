@@ -219,19 +219,33 @@ static HcStatus upload(HcStage *stage, const HcScoring *scoring, HcDeviceScoring
     return HC_OK;
 }
 
-/* A shrunk covariance is not that of the background: only the order of the scores is left. */
-static HcStatus set_null(HcStage *stage, const HcScoring *detector, HcError *err) {
-    HcDetectState *state = stage->state;
-    HcDetections *detections = &state->detections;
-    HcNull null = state->background.shrinkage > 0 ? HC_NULL_UNKNOWN : hc_detect_method(stage)->null;
-    if (detections->best != NULL && null != HC_NULL_UNKNOWN) {
-        detections->null = null;
-        detections->directions = detector->directions;
-        for (int32_t j = 0; j < state->targets && detector->deviation != NULL; j++) {
-            detections->deviation[j] = detector->deviation[j];
+/* What the targets add to the distribution of their scores: law[targets]. Relative changes of the mean are
+ * not distances from it. */
+static void set_laws(const HcStage *stage, const HcScoring *detector, HcNullLaw law, HcNullLaw *to) {
+    for (int32_t j = 0; j < scores_of(stage); j++) {
+        to[j] = law;
+        if (law.null != HC_NULL_UNKNOWN) {
+            to[j].deviation = detector->deviation[j];
+            to[j].nearness = hc_detect_params(stage)->absorption ? 0 : detector->deviation[j];
         }
     }
-    return hc_rates_fit(&state->rates, null, 1, &detector->directions, detector->deviation, err);
+}
+
+/* A shrunk covariance is not that of the background: only the order of the scores is left. */
+static HcStatus fit_rates(HcStage *stage, const HcScoring *detector, HcError *err) {
+    HcDetectState *state = stage->state;
+    HcNullLaw *law = NULL;
+    HC_OR_RETURN(hc_new(law, scores_of(stage), "distributions of scores", err));
+    set_laws(stage, detector,
+             hc_background_law(&state->background, &hc_detect_params(stage)->background,
+                               hc_detect_method(stage)->null, detector->components),
+             law);
+    if (state->detections.law != NULL) {
+        memcpy(state->detections.law, law, (size_t)scores_of(stage) * sizeof *law);
+    }
+    HcStatus status = hc_rates_fit(&state->rates, stage, 1, law, err);
+    free(law);
+    return status;
 }
 
 /* Refuses a covariance without an inverse. */
@@ -287,8 +301,8 @@ static int64_t class_of(const HcStage *stage, int64_t line, int64_t sample) {
     return state->classes.label[line * stage->in.samples + sample] - 1;
 }
 
-static HcStatus make_class(HcStage *stage, const double *spectrum, int32_t number, int32_t *directions,
-                           double *deviation, HcError *err) {
+static HcStatus make_class(HcStage *stage, const double *spectrum, int32_t number, HcNullLaw *law,
+                           HcError *err) {
     HcStatus status = HC_OK;
     HcDetectState *state = stage->state;
     HcScoring detector = {0};
@@ -300,10 +314,11 @@ static HcStatus make_class(HcStage *stage, const double *spectrum, int32_t numbe
     HC_TRY(hc_class_backgrounds_named(&state->classes, stage, number,
                                       hc_detect_method(stage)->make(&in, &detector, err), err));
     HC_TRY(upload(stage, &detector, &state->class_detector[number], err));
-    *directions = detector.directions;
-    for (int32_t j = 0; j < state->targets; j++) {
-        deviation[j] = detector.deviation != NULL ? detector.deviation[j] : 1;
-    }
+    set_laws(stage, &detector,
+             (HcNullLaw){.null = hc_detect_method(stage)->null,
+                         .directions = detector.components,
+                         .pixels = background->pixels},
+             law);
 done:
     hc_scoring_clear(&detector);
     return status;
@@ -313,20 +328,16 @@ static HcStatus make_classes(HcStage *stage, const double *spectrum, HcError *er
     HcStatus status = HC_OK;
     HcDetectState *state = stage->state;
     int32_t count = state->classes.count;
-    int32_t *directions = NULL;
-    double *deviation = NULL;
+    HcNullLaw *law = NULL;
     HC_TRY(hc_new(state->class_detector, count, "detectors of classes", err));
-    HC_TRY(hc_new(directions, count, "detectors of classes", err));
-    HC_TRY(hc_new(deviation, (size_t)count * (size_t)state->targets, "detectors of classes", err));
+    HC_TRY(hc_new(law, (size_t)count * (size_t)scores_of(stage), "detectors of classes", err));
     for (int32_t c = 0; c < count; c++) {
-        HC_TRY(make_class(stage, spectrum, c, &directions[c], deviation + (size_t)c * (size_t)state->targets,
-                          err));
+        HC_TRY(make_class(stage, spectrum, c, law + (size_t)c * (size_t)scores_of(stage), err));
     }
     state->rates.group_of = class_of;
-    HC_TRY(hc_rates_fit(&state->rates, hc_detect_method(stage)->null, count, directions, deviation, err));
+    HC_TRY(hc_rates_fit(&state->rates, stage, count, law, err));
 done:
-    free(directions);
-    free(deviation);
+    free(law);
     return status;
 }
 
@@ -359,7 +370,7 @@ static HcStatus make(HcStage *stage, HcError *err) {
     HC_TRY(method->make(&in, &detector, err));
     HC_TRY(upload(stage, &detector, &state->detector, err));
     state->made = true;
-    HC_TRY(set_null(stage, &detector, err));
+    HC_TRY(fit_rates(stage, &detector, err));
 done:
     hc_scoring_clear(&detector);
     free(spectrum);

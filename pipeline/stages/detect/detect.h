@@ -47,7 +47,8 @@ typedef struct HcScoring {
     double *offset;     /* [bands], NULL = 0 */
     double *rows;       /* [hc_reduce_targets()][directions], NULL = y is the score */
     HcReduction reduction;
-    double *deviation; /* [targets] of the scores of the background, NULL = unknown or 1 */
+    int32_t components; /* directions in which the background varies; 0 = none is known */
+    double *deviation;  /* [targets] 1 / the distance of each from the background, NULL = there is none */
 } HcScoring;
 
 typedef struct HcDetectMethod {

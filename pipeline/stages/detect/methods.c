@@ -62,6 +62,7 @@ HcStatus hc_detect_filter(const HcDetectInput *in, const double *matrix, const d
     out->directions = in->targets;
     double *white = signal + n;
     size_t m = (size_t)whitening.directions;
+    out->components = whitening.directions;
     for (size_t j = 0; j < count; j++) {
         hc_detect_signal(in, (int32_t)j, mean, signal);
         hc_whitening_apply(&whitening, signal, white);
@@ -92,16 +93,19 @@ HcStatus hc_detect_whiten(const HcDetectInput *in, HcReduction reduction, HcScor
     size_t m = (size_t)whitening.directions;
     HC_TRY(hc_new(signal, in->bands, "a detector", err));
     HC_TRY(hc_new(out->rows, (size_t)in->targets * m, "a detector", err));
+    HC_TRY(hc_new(out->deviation, in->targets, "a detector", err));
     HC_TRY(take_offset(in, in->mean, out, err));
     for (int32_t j = 0; j < in->targets; j++) {
         double *row = out->rows + (size_t)j * m;
         hc_detect_signal(in, j, in->mean, signal);
         hc_whitening_apply(&whitening, signal, row);
-        if (!(squares(row, whitening.directions) > 0)) {
+        double power = squares(row, whitening.directions);
+        if (!(power > 0)) {
             HC_TRY(refuse_nothing(in, j, err));
         }
+        out->deviation[j] = 1 / sqrt(power);
     }
-    out->directions = whitening.directions;
+    out->directions = out->components = whitening.directions;
     out->projection = whitening.matrix;
     whitening.matrix = NULL;
     out->reduction = reduction;

@@ -264,12 +264,12 @@ static HcStatus fit(HcStage *stage, HcError *err) {
     if (is_local(stage)) {
         return open_window(stage, err);
     }
-    if (shrunk) {
-        return HC_OK;
+    HcNullLaw law = hc_background_law(&state->background, &((const Params *)stage->params)->background,
+                                      HC_NULL_CHI_SQUARE, state->fit.components);
+    if (state->detections.law != NULL) {
+        state->detections.law[0] = law;
     }
-    state->detections.null = HC_NULL_CHI_SQUARE;
-    state->detections.directions = state->fit.components;
-    return hc_rates_fit(&state->rates, HC_NULL_CHI_SQUARE, 1, &state->fit.components, NULL, err);
+    return hc_rates_fit(&state->rates, stage, 1, &law, err);
 }
 
 static int64_t class_of(const HcStage *stage, int64_t line, int64_t sample) {
@@ -281,9 +281,9 @@ static HcStatus fit_classes(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
     const HcClassBackgrounds *classes = &state->classes;
-    int32_t *components = NULL;
+    HcNullLaw *law = NULL;
     HC_TRY(hc_new(state->class_fit, classes->count, "whitenings of classes", err));
-    HC_TRY(hc_new(components, classes->count, "whitenings of classes", err));
+    HC_TRY(hc_new(law, classes->count, "whitenings of classes", err));
     for (int32_t c = 0; c < classes->count; c++) {
         Fit *own = &state->class_fit[c];
         const HcStatistics *background = &classes->statistics[c];
@@ -291,13 +291,14 @@ static HcStatus fit_classes(HcStage *stage, HcError *err) {
         HC_TRY(hc_class_backgrounds_named(
             classes, stage, c,
             check_rank(stage, background->pixels, own->components, classes->shrinkage[c] > 0, err), err));
-        components[c] = own->components;
+        law[c] = (HcNullLaw){
+            .null = HC_NULL_CHI_SQUARE, .directions = own->components, .pixels = background->pixels};
     }
     state->fitted = true;
     state->rates.group_of = class_of;
-    HC_TRY(hc_rates_fit(&state->rates, HC_NULL_CHI_SQUARE, classes->count, components, NULL, err));
+    HC_TRY(hc_rates_fit(&state->rates, stage, classes->count, law, err));
 done:
-    free(components);
+    free(law);
     return status;
 }
 

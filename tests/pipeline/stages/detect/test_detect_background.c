@@ -190,22 +190,71 @@ static void shrinkage_is_that_of_the_background(void **state) {
     cube_free(&mask);
 }
 
-/* Quantiles of scipy.stats.chi2.isf(1e-3, 7) and norm.isf(5e-4). */
-static const double far_apart = 24.321886347856854, far_along = 3.2905267314919255;
+/* The integral of sin^(squares - 1) cos^(others - 1) from 0 to an angle, or of r^(squares - 1) exp(-r^2/2) to
+ * a radius (others = 0), by Simpson's rule. */
+static double integral(double end, int squares, int64_t others) {
+    enum { STEPS = 20000 };
+    double sum = 0;
+    for (int k = 0; k <= STEPS; k++) {
+        double weight = k == 0 || k == STEPS ? 1 : k % 2 == 1 ? 4 : 2;
+        double at = end * k / STEPS;
+        sum += weight * (others > 0 ? pow(sin(at), squares - 1) * pow(cos(at), (double)others - 1)
+                                    : pow(at, squares - 1) * exp(-at * at / 2));
+    }
+    return sum * end / STEPS / 3;
+}
+
+/* The distance from the mean of `pixels` that one of 1,000 of them exceeds: their squares are (n - 1)^2 / n
+ * times Beta(squares/2, (n - 1 - squares)/2). */
+static double far_limit(int64_t pixels, int squares) {
+    double n = (double)pixels, low = 0, high = M_PI / 2;
+    double all = integral(high, squares, pixels - 1 - squares);
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        bool inside = integral(middle, squares, pixels - 1 - squares) < 0.999 * all;
+        low = inside ? middle : low;
+        high = inside ? high : middle;
+    }
+    return (n - 1) / sqrt(n) * sin(low);
+}
+
+/* What is left of the variance within a limit. */
+static double variance_left(double limit, int squares) {
+    return integral(limit, squares + 2, 0) / integral(limit, squares, 0) / squares;
+}
+
+/* Makes the covariance of what is left that of all: as a whole, or along a weight. */
+static void undo(double *covariance, double left, const double *weight) {
+    double moved[BANDS] = {0};
+    for (int i = 0; i < BANDS && weight != NULL; i++) {
+        moved[i] = product(covariance + i * BANDS, weight);
+    }
+    for (int i = 0; i < BANDS * BANDS; i++) {
+        covariance[i] = weight == NULL ? covariance[i] / left
+                                       : covariance[i] + (1 / left - 1) / product(moved, weight) *
+                                                             moved[i / BANDS] * moved[i % BANDS];
+    }
+}
 
 /* Leaves out what is far, by the scores of rx or along the target, until that is as many pixels as before.
  * Returns how often. */
 static int trim(const Cube *cube, const uint8_t *selected, const double *target, Cube *some, double *mean,
-                double *covariance) {
+                double *covariance, int64_t *left) {
+    bool apart = target == mean;
     int64_t before = 0;
+    double weight[BANDS], limit = 0;
     memcpy(some->valid, selected, cube_pixels(cube));
     for (int round = 0;; round++) {
-        double x[BANDS], y[BANDS], along[BANDS], weight[BANDS];
-        int64_t pixels = reference_covariance(some, mean, covariance);
-        if (pixels == before || round > 10) {
+        double x[BANDS], y[BANDS], along[BANDS];
+        *left = reference_covariance(some, mean, covariance);
+        limit = round == 0 ? far_limit(*left, apart ? BANDS : 1) : limit;
+        if (round > 0) {
+            undo(covariance, variance_left(limit, apart ? BANDS : 1), apart ? NULL : weight);
+        }
+        if (*left == before || round > 10) {
             return round;
         }
-        before = pixels;
+        before = *left;
         for (int b = 0; b < BANDS; b++) {
             along[b] = target[b] - mean[b];
         }
@@ -215,8 +264,8 @@ static int trim(const Cube *cube, const uint8_t *selected, const double *target,
                 x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
             }
             solve(covariance, x, y);
-            double limit = far_along * sqrt(product(weight, along));
-            bool far = target == mean ? product(x, y) > far_apart : fabs(product(weight, x)) > limit;
+            bool far = apart ? product(x, y) > limit * limit
+                             : fabs(product(weight, x)) > limit * sqrt(product(weight, along));
             some->valid[p] = selected[p] && !far;
         }
     }
@@ -256,9 +305,8 @@ static void far_pixels_are_left_out(void **state) {
             HcText notes = {0};
             RunHow how = {.notes = &notes};
             char expected[128];
-            int rounds = trim(&cube, selected, along ? target : mean, &some, mean, covariance);
-            int64_t left = reference_covariance(&some, mean, covariance);
-            int64_t candidates = 0;
+            int64_t candidates = 0, left = 0;
+            int rounds = trim(&cube, selected, along ? target : mean, &some, mean, covariance, &left);
             for (size_t p = 0; p < cube_pixels(&cube); p++) {
                 candidates += selected[p];
             }

@@ -1,4 +1,5 @@
 /* --detections of detect and rx: the points of the file against all scores of the scene, sorted here. */
+#include "pipeline/detections/false_alarm.h"
 #include "tests/support/strict.h"
 #include "tests/support/strict_runs.h"
 
@@ -141,16 +142,15 @@ static void read_rates(const char *path, Rates *out) {
 
 /* Of the 5 bands, which all vary. The standard deviation of the matched filter is that of its scores, since
  * they are those of the background. */
-static double rate_expected(const char *method, double score, double deviation) {
-    double s = fabs(score);
-    double tail = strcmp(method, "ace") == 0   ? (1 - sqrt(s)) * (1 - sqrt(s)) * (2 + sqrt(s)) / 4
-                  : strcmp(method, "amf") == 0 ? 0.5 * erfc(sqrt(s / 2))
-                                               : 0.5 * erfc(s / deviation / sqrt(2));
-    double x = score / 2;
-    return strcmp(method, "rx") == 0
-               ? erfc(sqrt(x)) + exp(-x) * (2 * sqrt(x) + 4 * x * sqrt(x) / 3) / sqrt(M_PI)
-           : score < 0 ? 1 - tail
-                       : tail;
+static double rate_expected(const char *method, double score, int32_t pixels, double deviation) {
+    HcNullLaw law = {.null = strcmp(method, "ace") == 0   ? HC_NULL_COHERENCE
+                             : strcmp(method, "amf") == 0 ? HC_NULL_ROOT_NORMAL
+                             : strcmp(method, "rx") == 0  ? HC_NULL_CHI_SQUARE
+                                                          : HC_NULL_NORMAL,
+                     .directions = 5,
+                     .pixels = pixels,
+                     .deviation = deviation};
+    return hc_false_alarm(&law, 0, score);
 }
 
 static int32_t deviation_of(double *deviation) {
@@ -184,7 +184,7 @@ static void check_rates(const char *method, const char *step, bool fitted) {
     for (int32_t k = 0; k < count; k++) {
         check_near(all.share[k], (k + 1.0) / count, 1e-15);
         if (fitted) {
-            check_near(all.rate[k], rate_expected(method, all.score[k], deviation), 2e-6);
+            check_near(all.rate[k], rate_expected(method, all.score[k], count, deviation), 2e-6);
         }
     }
     int32_t left = 0;

@@ -47,7 +47,16 @@ typedef struct Case {
     int32_t scores;
     HcNull null; /* UNKNOWN = rank alone */
     bool low;
+    bool apart; /* the background is that of a file */
 } Case;
+
+static int64_t count_valid(const Cube *scores) {
+    int64_t count = 0;
+    for (int32_t p = 0; p < PIXELS; p++) {
+        count += !isnan(scores->value[p * scores->bands]);
+    }
+    return count;
+}
 
 static void check_pixel(const Case *of, const Cube *scores, const double *deviation, int32_t pixel,
                         const double *got) {
@@ -60,7 +69,13 @@ static void check_pixel(const Case *of, const Cube *scores, const double *deviat
         check_near(got[b], score[b], 0);
         const double *rate = got + of->scores + (of->null == HC_NULL_UNKNOWN ? b : 2 * b);
         if (of->null != HC_NULL_UNKNOWN) {
-            double expected = hc_false_alarm(of->null, score[b], BANDS, deviation[b]);
+            HcNullLaw law = {.null = of->null,
+                             .directions = BANDS,
+                             .pixels = count_valid(scores),
+                             .apart = of->apart,
+                             .deviation = deviation[b],
+                             .nearness = deviation[b]};
+            double expected = hc_false_alarm(&law, pixel, score[b]);
             check_near(*rate++, expected, 2e-6 * (0.01 + expected));
         }
         check_near(*rate, share_of(scores, b, score[b], of->low), 1e-7);
@@ -109,8 +124,9 @@ static void rates_are_those_of_the_scores(void **state) {
         check_case(&cases[k]);
     }
     check_runs(NULL, "read scene.img ! cov background.json ! write copy.img");
-    check_case(&(Case){"detect --method mf --background background.json" TARGETS, 2, HC_NULL_NORMAL, false});
-    check_case(&(Case){"rx --background background.json", 1, HC_NULL_CHI_SQUARE, false});
+    check_case(
+        &(Case){"detect --method mf --background background.json" TARGETS, 2, HC_NULL_NORMAL, false, true});
+    check_case(&(Case){"rx --background background.json", 1, HC_NULL_CHI_SQUARE, false, true});
 }
 
 /* Each kind of rates alone, and what bands are called. */
