@@ -17,6 +17,11 @@ static const HcOption options[] = {
      .standard = "ledoit-wolf",
      .help = "for lda and ml, mix the covariance within classes (ml: of each class) with a multiple of the "
              "unit matrix of the same trace. The share is an estimate, or this one (0 to 1)"},
+    {HC_TEXT(Params, priors), .file = HC_FILE_READ, .choices = hc_class_prior_words,
+     .value = "equal|training|FILE.csv", .standard = "equal",
+     .help =
+         "for lda and ml, how frequent classes are: equally, as in the training data, or by the weights in a "
+         "CSV of classes and weights"},
     {HC_CHOICE(Params, kernel), .choices = hc_class_kernel_words, .standard = "rbf",
      .help = "svm: radial basis functions, or planes"},
     {HC_TEXT(Params, cost), .check = hc_class_check_cost, .value = "auto|COST", .standard = "auto",
@@ -31,7 +36,7 @@ static const HcOption options[] = {
          "add a band with the distance from the class: in standard deviations (lda, ml), units of the input "
          "(distance), radians (sam) or nats (sid)"},
     {HC_FLAG(Params, confidence),
-     .help = "lda, ml: add a band with the probability of the class, 0 to 1, where all are equally frequent; "
+     .help = "lda, ml: add a band with the probability of the class, 0 to 1, by --priors; "
              "0 where unclassified"},
     {HC_FLAG(Params, rules), .help = "add a band for each class with its distance (as --distance). For ml it "
                                      "holds the logarithm of its likelihood, for svm its share of the votes"},

@@ -80,6 +80,7 @@ void hc_scores_close(HcScores *scores, HcCompute *compute) {
     free(scores->ordered);
     free(scores->label);
     free(scores->offset);
+    free(scores->prior);
     free(scores->share);
     *scores = (HcScores){0};
 }
@@ -244,10 +245,15 @@ static void take_scores(const HcScores *scores, const HcScoreRule *rule, size_t 
     }
 }
 
-/* What decides: the smallest wins. */
-static double cost_of(const HcScores *scores, const HcScoreRule *rule, const double *score, int32_t c) {
+/* -2 times the logarithm of the likelihood, but for a constant; the score where there is none. */
+static double unlikelihood(const HcScores *scores, const HcScoreRule *rule, const double *score, int32_t c) {
     double offset = scores->offset != NULL ? scores->offset[c] : 0;
     return rule->probability ? score[c] * score[c] + offset : score[c];
+}
+
+/* What decides: the smallest wins. */
+static double cost_of(const HcScores *scores, const HcScoreRule *rule, const double *score, int32_t c) {
+    return unlikelihood(scores, rule, score, c) - (scores->prior != NULL ? 2 * log(scores->prior[c]) : 0);
 }
 
 /* The class of the smallest cost, of several the first; -1 where none is finite. */
@@ -262,7 +268,7 @@ static int32_t best_of(const HcScores *scores, const HcScoreRule *rule, const do
     return best;
 }
 
-/* The probability of the best class where all are equally probable before. */
+/* The probability of the best class. */
 static double probability_of(const HcScores *scores, const HcScoreRule *rule, const double *score,
                              int32_t best) {
     double sum = 0;
@@ -288,7 +294,7 @@ static void write_rules(const Decision *decision, const double *score, float *ou
         out[l] = scores->svm.classes > 0 ? 0 : likelihood ? -INFINITY : INFINITY;
     }
     for (int32_t c = 0; c < scores->count; c++) {
-        double cost = cost_of(scores, rule, score, c);
+        double cost = unlikelihood(scores, rule, score, c);
         out[scores->label[c] - 1] = (float)(likelihood                ? -(cost + normal) / 2
                                             : scores->svm.classes > 0 ? (0 - score[c]) / (scores->count - 1)
                                                                       : score[c]);

@@ -28,6 +28,7 @@ typedef struct HcScores {
     int32_t *label;        /* [count] ascending */
     const int32_t *number; /* [labels + 1] of each class in the result, borrowed; NULL = as it is */
     double *offset;        /* [count] logarithm of the determinant of the covariance; or NULL */
+    double *prior;         /* [count] frequency of each class, of sum 1; NULL = equal */
     double *share;         /* [count] shrinkage of the covariance; or NULL */
     HcBuffer matrix;       /* [device] [count][bands][bands], or class means [count][bands] */
     HcBuffer mean;         /* [device] [count][bands] */

@@ -95,7 +95,7 @@ static HcStatus check_svm(const HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus check_params(const HcStage *stage, HcError *err) {
+static HcStatus check_params(HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     const char *name = stage->kind->name;
     if (params->validation != NULL && hc_knn_splits(stage)) {
@@ -131,6 +131,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (hc_knn_method(stage) == HC_KNN_SVM) {
         HC_OR_RETURN(check_svm(stage, err));
     }
+    HC_OR_RETURN(hc_class_check_priors(stage, err));
     if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS && params->confidence &&
         !score_rule_of(stage).probability) {
         return hc_fail(err, HC_E_USAGE, "%s: --confidence: --method %s has no probabilities, lda and ml have",
@@ -518,9 +519,12 @@ static void report_classes(const HcKnnState *state, HcJson *to) {
         hc_json_put_number(to, "number", hc_labelled_number(&state->training.pixels, c));
         hc_json_put_text(to, "name", classes->name[c]);
         hc_json_put_number(to, "training_pixels", (double)state->trained[c]);
-        for (int32_t k = 0; state->scores.share != NULL && k < state->scores.count; k++) {
-            if (state->scores.label[k] == c) {
+        for (int32_t k = 0; k < state->scores.count; k++) {
+            if (state->scores.share != NULL && state->scores.label[k] == c) {
                 hc_json_put_double(to, "shrinkage", state->scores.share[k]);
+            }
+            if (state->scores.prior != NULL && state->scores.label[k] == c) {
+                hc_json_put_double(to, "prior", state->scores.prior[k]);
             }
         }
         hc_json_close(to);

@@ -27,7 +27,8 @@ typedef enum HcSplitBy { HC_SPLIT_PIXELS, HC_SPLIT_FEATURES } HcSplitBy;
 
 typedef struct HcKnnParams {
     int32_t method;     /* of classify, as its words: HcKnnMethod less 1 */
-    const char *shrink; /* of classify */
+    const char *shrink; /* of classify, as the next */
+    const char *priors; /* "equal", "training", or a file of weights */
     const char *training, *field, *field_number, *layer;
     bool skip_empty; /* classes without a training pixel are left out, not refused */
     HcLibraryChoice choice;
@@ -176,7 +177,8 @@ static inline HcScoreKind hc_knn_score_kind(const HcStage *stage) {
 /* Whether scores of all classes decide, or are wanted. */
 static inline bool hc_knn_scores(const HcStage *stage) {
     const HcKnnParams *params = hc_knn_params(stage);
-    bool wanted = params->rules || params->confidence;
+    bool weighs = params->priors != NULL && !hc_text_equal(params->priors, "equal");
+    bool wanted = params->rules || params->confidence || weighs;
     return hc_knn_has_models(stage) || (hc_knn_method(stage) != HC_KNN_NEIGHBOURS && wanted);
 }
 
@@ -235,6 +237,12 @@ int32_t hc_class_average(const HcSamples *training, const int64_t *trained, int3
 
 /* classify/class_models.c: for ml and sid, what scores of each class are made with. */
 HcStatus hc_class_models(HcStage *stage, const HcSamples *training, HcError *err) HC_MUST_CHECK;
+
+/* classify/priors.c: refuses --priors where they cannot be, once the method is known; makes those of the
+ * scores once state->trained is there. */
+extern const char *const hc_class_prior_words[];
+HcStatus hc_class_check_priors(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_class_priors(HcStage *stage, HcError *err) HC_MUST_CHECK;
 
 /* classify/class_svm.c: a support vector machine of these spectra, into the scores. */
 extern const char *const hc_class_kernel_words[];

@@ -56,11 +56,13 @@ static void put_settings(const HcStage *stage, HcJson *to) {
     if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS) {
         hc_json_put_text(to, "method", hc_class_method_words[params->method]);
         hc_json_put_double(to, "shrinkage", ((const HcKnnState *)stage->state)->shrinkage);
+        hc_json_put_text(to, "priors", params->priors);
+    } else {
+        hc_json_put_number(to, "k", (double)hc_knn_k(stage));
+        hc_json_put_text(to, "metric", hc_knn_metric_words[hc_knn_metric(stage)]);
+        hc_json_put_text(to, "vote", hc_knn_vote_words[params->vote]);
+        hc_json_put_text(to, "scale", hc_knn_scale_words[params->scale]);
     }
-    hc_json_put_number(to, "k", (double)hc_knn_k(stage));
-    hc_json_put_text(to, "metric", hc_knn_metric_words[hc_knn_metric(stage)]);
-    hc_json_put_text(to, "vote", hc_knn_vote_words[params->vote]);
-    hc_json_put_text(to, "scale", hc_knn_scale_words[params->scale]);
     hc_json_put_text(to, "training", params->training);
     if (isfinite(params->reject)) {
         hc_json_put_number(to, "reject", params->reject);
@@ -100,12 +102,14 @@ static HcStatus write_text(const HcStage *stage, const char *path, HcError *err)
     HcText text = {0};
     char number[HC_TEXT_DOUBLE];
     if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS) {
-        hc_text_add(&text, "method %s: ", hc_class_method_words[params->method]);
+        hc_text_add(&text, "%s --method %s, %lld training spectra of %s", stage->kind->name,
+                    hc_class_method_words[params->method], (long long)state->used, params->training);
+    } else {
+        hc_text_add(&text, "%s, %lld nearest of %lld training spectra of %s, %s, %s vote, scale %s",
+                    stage->kind->name, (long long)hc_knn_k(stage), (long long)state->used, params->training,
+                    hc_knn_metric_words[hc_knn_metric(stage)], hc_knn_vote_words[params->vote],
+                    hc_knn_scale_words[params->scale]);
     }
-    hc_text_add(&text, "%s, %lld nearest of %lld training spectra of %s, %s, %s vote, scale %s",
-                stage->kind->name, (long long)hc_knn_k(stage), (long long)state->used, params->training,
-                hc_knn_metric_words[hc_knn_metric(stage)], hc_knn_vote_words[params->vote],
-                hc_knn_scale_words[params->scale]);
     if (isfinite(params->reject)) {
         hc_text_add(&text, ", rejected beyond %s", hc_text_double(number, params->reject));
     }

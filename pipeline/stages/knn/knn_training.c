@@ -349,6 +349,7 @@ static HcStatus open_scores(HcStage *stage, const HcSamples *training, HcError *
             scores->label[scores->count++] = c;
         }
     }
+    HC_OR_RETURN(hc_class_priors(stage, err));
     if (hc_knn_method(stage) == HC_KNN_SVM) {
         HC_OR_RETURN(hc_class_svm(stage, training, err));
     }

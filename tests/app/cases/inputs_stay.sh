@@ -34,6 +34,7 @@ run 0 noise s.hdr columns.json --columns 10 --record none --quiet
 echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcube
 echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
 echo in/s.hdr >list.txt
+printf 'class,weight\n1,2\n' >priors.csv
 npy a.npy "3, 3" '\x01\x00\x00\x00\x01\x00\x00\x00\x01'
 npy b.npy "3," '\x05\xfd\x01'
 printf 'NAME wyndor\nROWS\n N z\n L plant\nCOLUMNS\n x z -3 plant 1\nRHS\n r plant 4\nENDATA\n' >model.mps
@@ -61,6 +62,7 @@ reads=(
     "knn --validation|read in/s.hdr % ! knn -k 1 --training ref/class.hdr --validation in/class.img|class.hdr class.img"
     "classify --training|read in/s.hdr % ! classify --training in/class.hdr|class.hdr class.img"
     "classify --validation|read in/s.hdr % ! classify --training ref/class.hdr --validation in/class.img|class.hdr class.img"
+    "classify --priors|read in/s.hdr % ! classify --training ref/class.hdr --priors in/priors.csv|priors.csv"
     "extract --labels|read in/s.hdr % ! extract third.sli --labels in/class.hdr|class.hdr class.img"
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.sli|lib.sli lib.hdr"
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.hdr|lib.sli lib.hdr"

@@ -2,6 +2,7 @@
  * linear system by Gauss and Jordan written here and Ledoit and Wolf's share by its definition; real samples.
  */
 #include "tests/support/nearest.h"
+#include "tests/support/random.h"
 #include "tests/support/strict_runs.h"
 
 #include <math.h>
@@ -451,6 +452,134 @@ static void refusals(void **state) {
     cube_free(&scene);
 }
 
+/* ---- frequencies ---- */
+
+enum { WIDE = 200, TALL = 120, FREQUENT = 4, FEW = 3 };
+static const double frequency[FREQUENT] = {0.9, 0.06, 0.03, 0.01};
+static const double center[FREQUENT][FEW] = {{0, 0, 0}, {2, 0, 0}, {0, 2, 1}, {1, 1, -2}};
+
+/* Normal distributions of one covariance, the unit matrix. Labels stand in every second line. Returns the
+ * true classes. */
+static Cube draw_classes(Cube *labels, Cube *scene) {
+    uint64_t seed = 45;
+    Cube truth = cube_new(TALL, WIDE, 1);
+    *scene = cube_new(TALL, WIDE, FEW);
+    *labels = cube_new(TALL, WIDE, 1);
+    for (int p = 0; p < TALL * WIDE; p++) {
+        double left = random_uniform(&seed);
+        int class = 0;
+        while (class + 1 < FREQUENT && left >= frequency[class]) {
+            left -= frequency[class ++];
+        }
+        truth.value[p] = class + 1;
+        labels->value[p] = p / WIDE % 2 == 0 ? class + 1 : 0;
+        for (int b = 0; b < FEW; b++) {
+            scene->value[p * FEW + b] = center[class][b] + random_normal(&seed);
+        }
+    }
+    cube_write(scene, "drawn", HC_FLOAT32, "bip", NULL);
+    cube_write(labels, "known", HC_UINT8, "bsq", NULL);
+    return truth;
+}
+
+/* Of out.img: the share of pixels that are right in the lines without labels. With confidence, what is said
+ * of those between two tenths is what happens. */
+static double check_confidence(const Cube *truth) {
+    Cube got = cube_read_floats("out", TALL, WIDE, 2);
+    double right[10] = {0}, said[10] = {0}, count[10] = {0}, all = 0;
+    for (int p = 0; p < TALL * WIDE; p++) {
+        double confidence = got.value[2 * p + 1];
+        int tenth = confidence < 1 ? (int)(confidence * 10) : 9;
+        if (p / WIDE % 2 == 1) {
+            right[tenth] += fabs(got.value[2 * p] - truth->value[p]) < 0.5;
+            said[tenth] += confidence;
+            count[tenth]++;
+        }
+    }
+    for (int tenth = 0; tenth < 10; tenth++) {
+        all += right[tenth];
+        if (count[tenth] >= 400) {
+            check_near(said[tenth] / count[tenth], right[tenth] / count[tenth], 0.05);
+        }
+    }
+    cube_free(&got);
+    return all / (TALL / 2 * WIDE);
+}
+
+/* By the distributions themselves. */
+static double best_accuracy(const Cube *truth, const Cube *scene) {
+    double right = 0;
+    for (int p = WIDE; p < TALL * WIDE; p += p % WIDE == WIDE - 1 ? WIDE + 1 : 1) {
+        double best = -INFINITY;
+        int class = 0;
+        for (int c = 0; c < FREQUENT; c++) {
+            double density = log(frequency[c]);
+            for (int b = 0; b < FEW; b++) {
+                density -= 0.5 * pow(scene->value[p * FEW + b] - center[c][b], 2);
+            }
+            class = density > best ? c + 1 : class;
+            best = fmax(best, density);
+        }
+        right += fabs(class - truth->value[p]) < 0.5;
+    }
+    return right / (TALL / 2 * WIDE);
+}
+
+static void classify_by(const char *method, const char *priors, const char *out) {
+    check_runs(NULL,
+               "read drawn.img ! classify --method %s --training known.img --confidence --priors %s ! "
+               "write %s.img --type float32",
+               method, priors, out);
+}
+
+static void check_bad_weights(const char *text, const char *message) {
+    file_write("bad.csv", text);
+    check_run_fails(NULL, HC_E_INPUT, message,
+                    "read drawn.img ! classify --training known.img --priors bad.csv ! write bad.img");
+}
+
+static void frequencies_decide(void **state) {
+    (void)state;
+    static const char *const methods[] = {"lda", "ml"};
+    Cube labels, scene;
+    Cube truth = draw_classes(&labels, &scene);
+    double best = best_accuracy(&truth, &scene);
+    FILE *file = fopen("weights.csv", "w");
+    assert_non_null(file);
+    fprintf(file, "class,weight\n");
+    for (int c = 0; c < FREQUENT; c++) {
+        int count = 0;
+        for (int p = 0; p < TALL * WIDE; p++) {
+            count += fabs(labels.value[p] - c - 1) < 0.5;
+        }
+        fprintf(file, "%d,%d\n", c + 1, count);
+    }
+    fclose(file);
+    for (int m = 0; m < 2; m++) {
+        classify_by(methods[m], "training", "out");
+        check_near(check_confidence(&truth), best, 0.005);
+        classify_by(methods[m], "weights.csv", "file");
+        check_same_files("out.img", "file.img");
+        classify_by(methods[m], "equal", "equal");
+        Cube equal = cube_read_floats("equal", TALL, WIDE, 2);
+        int64_t common = 0;
+        for (int p = 0; p < TALL * WIDE; p++) {
+            common += fabs(equal.value[2 * p] - 1) < 0.5;
+        }
+        assert_true((double)common < 0.8 * TALL * WIDE); /* the common class has 90 % */
+        cube_free(&equal);
+    }
+    check_bad_weights("1,5\n2,0\n3,1\n4,1\n", "bad.csv: line 2: the weight of class \"2\" is \"0\"");
+    check_bad_weights("1,5\n2,1\n7,1\n4,1\n", "bad.csv: line 3: no training spectrum has the class \"7\"");
+    check_bad_weights("1,5\n2,1\n4,1\n", "bad.csv: no weight for class");
+    check_run_fails(
+        NULL, HC_E_USAGE, "--priors training: for --method lda and ml, not sam",
+        "read drawn.img ! classify --method sam --training known.img --priors training ! write b.img");
+    cube_free(&truth);
+    cube_free(&labels);
+    cube_free(&scene);
+}
+
 /* 695 pixels of Indian Pines in 16 classes, half of which train. */
 static void indian_pines_samples(void **state) {
     (void)state;
@@ -486,6 +615,7 @@ int main(void) {
         IN_FOLDER(scores_are_the_same_everywhere),
         IN_FOLDER(blocks_and_failures),
         IN_FOLDER(refusals),
+        IN_FOLDER(frequencies_decide),
         IN_FOLDER(indian_pines_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

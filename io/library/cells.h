@@ -1,0 +1,33 @@
+/* Tables of texts as other programs write them: CSV and its like. */
+#ifndef HC_IO_LIBRARY_CELLS_H
+#define HC_IO_LIBRARY_CELLS_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct HcCellRow {
+    int64_t first, count; /* cells */
+    int32_t line;         /* of the file, from 1 */
+} HcCellRow;
+
+/* A table of texts, rows x columns. Zero-initialise, then hc_cells_clear() is always safe. */
+typedef struct HcCells {
+    const char *path;
+    char *data; /* of which the cells are parts */
+    char **cell;
+    HcCellRow *row; /* [rows] of at least `columns` cells, what follows is empty */
+    int64_t rows, columns;
+    bool points; /* numbers have decimal points, hence no decimal commas */
+} HcCells;
+
+/* Reads a text whose cells are separated by commas, semicolons, tabs, bars or blanks. Leaves out a byte order
+ * mark, titles, comments, empty lines, and empty cells at the end of all lines. HC_E_INPUT: ragged lines,
+ * fewer than 2 rows or columns, UTF-16. */
+HcStatus hc_cells_read(HcCells *cells, const char *path, HcError *err) HC_MUST_CHECK;
+const char *hc_cells_at(const HcCells *cells, int64_t row, int64_t column);
+bool hc_cells_number(const HcCells *cells, const char *cell, double *value);
+void hc_cells_clear(HcCells *cells);
+
+#endif
