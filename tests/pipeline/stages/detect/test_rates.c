@@ -106,19 +106,19 @@ static void rates_are_those_of_the_scores(void **state) {
     (void)state;
     write_scene();
     static const Case cases[] = {
-        {"detect --method mf" TARGETS, 2, HC_NULL_NORMAL, false},
-        {"detect --method amf" TARGETS, 2, HC_NULL_ROOT_NORMAL, false},
-        {"detect --method ace" TARGETS, 2, HC_NULL_COHERENCE, false},
-        {"rx", 1, HC_NULL_CHI_SQUARE, false},
-        {"detect --method cem" TARGETS, 2, HC_NULL_UNKNOWN, false},
-        {"detect --method osp" TARGETS, 2, HC_NULL_UNKNOWN, false},
-        {"detect --method sam" TARGETS, 2, HC_NULL_UNKNOWN, true},
-        {"detect --method sid" TARGETS, 2, HC_NULL_UNKNOWN, true},
-        {"detect --method ace --shrink ledoit-wolf" TARGETS, 2, HC_NULL_UNKNOWN, false},
-        {"detect --method mf --robust 1e-3" TARGETS, 2, HC_NULL_UNKNOWN, false},
-        {"detect --method mf --columns 4" TARGETS, 2, HC_NULL_UNKNOWN, false},
-        {"rx --window 9", 1, HC_NULL_UNKNOWN, false},
-        {"rx --shrink ledoit-wolf", 1, HC_NULL_UNKNOWN, false},
+        {"detect --method mf" TARGETS, 2, HC_NULL_NORMAL, false, false},
+        {"detect --method amf" TARGETS, 2, HC_NULL_ROOT_NORMAL, false, false},
+        {"detect --method ace" TARGETS, 2, HC_NULL_COHERENCE, false, false},
+        {"rx", 1, HC_NULL_CHI_SQUARE, false, false},
+        {"detect --method cem" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
+        {"detect --method osp" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
+        {"detect --method sam" TARGETS, 2, HC_NULL_UNKNOWN, true, false},
+        {"detect --method sid" TARGETS, 2, HC_NULL_UNKNOWN, true, false},
+        {"detect --method ace --shrink ledoit-wolf" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
+        {"detect --method mf --robust 1e-3" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
+        {"detect --method mf --columns 4" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
+        {"rx --window 9", 1, HC_NULL_UNKNOWN, false, false},
+        {"rx --shrink ledoit-wolf", 1, HC_NULL_UNKNOWN, false, false},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         check_case(&cases[k]);
