@@ -215,6 +215,9 @@ def main():
     names = QUICK if options.quick else list(found)
     if options.case:
         names = [n for n in names if any(fnmatch.fnmatch(n, pattern) for pattern in options.case)]
+    if not names:
+        print(f"caps: no case has a name like {' '.join(options.case)}", file=sys.stderr)
+        return 2
     if options.list:
         print("\n".join(names))
         return 0

@@ -255,10 +255,17 @@ class Command:
 def main():
     options = arguments()
     names = options.case or list(cases.CASES)
+    unknown = [name for name in names if name not in cases.CASES] + [g for g in options.group or () if g not in GROUPS]
+    if unknown:
+        print(f"faults: there is no case or group {' '.join(unknown)}", file=sys.stderr)
+        return 2
     # On the stand-in of a GPU what differs from the CPU.
     gpu_groups = ("alloc", "device") if options.sample == 1 else ("device",)
     items = {n: [g for g in options.group or GROUPS
                  if g in (gpu_groups if cases.CASES[n].gpu else GROUPS[:-1])] for n in names}
+    if not any(items.values()):
+        print(f"faults: no case has the group {' '.join(options.group)}", file=sys.stderr)
+        return 2
     if options.list:
         print("\n".join(f"{name}/{group}" for name in names for group in items[name]))
         return 0
@@ -281,6 +288,9 @@ def main():
         total, failures = total + faults, failures + failed
         print(f"{item}\t{faults} faults\t{failed} failed")
     print(f"{total} faults, {failures} failed")
+    if total == 0 and (options.call or options.way):
+        print("faults: no call is selected", file=sys.stderr)
+        return 2
     return 1 if failures else 0
 
 

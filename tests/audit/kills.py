@@ -115,11 +115,16 @@ class Campaign:
 
 def main():
     options = arguments()
+    names = options.case or list(KILLED)
+    unknown = [name for name in names if name not in KILLED]
+    if unknown:
+        print(f"kills: there is no case {' '.join(unknown)}; there are: {' '.join(KILLED)}", file=sys.stderr)
+        return 2
     if options.list:
-        print("\n".join(options.case or KILLED))
+        print("\n".join(names))
         return 0
     total, failures = 0, 0
-    for name in options.case or KILLED:
+    for name in names:
         kills, found = Campaign(options, name).run()
         total += kills
         failures += len(found)

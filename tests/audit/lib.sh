@@ -42,6 +42,7 @@ audit_begin() {
     audit_limit=500
     audit_resume=0
     audit_left=0
+    audit_seen=0
     while (($#)); do
         case $1 in
         --resume) audit_resume=1 ;;
@@ -88,12 +89,14 @@ audit_todo() {
 
 # Whether the last result of this item is a pass at this commit.
 audit_passed() {
+    audit_seen=1
     [[ $(awk -F '\t' -v item="$1" -v commit="$audit_commit" \
         '$3 == item { last = $2 == commit ? $4 : "" } END { print last }' "$audit_results") == pass ]]
 }
 
 # audit_record ITEM pass|fail COUNT UNIT [WHY]: one result. A failure is printed as well.
 audit_record() {
+    audit_seen=1
     printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$audit_commit" "$1" "$2" "$3" "$4" \
         "$(tr '\t\n' '  ' <<<"${5:-}")" >>"$audit_results"
     [[ $2 == pass ]] || printf '%s: %s failed%s\n' "$audit_piece" "$1" "${5:+: $5}" >&2
@@ -126,8 +129,17 @@ audit_totals() {
         }' "$results"
 }
 
-# Prints the totals of this piece and ends: 1 where an item failed at this commit, 3 where some have not run, else 0.
+# Ends with exit code 2 where the options select no item: earlier results stay.
+audit_nothing() {
+    ((audit_resume)) || [[ ! -e $audit_results.before ]] || mv "$audit_results.before" "$audit_results"
+    echo "audit: $audit_piece: nothing matches${audit_words[*]:+ ${audit_words[*]}}" >&2
+    exit 2
+}
+
+# Prints the totals of this piece and ends: 1 where an item failed at this commit, 2 where no item was selected, 3 where some
+# have not run, else 0.
 audit_end() {
+    ((audit_seen || audit_left)) || audit_nothing
     audit_totals "$audit_piece"
     local failed
     failed=$(awk -F '\t' -v commit="$audit_commit" '$2 == commit { last[$3] = $4 }
