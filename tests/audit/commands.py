@@ -21,7 +21,7 @@ import faults
 import formats
 import mutate
 
-CPU_SECONDS, WALL_SECONDS = 30, 120
+CPU_SECONDS, WALL_SECONDS = 30, 600
 MEMORY = 1 << 30  # AddressSanitizer doubles what a command takes (80 MiB), and keeps 256 MiB of what is released
 REFUSED = {2, 3, 4, 5, 6, 8}
 SANITIZER = 86
@@ -76,7 +76,8 @@ class Fuzz:
         self.findings = pathlib.Path(options.findings or self.folder / "findings").resolve()
         self.place = self.folder / "place"
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("HCUBE_", "LD_PRELOAD"))} | ENVIRONMENT
-        self.inputs = formats.prepare(self.folder / "inputs", self.hcube, pathlib.Path(options.sources, "sample_data"))
+        self.inputs = formats.prepare(self.folder / "inputs", self.hcube, pathlib.Path(options.sources, "sample_data"),
+                                      lambda name: not options.input or name in options.input)
         self.commands = 0
 
     def run(self, words):
@@ -161,7 +162,7 @@ def main():
     names = options.input or list(fuzz.inputs)
     unknown = [name for name in names if name not in fuzz.inputs]
     if unknown or not names:
-        print(f"commands: there is no input {', '.join(unknown)}; there are: {' '.join(fuzz.inputs)}", file=sys.stderr)
+        print(f"commands: there is no input {', '.join(unknown)} (see: --list)", file=sys.stderr)
         return 2
     if options.list:
         print("\n".join(names))

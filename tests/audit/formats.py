@@ -70,11 +70,13 @@ def plain(folder, hcube, sample):
     return source
 
 
-def rasters(folder, hcube, sample):
+def rasters(folder, hcube, sample, wanted):
     found = {}
     tool = shutil.which("gdal_translate")
-    source = plain(folder, hcube, sample)
-    for name, (driver, file, options) in RASTERS.items() if tool else ():
+    names = [name for name in RASTERS if tool and wanted(name)]
+    source = plain(folder, hcube, sample) if names else None
+    for name in names:
+        driver, file, options = RASTERS[name]
         place = folder / name
         place.mkdir()
         source_of = source
@@ -90,7 +92,7 @@ def rasters(folder, hcube, sample):
     return found
 
 
-def granules(folder, sample, more):
+def granules(folder, sample, more, wanted):
     """netCDF 4 and HDF5 of real layouts: EMIT with its masks, and what lies in HCUBE_GRANULES."""
     files = {"emit": [next(sample.glob("EMIT_L2A_RFL_*.nc")), next(sample.glob("EMIT_L2A_MASK_*.nc"))]}
     if more:
@@ -101,6 +103,8 @@ def granules(folder, sample, more):
         files |= {name: sorted(pathlib.Path(more).glob(pattern)) for name, pattern in patterns.items()}
     found = {}
     for name, paths in files.items():
+        if not wanted(name):
+            continue
         place = folder / name
         place.mkdir()
         paths = [path for path in paths if path.stat().st_size < 1 << 20]
@@ -113,16 +117,16 @@ def granules(folder, sample, more):
     return found
 
 
-def data(folder, more):
+def data(folder, more, wanted):
     """Real headers with little data, and real libraries, of HCUBE_DATA."""
-    wanted = {"envi-class-real": "envi-corpus/class-uint16-bip/*", "envi-obs": "envi-corpus/av3-obs/*",
-              "envi-rotated": "envi-corpus/gdal-rotation/*", "envi-stat": "envi-corpus/gdal-envistat/*",
-              "envi-fwhm": "envi-corpus/qps-envi-wl-fwhm/*", "sli-real": "envi-corpus/qps-speclib/*",
-              "sli-jasper": "jasper-ridge/jasper_endmembers.*"}
+    patterns = {"envi-class-real": "envi-corpus/class-uint16-bip/*", "envi-obs": "envi-corpus/av3-obs/*",
+                "envi-rotated": "envi-corpus/gdal-rotation/*", "envi-stat": "envi-corpus/gdal-envistat/*",
+                "envi-fwhm": "envi-corpus/qps-envi-wl-fwhm/*", "sli-real": "envi-corpus/qps-speclib/*",
+                "sli-jasper": "jasper-ridge/jasper_endmembers.*"}
     found = {}
-    for name, pattern in wanted.items() if more else ():
+    for name, pattern in patterns.items() if more else ():
         paths = sorted(pathlib.Path(more).glob(pattern))
-        if not paths:
+        if not paths or not wanted(name):
             continue
         place = folder / name
         place.mkdir()
@@ -135,8 +139,13 @@ def data(folder, more):
     return found
 
 
-def others(folder, hcube, sample):
+OTHERS = ("sli", "csv", "gpkg", "geojson", "model", "statistics", "record", "training-class")
+
+
+def others(folder, hcube, sample, wanted):
     """Libraries, training data, models, records, polygons. Each command also reads the scene beside it."""
+    if not any(map(wanted, OTHERS)):
+        return {}
     place = folder / "others"
     place.mkdir()
     for name in ("endmembers.hdr", "endmembers.sli", "endmembers.csv", "training.gpkg", "class.hdr", "class.img"):
@@ -155,7 +164,7 @@ def others(folder, hcube, sample):
                                                     "geometry": {"type": "Polygon", "coordinates": [corners]}}]}))
     (place / "mnf.hcube").write_text("mnf --components 3\nfilter median3x3\n")
     library = ["in/part.hdr", "out/o.img", "--library"]
-    return {
+    found = {
         "sli": Input(place, ["endmembers.hdr", "endmembers.sli"], ["unmix", *library, "in/endmembers.hdr", *COMMON],
                      info=["info", "in/endmembers.hdr"]),
         "csv": Input(place, ["endmembers.csv"], ["unmix", *library, "in/endmembers.csv", *COMMON],
@@ -169,16 +178,17 @@ def others(folder, hcube, sample):
         "model": Input(place, ["model.json"], ["mnf", "in/part.hdr", "out/o.img", "--model", "in/model.json", *COMMON]),
         "statistics": Input(place, ["cov.json"], ["mnf", "in/part.hdr", "out/o.img", "--noise", "in/cov.json", *COMMON]),
         "record": Input(place, ["run.hcube.json"], ["rerun", "in/run.hcube.json", "--changed-inputs", "--quiet"]),
-        "training-class": Input(place, ["class.hdr", "class.img"], ["knn", "in/scene.hdr", "out/o.img", "--training", "in/class.hdr",
-                                                                *COMMON], info=["info", "in/class.hdr"]),
+        "training-class": Input(place, ["class.hdr", "class.img"], ["knn", "in/scene.hdr", "out/o.img", "--training",
+                                                                    "in/class.hdr", *COMMON], info=["info", "in/class.hdr"]),
     }
+    return {name: found[name] for name in OTHERS if wanted(name)}
 
 
-def prepare(folder, hcube, sample):
-    """Makes all inputs in the folder, which is emptied: name -> Input."""
+def prepare(folder, hcube, sample, wanted=lambda name: True):
+    """Makes the inputs that are wanted in the folder, which is emptied: name -> Input."""
     folder, sample = pathlib.Path(folder).resolve(), pathlib.Path(sample).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    return {**rasters(folder, hcube, sample), **granules(folder, sample, os.environ.get("HCUBE_GRANULES")),
-            **data(folder, os.environ.get("HCUBE_DATA")),
-            **others(folder, hcube, sample)}
+    more = os.environ.get
+    return {**rasters(folder, hcube, sample, wanted), **granules(folder, sample, more("HCUBE_GRANULES"), wanted),
+            **data(folder, more("HCUBE_DATA"), wanted), **others(folder, hcube, sample, wanted)}

@@ -89,8 +89,12 @@ class Case(cases.Case):
         self.calls = WRITING if watched is None else READING
 
 
-def all_cases(folder, hcube, sample):
-    made = formats.prepare(folder, hcube, sample)
+def all_cases(folder, hcube, sample, patterns):
+    def wanted(case):
+        return not patterns or any(fnmatch.fnmatch(case, each) for each in patterns)
+
+    made = formats.prepare(folder, hcube, sample, lambda name: name == "sli" or any(
+        map(wanted, (f"read-{name}", f"read-{name}-gdal", f"proj-{name}"))))
     proj = glob.glob("/usr/share/proj/proj.db") + glob.glob("/usr/local/share/proj/proj.db")
     found = {}
     for name, each in made.items():
@@ -106,7 +110,7 @@ def all_cases(folder, hcube, sample):
     for name, words in WRITTEN.items():
         common = ["--threads", "2", "--quiet"] if words[0] == "compare" else COMMON
         found[f"write-{name}"] = Case([*words, *common], inputs, None)
-    return found
+    return {name: case for name, case in found.items() if wanted(name)}
 
 
 class Rig:
@@ -117,7 +121,7 @@ class Rig:
         self.hcube = str(pathlib.Path(options.build, "app/hcube").resolve())
         self.folder = pathlib.Path(options.folder).resolve()
         self.places = {}
-        self.cases = all_cases(self.folder / "inputs", self.hcube, pathlib.Path(options.sources, "sample_data"))
+        self.cases = all_cases(self.folder / "inputs", self.hcube, pathlib.Path(options.sources, "sample_data"), options.case)
 
     def place(self, case):
         key = threading.get_ident(), case.inputs
@@ -203,7 +207,7 @@ def main():
         print("skipped: strace was not found")
         return 77
     rig = Rig(options)
-    names = [name for name in rig.cases if not options.case or any(fnmatch.fnmatch(name, each) for each in options.case)]
+    names = list(rig.cases)
     if not names:
         print(f"syscalls: no case has a name like {' '.join(options.case)}", file=sys.stderr)
         return 2
