@@ -22,9 +22,9 @@ import formats
 
 # Of each call the errors; + is this call and all that follow.
 READING = {"read": ["EIO"], "pread64": ["EIO"], "readv": ["EIO"], "preadv": ["EIO"], "openat": ["EIO", "EMFILE"],
-           "mmap": ["ENOMEM"], "lseek": ["EIO"], "close": ["EIO"]}
+           "mmap": ["ENOMEM"], "close": ["EIO"]}
 WRITING = {"write": ["ENOSPC", "ENOSPC+", "EIO"], "pwrite64": ["ENOSPC", "ENOSPC+", "EIO"], "writev": ["ENOSPC", "ENOSPC+", "EIO"],
-           "read": ["EIO"], "pread64": ["EIO"], "openat": ["EIO", "ENOSPC"], "mmap": ["ENOMEM"], "lseek": ["EIO"],
+           "read": ["EIO"], "pread64": ["EIO"], "openat": ["EIO", "ENOSPC"], "mmap": ["ENOMEM"],
            "close": ["EIO"], "fsync": ["EIO"], "fdatasync": ["EIO"], "ftruncate": ["ENOSPC"], "fallocate": ["ENOSPC"],
            "rename": ["EIO"], "renameat2": ["EIO"], "link": ["EIO"], "linkat": ["EIO"], "mkdir": ["ENOSPC"]}
 COMMON = cases.COMMON + ["--quiet"]
