@@ -64,7 +64,7 @@ class Outcome:
             return f"code: {self.code}: {self.said.strip()[-200:]}"
         lines = faults.messages(self.said)
         if len(lines) != 1 or not lines[0].startswith("hcube: "):
-            return f"message: {len(lines)} lines with exit code {self.code}: {self.said.strip()[-300:]}"
+            return f"message: {len(lines)} lines with exit code {self.code}: {' / '.join(line[:120] for line in lines[:3])}"
         return f"left: {', '.join(self.left)}" if self.left else None
 
 

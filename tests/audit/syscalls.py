@@ -168,7 +168,7 @@ def judge(expected, result, goes_on):
         return f"exit code {code}: {err.strip()[-200:]}"
     said = faults.messages(err)
     if not goes_on and (len(said) != 1 or not said[0].startswith("hcube: ")):
-        return f"exit code {code} with {len(said)} lines of message: {err.strip()[-300:]}"
+        return f"exit code {code} with {len(said)} lines of message: {' / '.join(line[:120] for line in said[:3])}"
     return f"exit code {code}, but left {', '.join(left)}" if left else None
 
 
