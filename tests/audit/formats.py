@@ -96,8 +96,8 @@ def granules(folder, sample, more, wanted):
     """netCDF 4 and HDF5 of real layouts: EMIT with its masks, and what lies in HCUBE_GRANULES."""
     files = {"emit": [next(sample.glob("EMIT_L2A_RFL_*.nc")), next(sample.glob("EMIT_L2A_MASK_*.nc"))]}
     if more:
-        patterns = {"emit-crop": "wiser-emit-crop/*.nc", "emit-gdal": "gdal-fake-emit/fake_EMIT_L2A.nc",
-                    "pace-gdal": "gdal-fake-emit/fake_PACE_OCI.nc", "hico": "hico-pace-snap-lists/H*.nc",
+        patterns = {"emit-crop": "wiser-emit-crop/*.nc", "emit-fake": "gdal-fake-emit/fake_EMIT_L2A.nc",
+                    "pace-fake": "gdal-fake-emit/fake_PACE_OCI.nc", "hico": "hico-pace-snap-lists/H*.nc",
                     "prisma": "prisma-real-lists/PRS_L2D*.he5", "neon": "neonhs-ex/ex.h5",
                     "desis": "desis-stac-layout/*.*[!t]"}
         files |= {name: sorted(pathlib.Path(more).glob(pattern)) for name, pattern in patterns.items()}
