@@ -150,6 +150,8 @@ HcStatus hc_print_json(HcJson *json, HcError *err) HC_MUST_CHECK;
 
 /* From now on Ctrl-C and its like set this flag, and only the second one ends the program at once. */
 const HcFlag *hc_catch_signals(void);
+/* From now on a crash (SIGSEGV, SIGABRT and their like) leaves no temporary file. */
+void hc_catch_crashes(void);
 /* From the next hc_catch_signals on the flag is one of this process and of all that it forks. */
 HcStatus hc_share_signals(HcError *err) HC_MUST_CHECK;
 

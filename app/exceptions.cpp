@@ -1,4 +1,4 @@
-/* C++ exceptions that nobody catches, and fatal errors of GDAL: libraries throw them through C code.
+/* C++ exceptions that nobody catches, and fatal errors of GDAL and GLib: libraries throw them through C code.
  *
  * Lack of memory and of threads is a documented failure: one line, no temporary file, exit code 5. Anything
  * else is a bug of a library. The process then ends by SIGABRT as before, with its text, and temporary files
@@ -9,6 +9,7 @@
 #include "io/gdal_errors.h"
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -40,6 +41,7 @@ void say(const char *text) {
     say(text);
     say("\n");
     hc_file_remove_partials();
+    std::signal(SIGABRT, SIG_DFL); /* all is said */
     std::abort();
 }
 
@@ -91,4 +93,12 @@ void on_fatal_error(const char *text, bool memory) {
 void hc_catch_exceptions(void) {
     std::set_terminate(on_terminate);
     hc_gdal_on_fatal(on_fatal_error);
+}
+
+/* GLib gives up for lack of these alone. */
+void hc_end_drawing(const char *text) {
+    be_the_only_one();
+    say("hcube: out of memory or threads: a figure could not be drawn: ");
+    say(text);
+    leave("\n");
 }

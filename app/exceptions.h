@@ -1,4 +1,4 @@
-/* C++ exceptions of libraries that are not caught, and fatal errors of GDAL. */
+/* C++ exceptions of libraries that are not caught, and fatal errors of GDAL and GLib. */
 #ifndef HC_APP_EXCEPTIONS_H
 #define HC_APP_EXCEPTIONS_H
 
@@ -9,6 +9,9 @@ extern "C" {
 /* From now on the process ends with one line and without temporary files: with exit code 5 for a lack of
  * memory or threads, else by SIGABRT. */
 void hc_catch_exceptions(void);
+
+/* Ends the process in that way, with exit code 5: for hc_stages_on_fatal. */
+void hc_end_drawing(const char *text);
 
 #ifdef __cplusplus
 }

@@ -142,14 +142,6 @@ static bool is_shared(int argc, char **argv) {
     return works && !hc_usage_is_asked(argc - 2, (const char *const *)argv + 2);
 }
 
-/* A mapped scene file that shrinks, or a disk that fails, after its pages were checked. */
-static void on_bus_error(int number) {
-    static const char text[] = "hcube: a scene file changed, or a disk failed, while it was in use\n";
-    (void)number;
-    (void)!write(STDERR_FILENO, text, sizeof text - 1);
-    _exit(HC_E_IO);
-}
-
 #if !defined(HC_SANITIZED)
 /* The threads that OpenBLAS is ready for: a number in its environment, else one a processor. */
 static size_t blas_threads(char **environment) {
@@ -249,8 +241,9 @@ int main(int argc, char **argv) {
     mallopt(M_TRIM_THRESHOLD, 16 << 20);
     /* A write past the file size limit shall fail with an error, not end the process. */
     signal(SIGXFSZ, SIG_IGN);
-    signal(SIGBUS, on_bus_error);
+    hc_catch_crashes();
     hc_catch_exceptions();
+    hc_stages_on_fatal(hc_end_drawing);
     hc_process_begins();
     atexit(on_exit_of_library);
     if (argc < 2) {

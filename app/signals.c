@@ -1,9 +1,12 @@
 /* Signals: Ctrl-C and its like set a flag. The runner looks at it before each block, stops its threads and
- * fails with HC_E_CANCELLED; temporary files go with their writers, and outputs keep no name. */
+ * fails with HC_E_CANCELLED; temporary files go with their writers, and outputs keep no name. A crash removes
+ * temporary files, too, and ends the process by its signal. */
 #include "app/app.h"
+#include "io/file.h"
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static HcFlag of_this_process;
 static HcFlag *interrupted = &of_this_process; /* the signal */
@@ -53,4 +56,36 @@ const HcFlag *hc_catch_signals(void) {
         sigaction(caught[s].number, &action, NULL);
     }
     return interrupted;
+}
+
+/* A mapped scene file that shrinks, or a disk that fails, after its pages were checked. */
+static void on_bus_error(int number) {
+    static const char text[] = "hcube: a scene file changed, or a disk failed, while it was in use\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    hc_file_remove_partials_at_crash();
+    _exit(HC_E_IO);
+}
+
+#if !defined(HC_SANITIZED) /* sanitizers report crashes themselves */
+static void on_crash(int number) {
+    static const char text[] = "hcube: ended by a crash, of a library or of hcube itself\n";
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    hc_file_remove_partials_at_crash();
+    raise(number); /* ends the process when this returns */
+}
+#endif
+
+void hc_catch_crashes(void) {
+    signal(SIGBUS, on_bus_error);
+#if !defined(HC_SANITIZED)
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGTRAP, SIGFPE, SIGILL, SIGSYS};
+    static char stack[64 << 10]; /* the usual one may be what ran out */
+    const stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+    const struct sigaction action = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND | SA_ONSTACK};
+    sigaltstack(&other, NULL);
+    for (size_t c = 0; c < sizeof crashes / sizeof *crashes; c++) {
+        sigaction(crashes[c], &action, NULL);
+    }
+#endif
 }

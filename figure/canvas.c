@@ -4,6 +4,7 @@
 
 #include <cairo-pdf.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 const uint8_t hc_ink_dark[3] = {34, 38, 44};
@@ -19,14 +20,69 @@ static void keep_failure(HcCanvas *canvas, HcStatus status) {
     }
 }
 
-/* GLib ends the process where memory runs out. What drawing takes is therefore tried before. */
-static const size_t library_bytes = (size_t)16 << 20;
+/* GLib ends the process where it gets no memory or no thread. What drawing takes is therefore tried before,
+ * and hc_figure_on_fatal says what becomes of the rest. */
+static const size_t library_bytes = (size_t)192 << 20; /* of address space: two threads reserve 64 MiB each */
+enum { LIBRARY_THREADS = 4 }; /* that look for fonts at the same time: two a weight */
 
-static HcStatus try_memory(HcError *err) {
+static void *wait_for(void *lock) {
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+static HcStatus try_threads(HcError *err) {
+    pthread_t thread[LIBRARY_THREADS];
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int count = 0;
+    pthread_mutex_lock(&lock);
+    while (count < LIBRARY_THREADS && pthread_create(&thread[count], NULL, wait_for, &lock) == 0) {
+        count++;
+    }
+    pthread_mutex_unlock(&lock);
+    for (int t = 0; t < count; t++) {
+        pthread_join(thread[t], NULL);
+    }
+    return count == LIBRARY_THREADS
+               ? HC_OK
+               : hc_fail(err, HC_E_MEMORY, "a figure: a thread could not be started, which looks for fonts");
+}
+
+/* Memory and threads at the same time: each has a stack. */
+static HcStatus try_resources(HcError *err) {
     char *tried = NULL;
     HcStatus status = hc_new_aligned(tried, library_bytes, "the type of a figure", err);
+    if (status == HC_OK) {
+        status = try_threads(err);
+    }
     free(tried);
     return status;
+}
+
+/* Without any font Pango draws boxes of any size. */
+static HcStatus try_font(HcCanvas *canvas, HcError *err) {
+    PangoFontDescription *wanted = pango_font_description_from_string("sans-serif 10");
+    PangoFont *font = pango_context_load_font(canvas->context, wanted);
+    pango_font_description_free(wanted);
+    if (font == NULL) {
+        return hc_fail(err, HC_E_MEMORY, "a figure: no font is installed (Debian: fonts-dejavu-core)");
+    }
+    g_object_unref(font);
+    return HC_OK;
+}
+
+static void (*leave_at_fatal)(const char *text);
+
+static void on_message(const char *domain, GLogLevelFlags level, const char *text, void *user) {
+    if ((level & G_LOG_FLAG_FATAL) != 0) {
+        leave_at_fatal(text != NULL ? text : "");
+    }
+    g_log_default_handler(domain, level, text, user);
+}
+
+void hc_figure_on_fatal(void (*leave)(const char *text)) {
+    leave_at_fatal = leave;
+    g_log_set_default_handler(on_message, NULL);
 }
 
 /* ---- bytes ---- */
@@ -92,7 +148,7 @@ static void open_page(HcCanvas *canvas, const HcCanvasPage *page) {
 HcStatus hc_canvas_open(HcCanvas **out, int format, const HcCanvasPage *page, HcError *err) {
     *out = NULL;
     HcCanvas *canvas = NULL;
-    HC_OR_RETURN(try_memory(err));
+    HC_OR_RETURN(try_resources(err));
     HC_OR_RETURN(hc_new(canvas, 1, "a figure", err));
     canvas->format = format;
     canvas->scale = 1;
@@ -100,6 +156,11 @@ HcStatus hc_canvas_open(HcCanvas **out, int format, const HcCanvasPage *page, Hc
     canvas->fonts = pango_cairo_font_map_new();
     pango_cairo_font_map_set_resolution(PANGO_CAIRO_FONT_MAP(canvas->fonts), 72);
     canvas->context = pango_font_map_create_context(canvas->fonts);
+    HcStatus status = try_font(canvas, err);
+    if (status != HC_OK) {
+        hc_canvas_close(canvas);
+        return status;
+    }
     /* Letters are as wide on every surface. */
     cairo_font_options_t *options = cairo_font_options_create();
     cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);

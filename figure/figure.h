@@ -21,6 +21,10 @@ typedef enum HcFigureFormat { HC_FIGURE_PNG, HC_FIGURE_SVG, HC_FIGURE_PDF } HcFi
 /* Adds "cairo 1.16.0\npango 1.50.12\n". */
 void hc_figure_libraries(HcText *text);
 
+/* What GLib calls, which pango is built on, before it ends the process for lack of memory or threads: must
+ * not return. */
+void hc_figure_on_fatal(void (*leave)(const char *text));
+
 /* By the ending of the name; false for any other ending. */
 bool hc_figure_format_of(const char *path, HcFigureFormat *format);
 

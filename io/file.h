@@ -121,6 +121,10 @@ void hc_file_drop(const char *partial);
  * Takes a lock, so not for a signal handler; takes no memory. */
 void hc_file_remove_partials(void);
 
+/* The same in the handler of a signal that ends the process. Where another thread holds the lock, the
+ * partials stay for the next run. */
+void hc_file_remove_partials_at_crash(void);
+
 /* Whether a path leads to a pipe, a socket or a device, on which open() may wait for ever. Not for /vsi
  * paths. */
 bool hc_file_is_special(const char *path);

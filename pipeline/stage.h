@@ -236,6 +236,9 @@ const HcStageClass *hc_stage_find(const char *name);
 /* Adds the versions of libraries that stages are built on: "cairo 1.16.0\n...". */
 void hc_stages_libraries(HcText *text);
 
+/* What such a library calls before it ends the process for lack of memory or threads: must not return. */
+void hc_stages_on_fatal(void (*leave)(const char *text));
+
 /* What does here what a word of other programs does there: "hcube dimension SCENE"; NULL for any other word.
  */
 const char *hc_stage_foreign(const char *name);

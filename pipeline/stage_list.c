@@ -23,6 +23,10 @@ void hc_stages_libraries(HcText *text) {
     hc_svm_library(text);
 }
 
+void hc_stages_on_fatal(void (*leave)(const char *text)) {
+    hc_figure_on_fatal(leave);
+}
+
 /* Words of other programs, and what does the same here. */
 static const char *const foreign[][2] = {
     {"convert", "hcube write SCENE OUTPUT"},

@@ -127,6 +127,14 @@ void hc_file_remove_partials(void) {
     pthread_mutex_unlock(&partials_lock);
 }
 
+void hc_file_remove_partials_at_crash(void) {
+    if (pthread_mutex_trylock(&partials_lock) == 0) { /* for ever: no thread makes another one */
+        for (size_t i = 0; i < partial_count; i++) {
+            (void)remove_partial(partials[i]);
+        }
+    }
+}
+
 /* ---- names ---- */
 
 /* Who makes a partial, as its name says it. */
