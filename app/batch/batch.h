@@ -197,7 +197,7 @@ typedef enum HcBatchWhat {
     HC_BATCH_JOBS,      /* how many workers fit on this host, by the first of them */
     HC_BATCH_DEVICE,    /* a worker has opened its device; text: why not a GPU */
     HC_BATCH_NO_GPU,    /* a worker ends: it wants a GPU, and got none */
-    HC_BATCH_TAKEN,     /* a worker holds the scene, and may be opening it */
+    HC_BATCH_TAKEN,     /* a worker looks at the scene, and may claim and open it */
     HC_BATCH_STARTED,   /* its run has begun */
     HC_BATCH_DONE,      /* the last word on a scene from here on */
     HC_BATCH_FAILED,    /* now; text: the message */
@@ -336,8 +336,8 @@ bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain);
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) HC_MUST_CHECK;
 
 /* Does all scenes in --jobs processes of this host, else some for each GPU, which it starts (batch_jobs.c). A
- * process that dies costs the scene that killed it, and no other. HC_E_SCENES where --max-failures ended it;
- * what had begun is done then. */
+ * process that dies costs the scene that killed it three times, twice alone, and no other. HC_E_SCENES where
+ * --max-failures ended it; what had begun is done then. */
 HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
 
 /* Starts a process that dies with this one, and a pipe from it (batch_jobs.c). In it *process is 0 and *end

@@ -1,5 +1,6 @@
 /* The processes of a batch on one host. Each does scenes as they come; what it has to say comes through a
- * pipe. A process that dies takes no other with it: what it had not done is done in the next round. */
+ * pipe. A process that dies takes no other with it: what it had not done is done in a later round. The scenes
+ * that it held come last, each in a process of its own; one that ends two of these has failed. */
 #include "core/allocate.h"
 #include "app/batch/batch.h"
 #include "core/team.h"
@@ -39,7 +40,8 @@ enum {
     GPU_JOBS_MAX = 4,       /* of one GPU */
     PROCESSORS_A_SCENE = 2, /* where several are at once on a GPU */
     SCENES_AT_ONCE = 2, /* for each that a process has in work: at the end none waits for another process */
-    SCENES_A_JOB = 10   /* pay for the start of one more: CUDA starts one process after the other */
+    SCENES_A_JOB = 10,  /* pay for the start of one more: CUDA starts one process after the other */
+    DEATHS_MAX = 3      /* of processes that held a scene: one of any kind, two that held it alone */
 };
 
 /* Measured with scenes of 67 and 299 MB: four jobs a GPU are twice as fast as one, where each has one scene
@@ -69,10 +71,11 @@ typedef struct Jobs {
     int32_t capacity;
     Progress *progress; /* [scenes] */
     int32_t *holder;    /* [scenes] the job that holds it */
-    bool *suspect;      /* [scenes] a process died while it held this and another one */
+    uint8_t *deaths;    /* [scenes] processes that died while they held it */
     bool ahead;         /* workers have further scenes in work; not once a process has died, or one of them
                            may have failed for another */
-    int32_t finished;   /* scenes with a last word */
+    int32_t left;       /* scenes without a last word */
+    int32_t steps;      /* last words and deaths: a round that brings none would not end */
     HcError broken;     /* a failure that is not of a scene */
 } Jobs;
 
@@ -272,7 +275,11 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
         find_gpus(&jobs->batch->params.common, &gpus);
     }
     if (jobs->count == 0) {
+        HcBatchEvent first = {.what = HC_BATCH_TAKEN, .scene = jobs->turns->scene[0]};
+        tell_parent(&first, &mouth); /* it is opened here, and may end the process */
         HcBatchEvent event = {.what = HC_BATCH_JOBS, .scene = -1, .jobs = fitting_jobs(jobs, gpus.count)};
+        first.what = HC_BATCH_LEFT;
+        tell_parent(&first, &mouth);
         jobs->count = event.jobs;
         work.wants_gpu = gpus.count > 0 && event.jobs < fitting_jobs(jobs, 0);
         atomic_fetch_add(&jobs->turns->to_come, event.jobs - 1);
@@ -337,7 +344,7 @@ static HcStatus start_job(Jobs *jobs, int32_t number, HcError *err) {
 
 static void finish(Jobs *jobs, int32_t scene) {
     jobs->progress[scene] = FINISHED;
-    jobs->finished++;
+    jobs->steps++;
 }
 
 /* Starts further jobs: one, or all that are left. Where no scene is left, none is needed. */
@@ -444,18 +451,14 @@ static void blame(Jobs *jobs, int32_t scene, HcStatus status, const char *text) 
     tell(jobs, &event);
 }
 
-/* A process ended without saying why. The scene that it held is to blame; of two, neither yet. */
+/* A process ended without saying why. */
 static void judge(Jobs *jobs, int32_t number, int how) {
     char text[128];
     HcStatus status = HC_E_INPUT;
-    int32_t held = 0;
-    for (int32_t s = 0; s < jobs->batch->scene_count; s++) {
-        held += jobs->progress[s] == HELD && jobs->holder[s] == number;
-    }
     if (WIFSIGNALED(how)) {
         int signal = WTERMSIG(how);
         /* Other signals come from outside, or where memory ran out. */
-        bool at_fault = signal == SIGSEGV || signal == SIGILL || signal == SIGFPE;
+        bool at_fault = signal == SIGSEGV || signal == SIGILL || signal == SIGFPE || signal == SIGABRT;
         status = at_fault ? HC_E_INPUT : HC_E_MEMORY;
         snprintf(text, sizeof text, "its process ended by signal %d (%s)", WTERMSIG(how),
                  strsignal(WTERMSIG(how)));
@@ -470,11 +473,10 @@ static void judge(Jobs *jobs, int32_t number, int how) {
     jobs->ahead = false;
     for (int32_t s = 0; s < jobs->batch->scene_count; s++) {
         if (jobs->progress[s] == HELD && jobs->holder[s] == number) {
-            if (held == 1 || jobs->suspect[s]) {
+            jobs->progress[s] = WAITING;
+            jobs->steps++;
+            if (++jobs->deaths[s] == DEATHS_MAX) {
                 blame(jobs, s, status, text);
-            } else {
-                jobs->suspect[s] = true;
-                jobs->progress[s] = WAITING;
             }
         }
     }
@@ -544,15 +546,26 @@ static void listen_to_jobs(Jobs *jobs) {
     }
 }
 
-/* The scenes that nobody has done yet. */
+/* The scenes that nobody has done yet; where a process died at each of these, the first one alone. */
 static void fill_turns(Jobs *jobs) {
+    int32_t suspect = -1;
     atomic_store(&jobs->turns->given, 0);
-    jobs->turns->count = 0;
+    jobs->turns->count = jobs->left = 0;
     for (int32_t s = jobs->batch->worker; s < jobs->batch->scene_count; s += jobs->batch->workers) {
-        if (jobs->progress[s] != FINISHED) {
-            jobs->progress[s] = WAITING;
-            jobs->turns->scene[jobs->turns->count++] = s;
+        if (jobs->progress[s] == FINISHED) {
+            continue;
         }
+        jobs->progress[s] = WAITING;
+        jobs->left++;
+        if (jobs->deaths[s] == 0) {
+            jobs->turns->scene[jobs->turns->count++] = s;
+        } else if (suspect < 0) {
+            suspect = s;
+        }
+    }
+    if (jobs->turns->count == 0 && suspect >= 0) {
+        jobs->turns->scene[jobs->turns->count++] = suspect;
+        jobs->count = 1;
     }
 }
 
@@ -571,7 +584,7 @@ static HcStatus open_jobs(Jobs *jobs, size_t *turns_bytes, HcError *err) {
     HC_OR_RETURN(hc_new(jobs->list, jobs->capacity, what, err));
     HC_OR_RETURN(hc_new(jobs->progress, scenes, what, err));
     HC_OR_RETURN(hc_new(jobs->holder, scenes, what, err));
-    HC_OR_RETURN(hc_new(jobs->suspect, scenes, what, err));
+    HC_OR_RETURN(hc_new(jobs->deaths, scenes, what, err));
     return HC_OK;
 }
 
@@ -606,7 +619,7 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
     size_t turns_bytes = 0;
     HC_TRY(open_jobs(&jobs, &turns_bytes, err));
     for (fill_turns(&jobs); jobs.turns->count > 0; fill_turns(&jobs)) {
-        int32_t before = jobs.finished;
+        int32_t before = jobs.steps;
         bool ahead = jobs.ahead;
         bool no_gpu = jobs.no_gpu;
         jobs.broken = (HcError){0};
@@ -616,19 +629,19 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
         }
         if (is_over(jobs.turns)) {
             fill_turns(&jobs);
-            HC_TRY(jobs.turns->count == 0
+            HC_TRY(jobs.left == 0
                        ? HC_OK
                        : hc_fail(err, HC_E_SCENES,
                                  "batch: %d scene%s failed, as many as --max-failures allows; %d %s left",
-                                 totals->failed, totals->failed == 1 ? "" : "s", jobs.turns->count,
-                                 jobs.turns->count == 1 ? "is" : "are"));
+                                 totals->failed, totals->failed == 1 ? "" : "s", jobs.left,
+                                 jobs.left == 1 ? "is" : "are"));
         }
         bool other = ahead != jobs.ahead || no_gpu != jobs.no_gpu;
         if (other) {
             jobs.count = asked; /* other jobs may fit now */
         }
         /* Where a round brings nothing, the same would not in the next one. */
-        if (jobs.finished == before && !other) {
+        if (jobs.steps == before && !other) {
             HC_TRY(jobs.broken.status != HC_OK
                        ? hc_fail(err, jobs.broken.status, "%s", jobs.broken.text)
                        : hc_fail(err, HC_E_MEMORY, "batch: its processes end before they begin a scene"));
@@ -642,6 +655,6 @@ done:
     free(jobs.list);
     free(jobs.progress);
     free(jobs.holder);
-    free(jobs.suspect);
+    free(jobs.deaths);
     return status;
 }

@@ -172,6 +172,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
         ready->refused = true;
         return hc_fail(err, HC_E_USAGE, "%s", worker->batch->scenes[scene].refused);
     }
+    tell_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
     HC_OR_RETURN(hc_batch_make_folders(output, err));
     HC_OR_RETURN(hc_batch_check_names(worker->batch, scene, err));
     HC_OR_RETURN(look(worker, scene, false, &open, err));
@@ -186,8 +187,8 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
         pthread_mutex_lock(&worker->lock);
         worker->busy[worker->busy_count++] = scene;
         pthread_mutex_unlock(&worker->lock);
+        tell_scene(worker, HC_BATCH_LEFT, scene, HC_OK, "");
     } else {
-        tell_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
         /* Somebody may have done it since. */
         HC_OR_RETURN(look(worker, scene, true, &open, err));
         if (open) {

@@ -116,9 +116,8 @@ ended 0
     fail "left $(hidden) $(ls -A previews | grep partial)"
 rm -r previews
 
-# A process that dies costs the scene that it was at, which is not tried again by itself; the others are done. The first
-# one dies with scene 0 at work and scene 1 taken: both come again, one after the other, and at the second death only
-# scene 0 was taken. One job, since a machine with many processors takes more by itself. The signal ends the process
+# A process that dies costs the scene that kills it alone for the second time; the others are done. The first process dies
+# with scene 0 at work and scene 1 taken. Both come last, each alone in a process of its own. One job, since a machine with many processors takes more by itself. The signal ends the process
 # under the sanitizers, too.
 export ASAN_OPTIONS=handle_segv=0:$ASAN_OPTIONS
 for ending in hdr img; do
@@ -132,15 +131,32 @@ read -r second number <&7
 [[ $first$second == 12 || $first$second == 21 ]] || fail "events $first and $second: $(cat log.txt)"
 [[ $number == "$worker" ]] || fail "processes $worker and $number"
 kill -SEGV "$worker"
-next 1
-[[ $number != "$worker" ]] || fail "process $worker goes on"
-kill -SEGV "$number"
+for attempt in 1 2; do
+    next 1
+    [[ $number != "$worker" ]] || fail "process $worker goes on"
+    [[ $(open_scenes) == 1 && ! -e out/s0.img.hcube-failed.json ]] || fail "attempt $attempt: $(ls -A out)"
+    worker=$number
+    kill -SEGV "$worker"
+done
 next 2
+[[ $number != "$worker" && -e out/s0.img.hcube-failed.json ]] || fail "process $number, $(ls -A out)"
 go_on 2
 ended 9
-[[ $(grep -c "failed: in/s0.hdr: its process ended" log.txt) == 1 ]] || fail "says $(cat log.txt)"
+[[ $(grep -c "failed: in/s0.hdr: its process ended by signal 11" log.txt) == 1 ]] || fail "says $(cat log.txt)"
+grep -q "signal 11" out/s0.img.hcube-failed.json || fail "the marker says $(<out/s0.img.hcube-failed.json)"
 [[ -z $(hidden) && ! -e out/s0.img && -e out/s0.img.hcube-failed.json ]] || fail "left $(ls -A out)"
 rm out/s0.* in/s0.*
+finished
+# The same before the scene is claimed.
+rm -rf out && mkdir out
+begin 'mkdir *s1.img.hcube-claim.*.partial' "${batch[@]}" --jobs 1
+for attempt in 1 2 3; do
+    next 1
+    kill -SEGV "$number"
+done
+ended 9
+[[ -z $(hidden) && $(open_scenes) == 1 && -e out/s1.img.hcube-failed.json ]] || fail "left $(ls -A out): $(cat log.txt)"
+run 0 "${batch[@]}" --retry-failed
 finished
 
 # end_early SIGNAL: in the middle of a scene; its process ends with it, and the scene is not finished.
