@@ -229,19 +229,6 @@ static void make_result(const Problem *problem, HcJson *result) {
 
 /* ---- files ---- */
 
-/* A name as a cell: in quotes where it holds what would end it. */
-static void add_name(HcText *text, const char *name) {
-    if (strpbrk(name, ",\"\r\n") == NULL) {
-        hc_text_add(text, "%s", name);
-        return;
-    }
-    hc_text_add(text, "\"");
-    for (; *name != '\0'; name++) {
-        hc_text_add(text, *name == '"' ? "\"\"" : "%c", *name);
-    }
-    hc_text_add(text, "\"");
-}
-
 /* Names with one or two numbers (second may be NULL); -0 is 0 there. */
 static HcStatus write_table(Problem *problem, const char *path, const char *heading, char *const *name,
                             const double *first, const double *second, int64_t count, HcError *err) {
@@ -250,7 +237,7 @@ static HcStatus write_table(Problem *problem, const char *path, const char *head
     char number[HC_TEXT_DOUBLE];
     hc_text_add(&text, "%s\n", heading);
     for (int64_t i = 0; i < count; i++) {
-        add_name(&text, name[i]);
+        hc_text_add_cell(&text, name[i], false);
         hc_text_add(&text, ",%s", hc_text_double(number, first[i] + 0));
         if (second != NULL) {
             hc_text_add(&text, ",%s", hc_text_double(number, second[i] + 0));

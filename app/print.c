@@ -1,67 +1,39 @@
 /* Lines that are printed. Names of files, and what libraries say of them, may hold bytes that a terminal
- * obeys: they are shown as \x1b instead. */
+ * obeys: hc_utf8_show says what is shown instead. */
 #include "app/app.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Control characters, also those of 8 bits in UTF-8 (C2 80 to C2 9F). Returns how many bytes there are. */
-static size_t control_at(const unsigned char *at) {
-    if (at[0] < 0x20 || at[0] == 0x7f) {
-        return 1;
-    }
-    return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0 ? 2 : 0;
-}
-
-/* Bytes of the UTF-8 character there, 0 = it is none. */
-static size_t character_at(const unsigned char *at) {
-    size_t bytes = at[0] < 0x80                     ? 1
-                   : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
-                   : at[0] >= 0xe0 && at[0] <= 0xef ? 3
-                   : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-                                                    : 0;
-    for (size_t b = 1; b < bytes; b++) {
-        if (at[b] < 0x80 || at[b] > 0xbf) {
-            return 0;
-        }
-    }
-    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-    bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-    return overlong || beyond ? 0 : bytes;
-}
-
 /* Of each byte at most so many are printed: \x1b. */
-#define SHOWN_BYTES 4
+#define SHOWN_BYTES (HC_UTF8_SHOWN / 2 - 1)
 
-/* What is printed of `text`, into SHOWN_BYTES * strlen(text) + 1 bytes. */
+/* What is printed of `text`, into SHOWN_BYTES * strlen(text) + 1 bytes, and HC_UTF8_SHOWN at least. */
 static void clean_line(const char *text, char *line) {
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t bytes = control_at(at);
-        if (bytes == 0) {
-            *line++ = (char)*at++;
-        }
-        for (; bytes > 0; bytes--) {
-            line += sprintf(line, "\\x%02x", *at++);
-        }
-    }
+    char shown[HC_UTF8_SHOWN] = "";
     *line = '\0';
+    for (size_t bytes; (bytes = hc_utf8_show(text, shown)) > 0; text += bytes) {
+        line = stpcpy(line, shown);
+    }
 }
 
-/* JSON stays JSON: control characters by number, and what is no UTF-8 as the character that stands for it. */
+/* JSON stays JSON: control characters by number, and what is no UTF-8 as the character that stands for it.
+ * Ends of lines and tabs lie between its values. */
 static char *clean_json(const char *text) {
     HcText clean = {0};
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t control = control_at(at);
-        size_t bytes = character_at(at);
-        if (control > 0) {
-            hc_text_add(&clean, "\\u%04x", at[control - 1]);
-        } else if (bytes == 0) {
+    char shown[HC_UTF8_SHOWN] = "";
+    for (size_t bytes; (bytes = hc_utf8_show(text, shown)) > 0; text += bytes) {
+        bool same = strncmp(shown, text, bytes) == 0 || strncmp(shown, "\\u", 2) == 0;
+        if (strchr("\n\t", *text) != NULL) {
+            hc_text_add(&clean, "%c", *text);
+        } else if (same) {
+            hc_text_add(&clean, "%s", shown);
+        } else if (hc_utf8_length(text) == 0) {
             hc_text_add(&clean, "\\ufffd");
         } else {
-            hc_text_add(&clean, "%.*s", (int)bytes, (const char *)at);
+            hc_text_add(&clean, "\\u%04x", (unsigned char)text[bytes - 1]);
         }
-        at += control > 0 ? control : bytes > 0 ? bytes : 1;
     }
     return hc_text_take(&clean);
 }
@@ -112,10 +84,12 @@ void hc_say_json(HcJson *json) {
 
 HcStatus hc_print_json(HcJson *json, HcError *err) {
     char *text = hc_json_format(json, false);
-    HcStatus status = text != NULL ? HC_OK : hc_fail_memory(err, 0, "the JSON");
-    if (text != NULL) {
-        printf("%s\n", text);
+    char *shown = text != NULL ? clean_json(text) : NULL;
+    HcStatus status = shown != NULL ? HC_OK : hc_fail_memory(err, 0, "the JSON");
+    if (shown != NULL) {
+        printf("%s\n", shown);
     }
+    free(shown);
     cJSON_free(text);
     hc_json_clear(json);
     return status;

@@ -273,23 +273,67 @@ size_t hc_utf8_length(const char *at) {
     return overlong || beyond || no_character ? 0 : length;
 }
 
+/* The number of the character of up to 3 bytes there. */
+static unsigned int code_at(const unsigned char *c, size_t bytes) {
+    return bytes == 1   ? c[0]
+           : bytes == 2 ? (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu)
+           : bytes == 3 ? (c[0] & 0x0fu) << 12 | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu)
+                        : 0x10000;
+}
+
+/* Marks, embeddings, overrides and isolates of direction, and what ends lines and paragraphs. */
+static bool turns(unsigned int code) {
+    return code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+size_t hc_utf8_show(const char *at, char shown[HC_UTF8_SHOWN]) {
+    const unsigned char *c = (const unsigned char *)at;
+    size_t bytes = hc_utf8_length(at);
+    unsigned int code = code_at(c, bytes);
+    bool none = bytes == 0 && *c != 0;
+    bool control = none || (bytes > 0 && (code < 0x20 || (code >= 0x7f && code < 0xa0)));
+    bytes += none;
+    if (turns(code)) {
+        snprintf(shown, HC_UTF8_SHOWN, "\\u%04x", code);
+    } else if (control) {
+        snprintf(shown, HC_UTF8_SHOWN, bytes > 1 ? "\\x%02x\\x%02x" : "\\x%02x", c[0], c[1]);
+    } else {
+        snprintf(shown, HC_UTF8_SHOWN, "%.*s", (int)bytes, at);
+    }
+    return bytes;
+}
+
 char *hc_utf8_clean(const char *text) {
     HcText clean = {0};
+    char shown[HC_UTF8_SHOWN] = "";
     hc_text_add(&clean, "%s", "");
-    while (*text != 0) {
-        size_t length = hc_utf8_length(text);
-        unsigned char first = (unsigned char)*text;
-        if (length == 0) {
-            hc_text_add(&clean, "\xef\xbf\xbd");
-            length = 1;
-        } else if (length == 1 && (first < 0x20 || first == 0x7f)) {
-            hc_text_add(&clean, " ");
-        } else {
-            hc_text_add(&clean, "%.*s", (int)length, text);
-        }
-        text += length;
+    for (size_t bytes; (bytes = hc_utf8_show(text, shown)) > 0; text += bytes) {
+        hc_text_add(&clean, "%s", strchr("\t\n\r", *text) != NULL ? " " : shown);
     }
     return hc_text_take(&clean);
+}
+
+/* Whether a spreadsheet computes what begins so, also behind apostrophes, so that each is taken off again. */
+static bool computes(const char *name) {
+    double value = 0;
+    name += strspn(name, "'");
+    name += strspn(name, " ");
+    return *name != '\0' && strchr("=+-@", *name) != NULL && !hc_text_parse_double(name, &value);
+}
+
+void hc_text_add_cell(HcText *to, const char *name, bool quoted) {
+    char shown[HC_UTF8_SHOWN] = "";
+    quoted = quoted || strpbrk(name, ",\"") != NULL;
+    hc_text_add(to, "%s%s", quoted ? "\"" : "", computes(name) ? "'" : "");
+    for (size_t bytes; (bytes = hc_utf8_show(name, shown)) > 0; name += bytes) {
+        hc_text_add(to, "%s", *name == '"' ? "\"\"" : shown);
+    }
+    hc_text_add(to, "%s", quoted ? "\"" : "");
+}
+
+bool hc_text_is_guarded(const char *cell) {
+    return *cell == '\'' && computes(cell + 1);
 }
 
 static const char *entity_of(char letter) {

@@ -60,8 +60,14 @@ const char *hc_text_nearest(const char *word, const char *const *names);
 
 /* ---- UTF-8, as drawing libraries, XML and HTML take it ---- */
 
-/* A copy in fresh memory in which U+FFFD stands for each byte that is no UTF-8, and a blank for a control
- * character; NULL when memory ran out. */
+/* What is shown of the character at `at`, into `shown`: escapes of a control character or a byte that is no
+ * UTF-8 ("\x1b"), and of what turns the direction of a text or ends a line in it ("\u202e"); others as they
+ * are. Returns its bytes, 0 at the end. A byte makes at most HC_UTF8_SHOWN / 2 - 1 others. */
+enum { HC_UTF8_SHOWN = 10 };
+size_t hc_utf8_show(const char *at, char shown[HC_UTF8_SHOWN]);
+
+/* A copy in fresh memory of what is shown, with a blank for a tab and the end of a line; NULL when memory ran
+ * out. */
 char *hc_utf8_clean(const char *text);
 
 /* The length in bytes of the character at `at`; 0 where it is none, or at the end. */
@@ -72,6 +78,15 @@ void hc_utf8_add_xml(HcText *to, const char *text, size_t bytes);
 
 /* The same of any text, cleaned before. */
 void hc_utf8_add_escaped(HcText *to, const char *text);
+
+/* ---- names in CSV ---- */
+
+/* Adds what is shown of a name as a cell, between quotes where it needs them or `quoted`. Spreadsheets
+ * compute what begins with = + - or @: an apostrophe comes before such a name, unless it is a number. */
+void hc_text_add_cell(HcText *to, const char *name, bool quoted);
+
+/* Whether a cell begins with an apostrophe that hc_text_add_cell has added. */
+bool hc_text_is_guarded(const char *cell);
 
 /* ---- comparing ---- */
 

@@ -131,15 +131,6 @@ static const char *picture_of(const HcBatchScene *scene, const cJSON *record) {
 
 /* ---- cells ---- */
 
-static void add_csv_text(HcText *to, const char *text) {
-    bool plain = strpbrk(text, ",\"\r\n") == NULL;
-    hc_text_add(to, plain ? "" : "\"");
-    for (const char *c = text; *c != '\0'; c++) {
-        hc_text_add(to, *c == '"' ? "\"\"" : "%c", *c);
-    }
-    hc_text_add(to, plain ? "" : "\"");
-}
-
 static void add_text(Summary *summary, const char *text) {
     if (summary->html) {
         hc_text_add(&summary->rows, "<td>");
@@ -147,7 +138,7 @@ static void add_text(Summary *summary, const char *text) {
         hc_text_add(&summary->rows, "</td>");
     } else {
         hc_text_add(&summary->rows, ",");
-        add_csv_text(&summary->rows, text);
+        hc_text_add_cell(&summary->rows, text, false);
     }
 }
 
@@ -338,7 +329,7 @@ static void add_csv(Summary *summary, HcText *to) {
     hc_text_add(to, "%s%s", csv_head, summary->batch->group_count > 0 ? ",group" : "");
     for (int32_t c = 0; c < summary->column_count; c++) {
         hc_text_add(to, ",");
-        add_csv_text(to, summary->column[c]);
+        hc_text_add_cell(to, summary->column[c], false);
     }
     hc_text_add(to, "\n%s", hc_text_shown(&summary->rows));
 }

@@ -33,7 +33,7 @@ static HcStatus near_program(const char *folder, const char *file, char *path, s
 }
 
 HcStatus hc_module_find(const HcModuleKind *kind, char *path, size_t size, HcError *err) {
-    const char *given = getenv(kind->variable);
+    const char *given = secure_getenv(kind->variable); /* not where another user lends rights */
     if (given != NULL && *given != '\0') {
         snprintf(path, size, "%s", given); /* what does not fit is no path either */
         return HC_OK;

@@ -56,7 +56,7 @@ static char *next_cell(char *cell, size_t length, char separator) {
     return separator == ' ' ? cell + strspn(cell, " ") : cell;
 }
 
-/* Takes blanks and quotes off a cell of `length` bytes, in place. */
+/* Takes blanks, quotes and the apostrophe before a name off a cell of `length` bytes, in place. */
 static char *trim_cell(char *from, size_t length) {
     while (length > 0 && (from[length - 1] == ' ' || from[length - 1] == '\t')) {
         length--;
@@ -67,7 +67,7 @@ static char *trim_cell(char *from, size_t length) {
     }
     from[length] = '\0';
     if (*from != '"') {
-        return from;
+        return from + hc_text_is_guarded(from);
     }
     char *to = from;
     for (const char *at = from + 1; *at != '\0'; at++) {
@@ -78,7 +78,7 @@ static char *trim_cell(char *from, size_t length) {
         *to++ = *at;
     }
     *to = '\0';
-    return from;
+    return from + hc_text_is_guarded(from);
 }
 
 /* Cells of a line, and how many are numbers. */

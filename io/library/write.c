@@ -111,19 +111,12 @@ done:
 
 /* ---- CSV ---- */
 
-static void add_cell(HcText *to, const char *name) {
-    hc_text_add(to, ",\"");
-    for (; *name != '\0'; name++) {
-        hc_text_add(to, *name == '"' ? "\"\"" : "%c", (unsigned char)*name < (int)' ' ? ' ' : *name);
-    }
-    hc_text_add(to, "\"");
-}
-
 static HcStatus write_csv(const HcLibrary *library, const char *path, bool overwrite, HcError *err) {
     HcText text = {0};
     hc_text_add(&text, library->wavelength != NULL ? "wavelength [nm]" : "band");
     for (int32_t i = 0; i < library->count; i++) {
-        add_cell(&text, library->name[i]);
+        hc_text_add(&text, ",");
+        hc_text_add_cell(&text, library->name[i], true);
     }
     for (int32_t b = 0; b < library->bands; b++) {
         hc_text_add(&text, "\n");

@@ -265,22 +265,13 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 
 /* ---- what is left behind ---- */
 
-/* Text of a cell, in quotes. */
-static void add_cell(HcText *to, const char *text) {
-    hc_text_add(to, "\"");
-    for (; *text != '\0'; text++) {
-        hc_text_add(to, *text == '"' ? "\"\"" : "%c", *text);
-    }
-    hc_text_add(to, "\"");
-}
-
 /* Cells of the attributes of a polygon. */
 static void add_attributes(HcText *to, const HcAttributes *attributes, int32_t polygon) {
     for (int32_t k = 0; k < attributes->count; k++) {
         const char *value = hc_attributes_value(attributes, polygon, k);
         hc_text_add(to, ",");
         if (value != NULL && attributes->type[k] == HC_ATTRIBUTE_TEXT) {
-            add_cell(to, value);
+            hc_text_add_cell(to, value, true);
         } else if (value != NULL) {
             hc_text_add(to, "%s", value);
         }
@@ -296,13 +287,13 @@ static HcStatus write_statistics(const HcStage *stage, const char *path, HcError
                 each_of(stage) == POLYGON ? "polygon," : "");
     for (int32_t k = 0; k < attributes->count && each_of(stage) == POLYGON; k++) {
         hc_text_add(&text, ",");
-        add_cell(&text, attributes->name[k]);
+        hc_text_add_cell(&text, attributes->name[k], true);
     }
     hc_text_add(&text, "\n");
     for (int32_t g = 0; g < state->groups; g++) {
         const Group *group = &state->group[g];
         for (int32_t b = 0; b < scene->bands && group->pixels > 0; b++) {
-            add_cell(&text, state->spectra.pixels.classes.name[group->label]);
+            hc_text_add_cell(&text, state->spectra.pixels.classes.name[group->label], true);
             if (each_of(stage) == POLYGON) {
                 hc_text_add(&text, ",%d", g + 1);
             }

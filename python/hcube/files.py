@@ -176,6 +176,13 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _name(cell: str) -> str:
+    """Without the apostrophe that keeps spreadsheets from computing a name."""
+    rest = cell.lstrip("'")
+    guarded = cell != rest and rest.lstrip(" ")[:1] in tuple("=+-@") and not _is_number(rest)
+    return cell[1:] if guarded else cell
+
+
 def _csv_library(path: PathLike) -> dict[str, Any]:
     rows = _cells(path)
     across = all(map(_is_number, rows[0][1:])) and not all(_is_number(row[0]) for row in rows[1:])
@@ -194,7 +201,7 @@ def _csv_library(path: PathLike) -> dict[str, Any]:
     counted = not across and word in ("band", "bands", "channel", "channels", "index", "number")
     named = word.startswith(("nm", "nano", "um", "µm", "μm", "micro"))
     return {
-        "names": [row[0] for row in rows[1:]],
+        "names": [_name(row[0]) for row in rows[1:]],
         "spectra": spectra,
         "wavelength_nm": None if counted else _in_nm(axis, word if named else ""),
         "fwhm_nm": None,

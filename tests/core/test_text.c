@@ -26,6 +26,55 @@ static void test_growing(void **state) {
     free(made);
 }
 
+static void check_shown(const char *text, const char *shown) {
+    char *clean = hc_utf8_clean(text);
+    assert_string_equal(clean, shown);
+    free(clean);
+}
+
+/* What a terminal or a reader would obey is shown; letters of any script stay. */
+static void test_shown(void **state) {
+    (void)state;
+    check_shown("a\tb\r\nc", "a b  c");
+    check_shown("a\x1b]0;b\x07\x7f", "a\\x1b]0;b\\x07\\x7f");
+    check_shown("\xc2\x80\xc2\x9f\xc2\xa0", "\\xc2\\x80\\xc2\\x9f\xc2\xa0");
+    check_shown("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f", "\\u061c\\u200e\\u200f");
+    check_shown("\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf", "\\u202a\\u202e\xe2\x80\xaf");
+    check_shown("\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa");
+    check_shown("\xff\xe2\x80 \xed\xa0\x80", "\\xff\\xe2\\x80 \\xed\\xa0\\x80");
+    check_shown("\xd7\xa9\xe2\x80\x8d\xf0\x9f\x8c\xb2", "\xd7\xa9\xe2\x80\x8d\xf0\x9f\x8c\xb2");
+}
+
+static void check_cell(const char *name, bool quoted, const char *cell, bool guarded) {
+    HcText text = {0};
+    hc_text_add_cell(&text, name, quoted);
+    assert_string_equal(hc_text_shown(&text), cell);
+    hc_text_clear(&text);
+    hc_text_add(&text, "%s%s", guarded ? "'" : "", name);
+    assert_int_equal(hc_text_is_guarded(text.data),
+                     guarded); /* what was added is taken off, and nothing else */
+    hc_text_clear(&text);
+}
+
+static void test_cells(void **state) {
+    (void)state;
+    check_cell("oak", false, "oak", false);
+    check_cell("oak", true, "\"oak\"", false);
+    check_cell("a,\"b", false, "\"a,\"\"b\"", false);
+    check_cell("=1+1", false, "'=1+1", true);
+    check_cell("+x", true, "\"'+x\"", true);
+    check_cell("-x", false, "'-x", true);
+    check_cell("@x", false, "'@x", true);
+    check_cell("  =x", false, "'  =x", true);
+    check_cell("'=x", false, "''=x", true);
+    check_cell("-5", false, "-5", false);
+    check_cell("+1e3", false, "+1e3", false);
+    check_cell("'tis", false, "'tis", false);
+    check_cell("\t=x", false, "\\x09=x", false);
+    check_cell("\r\n@x", false, "\\x0d\\x0a@x", false);
+    check_cell("\xe2\x80\xae=x", false, "\\u202e=x", false);
+}
+
 static void test_bytes(void **state) {
     (void)state;
     static const struct {
@@ -188,9 +237,10 @@ static void test_aligned(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing), cmocka_unit_test(test_bytes),   cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_doubles), cmocka_unit_test(test_nearest), cmocka_unit_test(test_comparing),
-        cmocka_unit_test(test_error),   cmocka_unit_test(test_aligned),
+        cmocka_unit_test(test_growing), cmocka_unit_test(test_shown),     cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_numbers),   cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_nearest), cmocka_unit_test(test_comparing), cmocka_unit_test(test_error),
+        cmocka_unit_test(test_aligned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

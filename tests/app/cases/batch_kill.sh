@@ -154,6 +154,8 @@ for attempt in 1 2 3; do
     next 1
     kill -SEGV "$number"
 done
+next 1 # the batch itself, which leaves the marker
+go_on 1
 ended 9
 [[ -z $(hidden) && $(open_scenes) == 1 && -e out/s1.img.hcube-failed.json ]] || fail "left $(ls -A out): $(cat log.txt)"
 run 0 "${batch[@]}" --retry-failed

@@ -26,6 +26,14 @@ for broken in '' /nonexistent.so text.so "$libm" "$MODULES/stand_in_mpi.so"; do
     [[ $out == *$'\n'"MPI none"* && (! $broken || $out == *"$broken"*) ]] || fail "says $out"
     HCUBE=$built
 done
+# A program that another user lends rights takes no module from the environment.
+if [[ $(id -u) == 0 ]] && ! sanitized && cp "$built" lent && chown 65534 lent && chmod u+s lent; then
+    HCUBE=$PWD/lent
+    HCUBE_MPI_MODULE=text.so run 0 version
+    [[ $out != *text.so* ]] || fail "says $out"
+    HCUBE=$built
+    rm lent
+fi
 # Only what ranks share needs it.
 refuse 6 "the MPI module of hcube " filter "$scene" out.img
 refuse 6 "the MPI module of hcube " batch mnf --scenes "$scene" --output '{stem}.tif'
