@@ -212,6 +212,13 @@ class Libraries(Case):
         self.equal(found["wavelength_nm"], [400, 500, 600])
         self.assertEqual(found["names"], ["first", "Spectrum 2"])
 
+    def test_guarded_names(self):
+        with open("guarded.csv", "w") as file:
+            file.write("wavelength [nm],\"'=a\",\"''+b\",\"'tis\",\"-5\",'-c\n400,1,2,3,4,5\n500,1,2,3,4,5\n")
+        self.assertEqual(hcube.read_library("guarded.csv")["names"], ["=a", "'+b", "'tis", "-5", "-c"])
+        shown = hcube.info("guarded.csv")
+        self.assertEqual(shown["names"], ["=a", "'+b", "'tis", "-5", "-c"])
+
     def test_no_library(self):
         self.refused(hcube.FileError, "no spectral library", hcube.read_library, SCENE)
         with open("a.csv", "w") as file:
