@@ -55,7 +55,8 @@ static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompu
             continue;
         }
         printf("%2d. %-8s ", ++number, stage->kind->name);
-        print_scene(stage->kind->written != NULL ? stage->kind->written(stage) : &stage->out, s == 0);
+        bool writes = stage->kind->written != NULL;
+        print_scene(writes ? stage->kind->written(stage) : &stage->out, s == 0 || writes);
         if (stage->needs.observes) {
             printf("; sees the whole scene first");
         }

@@ -114,7 +114,9 @@ typedef struct HcScene {
     HcAgreement *agreement; /* NULL = all zero */
     bool has_nodata;
     double nodata;
-    bool complete; /* no pixel can be masked: integers, no nodata, no mask */
+    bool shares_nodata; /* valid pixels may hold nodata in some bands */
+    bool complete;      /* no pixel can be masked: integers, no nodata, no mask */
+    bool stored;        /* its values are those that the file stores as `type`: no stage can change them */
     HcPlace place;
     HcRpc rpc;
     HcLookup lookup;

@@ -255,8 +255,17 @@ static HcStatus add_named_files(HcStage *stage, HcError *err) {
     return hc_options_files(&set, HC_FILE_WRITTEN, add_named, stage, err);
 }
 
+/* By what the stage is and its options alone: a result changes no type of an output. */
+static bool keeps_values(const HcStage *stage) {
+    HcFit how = {0};
+    const HcStageClass *kind = stage->kind;
+    return kind->role != HC_ROLE_STAGE || kind->keeps_values ||
+           (kind->fits != NULL && kind->fits(stage, &how) && how.fit_only);
+}
+
 static HcStatus plan_stage(HcStage *stage, HcError *err) {
     HcStatus status = stage->kind->plan(stage, err);
+    stage->out.stored = stage->out.stored && keeps_values(stage);
     if (status == HC_OK) {
         status = add_named_files(stage, err);
     }

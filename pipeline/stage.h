@@ -128,6 +128,8 @@ typedef struct HcStageClass {
     const char *cite;    /* reference, or NULL */
     const char *example; /* a command that runs where scene.hdr is a scene, or NULL */
     HcRole role;
+    bool keeps_values; /* whatever its options and the scene: values that go out have come in. So do those of
+                          all roles but HC_ROLE_STAGE, and of --fit-only */
     const HcOption *options;
     size_t params_size;
     size_t state_size;

@@ -154,45 +154,19 @@ static HcStatus check_shape(const char *path, const HcScene *scene, HcError *err
 }
 
 /* Some drivers do not list all that they hold. */
-static bool holds_type(const HcWritePlan *plan) {
+static bool holds_type(const HcWritePlan *plan, GDALDataType type) {
     const char *known = GDALGetMetadataItem(plan->driver, GDAL_DMD_CREATIONDATATYPES, NULL);
-    bool wide = plan->type == HC_INT64 || plan->type == HC_UINT64;
-    if (plan->gdal_type == GDT_Unknown) {
+    bool wide = type == GDT_Int64 || type == GDT_UInt64;
+    if (type == GDT_Unknown) {
         return false;
     }
     if (wide && strcmp(plan->format, "GTiff") == 0) {
         return true;
     }
     char **words = CSLTokenizeString2(known != NULL ? known : "", " ", 0);
-    bool found = known == NULL || CSLFindString(words, GDALGetDataTypeName(plan->gdal_type)) >= 0;
+    bool found = known == NULL || CSLFindString(words, GDALGetDataTypeName(type)) >= 0;
     CSLDestroy(words);
     return found;
-}
-
-static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
-                            HcError *err) {
-    HcText known = {0};
-    plan->type = options->has_type              ? options->type
-                 : hc_scene_is_class_map(scene) ? hc_write_class_type(scene)
-                                                : HC_FLOAT32;
-    plan->gdal_type = hc_write_gdal_type(plan->type);
-    plan->in_parts = hc_scene_is_class_map_in_parts(scene) && hc_write_has_classes(scene, plan->type);
-    if (holds_type(plan)) {
-        return HC_OK;
-    }
-    HcType wanted = plan->type;
-    for (int t = 0; t < HC_TYPE_COUNT; t++) {
-        plan->type = (HcType)t;
-        plan->gdal_type = hc_write_gdal_type(plan->type);
-        if (holds_type(plan)) {
-            hc_text_add(&known, "%s%s", known.length > 0 ? ", " : "", hc_type_name(plan->type));
-        }
-    }
-    HcStatus status =
-        hc_fail_text(err, HC_E_UNSUPPORTED, &known, "%s: %s cannot hold %s here (it holds %s)", plan->path,
-                     plan->format, hc_type_name(wanted), known.length > 0 ? known.data : "none");
-    hc_text_clear(&known);
-    return status;
 }
 
 static bool type_can_hold(HcType type, double value) {
@@ -205,6 +179,49 @@ static bool type_can_hold(HcType type, double value) {
     double low, end;
     hc_integer_range(type, &low, &end);
     return value >= low && value < end && value == floor(value);
+}
+
+/* Masked pixels get the scene's nodata value. */
+static bool takes_nodata(const HcScene *scene, HcType type) {
+    return scene->has_nodata && scene->meaning == HC_SPECTRAL && type_can_hold(type, scene->nodata);
+}
+
+/* Whether the file gets the type of the scene: blocks of float32 have kept the values, and no valid one is
+ * nodata. Predictor 3 is for floats. */
+static bool keeps_type(const HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options) {
+    bool exact = scene->stored && hc_type_bytes(scene->type) <= 2 && !options->has_scale;
+    bool own = takes_nodata(scene, scene->type) && !scene->shares_nodata;
+    bool is_free = options->has_nodata ? own && options->nodata == scene->nodata : own || scene->complete;
+    bool held = holds_type(plan, hc_write_gdal_type(scene->type));
+    CSLConstList given = (CSLConstList)options->creation_options;
+    return exact && is_free && held && strcmp(CSLFetchNameValueDef(given, "PREDICTOR", ""), "3") != 0;
+}
+
+static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                            HcError *err) {
+    HcText known = {0};
+    plan->type = options->has_type                  ? options->type
+                 : hc_scene_is_class_map(scene)     ? hc_write_class_type(scene)
+                 : keeps_type(plan, scene, options) ? scene->type
+                                                    : HC_FLOAT32;
+    plan->gdal_type = hc_write_gdal_type(plan->type);
+    plan->in_parts = hc_scene_is_class_map_in_parts(scene) && hc_write_has_classes(scene, plan->type);
+    if (holds_type(plan, plan->gdal_type)) {
+        return HC_OK;
+    }
+    HcType wanted = plan->type;
+    for (int t = 0; t < HC_TYPE_COUNT; t++) {
+        plan->type = (HcType)t;
+        plan->gdal_type = hc_write_gdal_type(plan->type);
+        if (holds_type(plan, plan->gdal_type)) {
+            hc_text_add(&known, "%s%s", known.length > 0 ? ", " : "", hc_type_name(plan->type));
+        }
+    }
+    HcStatus status =
+        hc_fail_text(err, HC_E_UNSUPPORTED, &known, "%s: %s cannot hold %s here (it holds %s)", plan->path,
+                     plan->format, hc_type_name(wanted), known.length > 0 ? known.data : "none");
+    hc_text_clear(&known);
+    return status;
 }
 
 /* Nor are the numbers of parts in the bands behind them. */
@@ -280,8 +297,7 @@ static HcStatus choose_nodata(HcWritePlan *plan, const HcScene *scene, const HcW
         }
     } else if (!is_float && hc_scene_is_class_map(scene) && hc_classes_has_unclassified(&scene->classes)) {
         plan->nodata = 0;
-    } else if (scene->has_nodata && scene->meaning == HC_SPECTRAL && !plan->scaled &&
-               type_can_hold(plan->type, scene->nodata)) {
+    } else if (!plan->scaled && takes_nodata(scene, plan->type)) {
         plan->nodata = scene->nodata;
     } else if (scene->complete && !is_float) {
         plan->no_nodata = true;

@@ -225,6 +225,7 @@ HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterO
     double own = hc_write_memory(&plan, scene);
     double most = hc_write_threads_memory(&plan, scene, plan.threads_max);
     bool may_choose = plan.threads_max > plan.threads;
+    out->type = plan.type;
     out->memory = (size_t)(own + hc_write_threads_memory(&plan, scene, plan.threads));
     out->threads_max = may_choose ? plan.threads_max : 1;
     out->thread_memory = may_choose ? (size_t)(most / plan.threads_max) : 0;

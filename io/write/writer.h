@@ -17,8 +17,9 @@ typedef struct HcWriterOptions {
     const char *format; /* GDAL driver name (ENVI, GTiff, COG, ...), NULL = by the extension (.tif, .img,
                            .dat, .bsq, .bil, .bip, .hdr, no extension: ENVI) */
     bool has_type;
-    HcType type;            /* of the stored values; default float32, and for a class map of one band the
-                               smallest unsigned integer that holds its classes */
+    HcType type;            /* of the stored values; default float32; for a class map of one band the
+                               smallest unsigned integer that holds its classes; that of a scene of at most
+                               16 bits whose values are `stored` ones, where no valid pixel is nodata */
     const char *interleave; /* "bsq", "bil", "bip", NULL = for ENVI by the extension, else bsq; the driver's
                                own otherwise */
     const char *compress;   /* "none", "deflate", "zstd", "lzw", NULL = the driver's default */
@@ -65,6 +66,7 @@ void hc_writer_names_clear(HcWriterNames *names);
 
 /* What writing will take. */
 typedef struct HcWriterNeeds {
+    HcType type;   /* of the stored values */
     size_t memory; /* host memory beyond the blocks [bytes]: lines that are collected, GDAL's cache, and what
                       compressing takes */
     int32_t threads_max;  /* threads that help to compress; 1 = more are of no use, or must not be chosen */

@@ -1,7 +1,6 @@
 #include "pipeline/picture/unit.h"
 #include "pipeline/chain.h"
 #include "pipeline/source.h"
-#include "pipeline/stages/stages.h"
 
 const char *hc_unit_of(const HcStage *stage, int32_t band) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
@@ -14,7 +13,7 @@ const char *hc_unit_of(const HcStage *stage, int32_t band) {
             bool stored = from->out.gain != NULL || !hc_scene_is_spectral(&from->out);
             return stored ? NULL : hc_reader_unit(hc_view_reader(stage->chain->source->view));
         }
-        if (!from->needs.passes_through && from->kind != &hc_stage_bands) {
+        if (!from->needs.passes_through && !from->kind->keeps_values) {
             return NULL;
         }
     }

@@ -259,6 +259,7 @@ const HcStageClass hc_stage_bands = {
     .summary = "choose, drop or reorder bands by number, wavelength or the header's bad-band list",
     .example = "hcube bands scene.hdr 1-30 first_bands.tif",
     .role = HC_ROLE_STAGE,
+    .keeps_values = true,
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),

@@ -283,6 +283,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     memcpy(stage->out.source_band, source->bands, (size_t)source->band_count * sizeof *source->bands);
     bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
     stage->out.complete = is_integer && !stage->out.has_nodata && !hc_view_masks(source->view);
+    stage->out.stored = true;
+    bool each_its_own = params->nodata == NULL && hc_reader_band_nodata(hc_view_reader(source->view)) != NULL;
+    stage->out.shares_nodata = (params->nodata_rule == 1 && source->band_count > 1) || each_its_own;
     source->zeros_may_be_none = zeros_are_data(stage);
     return HC_OK;
 }

@@ -3,7 +3,7 @@
 
 # make_chain_inputs: by the program HCUBE, of the folder SAMPLE.
 make_chain_inputs() {
-    "$HCUBE" read "$SAMPLE/scene.hdr" part.img --window 0,0,48,40 --quiet --record none
+    "$HCUBE" read "$SAMPLE/scene.hdr" part.img --window 0,0,48,40 --type float32 --quiet --record none
     "$HCUBE" read "$SAMPLE/class.hdr" classes.img --window 0,0,48,40 --quiet --record none
     cp "$SAMPLE"/endmembers.{sli,hdr} .
 }

@@ -211,20 +211,42 @@ void cube_write_swapped(const Cube *cube, const char *name, HcType type, const c
     write_cube(cube, name, type, interleave, true, more);
 }
 
+/* A value of one of the types that write makes without --type, by ENVI's number. */
+static double value_of(const char *raw, int type, size_t at) {
+    float real = 0;
+    uint16_t whole = 0;
+    switch (type) {
+    case 1:
+        return (uint8_t)raw[at];
+    case 2:
+    case 12:
+        memcpy(&whole, raw + at * sizeof whole, sizeof whole);
+        return type == 2 ? (int16_t)whole : whole;
+    default:
+        assert_int_equal(type, 4);
+        memcpy(&real, raw + at * sizeof real, sizeof real);
+        return (double)real;
+    }
+}
+
 Cube cube_read_floats(const char *name, int32_t lines, int32_t samples, int32_t bands) {
     char path[256];
     size_t bytes = 0;
+    int type = 0;
+    snprintf(path, sizeof path, "%s.hdr", name);
+    char *header = file_bytes(path, &bytes);
+    const char *field = strstr(header, "data type = ");
+    assert_true(field != NULL && sscanf(field, "data type = %d", &type) == 1);
+    free(header);
     snprintf(path, sizeof path, "%s.img", name);
     char *raw = file_bytes(path, &bytes);
     Cube cube = cube_new(lines, samples, bands);
     size_t pixels = cube_pixels(&cube);
     size_t p = (size_t)bands;
-    assert_int_equal(bytes, pixels * p * sizeof(float));
+    assert_int_equal(bytes, pixels * p * (type == 1 ? 1 : type == 4 ? 4 : 2));
     for (size_t i = 0; i < pixels; i++) {
         for (size_t b = 0; b < p; b++) {
-            float value = 0;
-            memcpy(&value, raw + (b * pixels + i) * sizeof value, sizeof value);
-            cube.value[i * p + b] = value;
+            cube.value[i * p + b] = value_of(raw, type, b * pixels + i);
         }
     }
     free(raw);

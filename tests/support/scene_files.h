@@ -44,7 +44,8 @@ void cube_write(const Cube *cube, const char *name, HcType type, const char *int
 void cube_write_swapped(const Cube *cube, const char *name, HcType type, const char *interleave,
                         const char *more);
 
-/* The values of NAME.img: float32 in band-sequential order, as the write stage makes it for ENVI. */
+/* The values of NAME.img in band-sequential order, as the write stage makes it for ENVI without --type:
+ * float32, or integers of 8 and 16 bits. */
 Cube cube_read_floats(const char *name, int32_t lines, int32_t samples, int32_t bands);
 
 /* For cmocka: a fresh folder that becomes the current one, removed with all that it holds. */

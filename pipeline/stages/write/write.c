@@ -55,7 +55,9 @@ static const HcOption options[] = {
      .otherwise = "by the extension: .tif GTiff; .img, .dat, .bsq, .bil, .bip, .hdr or none ENVI; - GTiff",
      .help = "name of the GDAL driver, such as ENVI, GTiff or COG"},
     {HC_CHOICE(Params, type), .choices = type_words,
-     .otherwise = "float32; for class maps of one band uint8, beyond 255 classes uint16",
+     .otherwise =
+         "that of the scene (8 or 16 bits) where no step changes values, else float32; for class maps "
+         "of one band uint8, beyond 255 classes uint16",
      .help = "type of the stored values; integers are rounded to nearest (halves to even) and clamped"},
     {HC_REAL(Params, scale), .initial = NAN, .otherwise = "1", .value = "SCALE",
      .help = "store (value - OFFSET) / SCALE, so that integers keep fractions; the file names SCALE (not 0) "
@@ -119,6 +121,7 @@ static HcStatus plan_writing(HcStage *stage, const HcWriterOptions *how, HcError
         HC_OR_RETURN(hc_scene_copy(&state->scene, &stage->in, err));
     }
     HC_OR_RETURN(hc_writer_needs(state->path, &state->scene, how, &state->needs, err));
+    state->scene.type = state->needs.type;
     state->needs.memory += params->style ? hc_style_bytes(&stage->in) : 0;
     state->needs.memory += state->ortho != NULL ? hc_ortho_write_bytes(&stage->in, state->ortho) : 0;
     return HC_OK;
@@ -157,6 +160,17 @@ static HcStatus plan_names(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
     }
     return params->style ? hc_stage_will_write(stage, state->names.style, err) : HC_OK;
+}
+
+/* Blocks are float32, which is less than some types of files. */
+static void note_rounded(HcStage *stage) {
+    const HcScene *in = &stage->in;
+    bool wider = hc_type_bytes(in->type) > 4 || in->type == HC_INT32 || in->type == HC_UINT32;
+    if (in->stored && wider && !hc_scene_is_class_map(in)) {
+        hc_stage_note(stage, "%s: values of %s become float32, which has 24 bits: %s are rounded",
+                      ((const Params *)stage->params)->path, hc_type_name(in->type),
+                      in->type == HC_FLOAT64 ? "further digits" : "integers beyond 16777216");
+    }
 }
 
 /* Of classes, before the work. */
@@ -198,6 +212,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_OR_RETURN(plan_writing(stage, &how, err));
     }
     note_classes(stage);
+    note_rounded(stage);
     stage->needs = (HcNeeds){.consumes = true,
                              .passes_through = true,
                              .has_output = true,

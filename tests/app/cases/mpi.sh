@@ -218,7 +218,7 @@ exec "$@"
 LIMITED
 for name in out.img out.tif; do
     status=0
-    mpirun -n 3 bash limited.sh "$HCUBE" run --device cpu read large.hdr --ignore-nodata ! write "$name" 2>../"${folder##*/}".err ||
+    mpirun -n 3 bash limited.sh "$HCUBE" run --device cpu read large.hdr --ignore-nodata ! write "$name" --type float32 2>../"${folder##*/}".err ||
         status=$?
     err=$(cat ../"${folder##*/}".err)
     rm ../"${folder##*/}".err

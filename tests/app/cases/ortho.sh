@@ -16,7 +16,7 @@ if ! sanitized; then
 fi
 only scene.hdr scene.img scene_glt.hdr scene_glt.img
 run 0 plan read scene.hdr ! write map.img --ortho=scene_glt.hdr
-[[ $out == *"write    1000 lines x 1000 samples x 80 bands"* ]] || fail "the plan does not tell of the map: $out"
+[[ $out == *"write    float32, 1000 lines x 1000 samples x 80 bands"* ]] || fail "the plan does not tell of the map: $out"
 
 # A full disk: one line, and no temporary file.
 size=$((20 << 20))

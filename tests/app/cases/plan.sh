@@ -4,7 +4,7 @@ only
 run 0 plan --device cpu --threads 2 read "$scene" ! mnf --components 3 ! write out.img
 [[ $out == " 1. read     uint16, 100 lines x 100 samples x 59 bands, 400 to 2500 nm
  2. mnf      100 lines x 100 samples x 3 bands; sees the whole scene first; looks at 1 line above and below
- 3. write    100 lines x 100 samples x 3 bands
+ 3. write    float32, 100 lines x 100 samples x 3 bands
 reading  direct"*$'\n'"passes   2 ("* ]] || fail "$out"
 [[ $out =~ $'\n'"blocks   "([0-9]+)" of at most "([0-9]+)" lines"$'\n' ]] || fail "blocks: $out"
 count=${BASH_REMATCH[1]} lines=${BASH_REMATCH[2]}
@@ -17,12 +17,12 @@ refuse 4 "nowhere" plan read "$scene" ! write nowhere/out.img
 refuse 5 "--memory" plan --device cpu --memory 1M read "$scene" ! write out.img
 refuse 3 "none.hdr" plan read none.hdr ! write out.img
 refuse 2 "--components" plan read "$scene" ! mnf --components 100 ! write out.img
-refuse 6 "out.xyz: XYZ cannot hold 3 bands of float32: it keeps another number of bands" plan bands "$scene" 1-3 out.xyz
+refuse 6 "out.xyz: XYZ cannot hold 3 bands of uint16: it keeps another number of bands" plan bands "$scene" 1-3 out.xyz
 refuse 6 "out.tif: GTiff cannot hold 5 bands of uint8: it keeps another number of bands" \
     plan run "read $scene ! bands 1-5 ! write out.tif --type uint8 --co PHOTOMETRIC=CMYK"
 refuse 6 "out.tif: GTiff cannot hold 3 bands of uint8: Currently, PHOTOMETRIC=YCBCR" \
     plan run "read $scene ! bands 1-3 ! write out.tif --type uint8 --co PHOTOMETRIC=YCBCR"
-refuse 6 "out.vrt: VRT cannot hold 3 bands of float32: " plan bands "$scene" 1-3 out.vrt
+refuse 6 "out.vrt: VRT cannot hold 3 bands of uint16: " plan bands "$scene" 1-3 out.vrt
 run 0 plan bands "$scene" 1 out.xyz --nodata nan
 # A whole command line behind plan.
 run 0 plan read "$scene" ! mnf --components 3 ! write out.img

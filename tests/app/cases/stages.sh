@@ -5,7 +5,7 @@ cmp read.img write.img
 run 0 run read "$scene" ! write run.img
 cmp read.img run.img
 run 0 bands "$scene" bands.img --keep 1-5
-[[ $(stat -c %s bands.img) == 200000 ]]
+[[ $(stat -c %s bands.img) == 100000 ]]
 run 0 filter "$scene" filter.img --kind median3x3
 [[ $(stat -c %s filter.img) == 2360000 ]]
 run 0 cov "$scene" cov.json --noise shift

@@ -30,7 +30,7 @@ for file in *.json; do
 done
 rm -f out.*
 run 0 run chain.hcube --set scene=scene.hdr --set out=out
-[[ $(stat -c %s out.img) == 1440 ]]
+[[ $(stat -c %s out.img) == 720 ]]
 
 # with FILE EDIT: EDIT is done to a copy of the frozen file.
 with() {

@@ -220,8 +220,8 @@ static void polygons(void **state) {
         }
     }
     /* In pixels of the file, also where a window is read: the square begins at its first pixel. */
-    check_runs(NULL, "read scene.img --window 2,3,5,6 --mask one.gpkg ! write a.img");
-    check_runs(NULL, "read scene.img --window 2,3,5,6 ! write b.img");
+    check_runs(NULL, "read scene.img --window 2,3,5,6 --mask one.gpkg ! write a.img --type float32");
+    check_runs(NULL, "read scene.img --window 2,3,5,6 ! write b.img --type float32");
     check_same_files("a.img", "b.img");
     check_run_fails(NULL, HC_E_USAGE, "two.gpkg: has several layers",
                     "read scene.img --mask two.gpkg ! write o.img");
