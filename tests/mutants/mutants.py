@@ -17,6 +17,7 @@ import bisect
 import concurrent.futures
 import gzip
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -336,6 +337,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=540, help="starts no mutant after this time")
     parser.add_argument("--seed", help="instead of the commit's hash")
     parser.add_argument("--rooms", default=",".join(ROOMS), help="only mutants of these folders, separated by commas")
+    parser.add_argument("--under", default="", help="only mutants of files whose path begins so, separated by commas")
     parser.add_argument("--resume", action="store_true", help="keeps the results that are there")
     parser.add_argument("--tests", default="", help="only tests whose name this regular expression finds")
     parser.add_argument("--map", action="store_true", help="only finds out which test reaches which line")
@@ -348,14 +350,19 @@ def main():
     rooms = options.rooms.split(",")
     if unknown := set(rooms) - set(ROOMS):
         parser.error(f"--rooms: there is no room {', '.join(sorted(unknown))}; there are: {', '.join(ROOMS)}")
+    under = tuple(word for word in options.under.split(",") if word) or ("",)
+    sites = [site for site in all_sites() if site["file"].split("/")[0] in rooms]
+    for start in under:
+        if not any(site["file"].startswith(start) for site in sites):
+            parser.error(f"--under: no file that can be changed begins with '{start}'")
     drawn = (site for site in draw(all_sites(), hashlib.sha256(seed.encode()).hexdigest())
-             if site["file"].split("/")[0] in rooms)
+             if site["file"].split("/")[0] in rooms and site["file"].startswith(under))
     if options.list:
-        for _ in range(options.count):
-            site = next(drawn)
+        for site in itertools.islice(drawn, options.count):
             print(f"{site['file']}:{site['line']}: {site['kind']}: {site['old'].strip()!r} becomes {site['new'].strip()!r}")
         return 0
     results_path, seed_path, map_path = STATE / "results.jsonl", STATE / "seed", STATE / "map.json.gz"
+    seed += "".join(f" {start}" for start in under if start)  # another choice of files is another draw
     same = options.resume and seed_path.exists() and seed_path.read_text() == seed
     if not same:
         for path in (results_path, map_path):
