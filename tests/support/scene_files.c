@@ -232,12 +232,14 @@ static double value_of(const char *raw, int type, size_t at) {
 Cube cube_read_floats(const char *name, int32_t lines, int32_t samples, int32_t bands) {
     char path[256];
     size_t bytes = 0;
-    int type = 0;
+    int type = 4; /* of a copy without its header */
     snprintf(path, sizeof path, "%s.hdr", name);
-    char *header = file_bytes(path, &bytes);
-    const char *field = strstr(header, "data type = ");
-    assert_true(field != NULL && sscanf(field, "data type = %d", &type) == 1);
-    free(header);
+    if (file_exists(path)) {
+        char *header = file_bytes(path, &bytes);
+        const char *field = strstr(header, "data type = ");
+        assert_true(field != NULL && sscanf(field, "data type = %d", &type) == 1);
+        free(header);
+    }
     snprintf(path, sizeof path, "%s.img", name);
     char *raw = file_bytes(path, &bytes);
     Cube cube = cube_new(lines, samples, bands);

@@ -76,6 +76,17 @@ VRT
 makes float32 -9999 each.vrt
 makes int16 -9999 each.vrt --source-nodata -9999
 
+# Every value of the types, as data, and with one of them as nodata.
+printf "$(awk 'BEGIN { for (v = 0; v < 65536; v++) printf "\\%03o\\%03o", v % 256, v / 256 }')" >all.img
+for type in 1:uint8:512:200 2:int16:256:-32768 12:uint16:256:777; do
+    IFS=: read -r code name samples nodata <<<"$type"
+    header all "$samples" 256 1 "$code" bsq
+    makes "$name" "" all.img
+    cmp all.img made.img
+    makes "$name" "$nodata" all.img --source-nodata "$nodata"
+    cmp all.img made.img
+done
+
 # Words of the user, and what a format or option cannot take.
 run 0 write whole.img other.tif --type float32 --overwrite
 is other.tif float32 nan
