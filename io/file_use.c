@@ -1,3 +1,4 @@
+#include "io/guard/guard.h"
 #include "io/file_use.h"
 #include "core/text.h"
 #include "io/file.h"
@@ -65,8 +66,10 @@ static HcStatus add_contained(HcFileUse *use, const char *path, HcError *err) {
 
 static GDALDatasetH open_quietly(const char *path, HcGdalErrors *messages) {
     hc_gdal_catch(messages);
+    hc_guard_allow_external(true); /* a list of files shows no bytes of them */
     GDALDatasetH dataset =
-        GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+        hc_guard_open(path, GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL);
+    hc_guard_allow_external(false);
     hc_gdal_release();
     return dataset;
 }

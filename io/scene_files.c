@@ -1,3 +1,4 @@
+#include "io/guard/guard.h"
 #include "io/scene_files.h"
 #include "io/file.h"
 #include "io/library/library.h"
@@ -216,7 +217,7 @@ static bool describes_map(const char *header_path) {
 
 /* The same of another raster. */
 static bool holds_map(const char *path) {
-    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, NULL, NULL);
+    GDALDatasetH dataset = hc_guard_open(path, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, NULL);
     bool is = dataset != NULL && GDALGetRasterCount(dataset) == 1;
     if (is) {
         GDALRasterBandH band = GDALGetRasterBand(dataset, 1);

@@ -83,7 +83,7 @@ static hid_t native_type(HcType type) {
 }
 
 /* The steps that undo the filters, the last one first. */
-static bool find_steps(hid_t plist, HcChunkIndex *index) {
+bool hc_hdf5_find_steps(hid_t plist, HcChunkIndex *index) {
     int count = H5Pget_nfilters(plist);
     if (count < 0 || count > HC_CHUNK_STEPS_MAX) {
         return false;
@@ -310,7 +310,7 @@ static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known,
     HcStatus status = HC_OK;
     hid_t plist = H5Dget_create_plist(array->dataset);
     *known = plist >= 0 && find_type(array->dataset, index) && find_shape(array, plist, index) &&
-             find_steps(plist, index);
+             hc_hdf5_find_steps(plist, index);
     if (*known) {
         status = find_fill(plist, index, known, err);
     }

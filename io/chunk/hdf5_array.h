@@ -24,6 +24,14 @@ void hc_hdf5_unlock(void);
 
 /* What the library said last, as one line. */
 void hc_hdf5_reason(char *text, size_t bytes);
+
+/* Reads the stored bytes (1 or more) of the chunk that begins there; false, with a reason, also where it has
+ * fewer. *skipped = bits of the filters that it lacks. Within the lock. */
+bool hc_hdf5_read_stored(hid_t dataset, const hsize_t *corner, uint32_t *skipped, uint8_t *to, size_t bytes,
+                         char *text, size_t text_bytes);
+
+/* Fills the steps of an index, of whose type the values are; false where one is not known here. */
+bool hc_hdf5_find_steps(hid_t plist, HcChunkIndex *index);
 #endif
 
 #endif

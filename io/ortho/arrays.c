@@ -1,6 +1,7 @@
 /* Lookup tables and coordinates in the arrays of a netCDF or HDF5 file: read chunk by chunk, so that each is
  * decompressed once and none has to fit into memory with its neighbours. */
 #include "core/allocate.h"
+#include "io/guard/guard.h"
 #include "io/gdal_errors.h"
 #include "io/ortho/parts.h"
 #include "io/read/product/product.h"
@@ -78,6 +79,7 @@ static HcStatus open_one(Pair *pair, int a, const char *name, HcError *err) {
     if (pair->array[a] == NULL) {
         return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", pair->path, name);
     }
+    HC_OR_RETURN(hc_guard_array(pair->path, name, err));
     if (!shape_of(pair->array[a], size) || size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX ||
         size[1] > INT32_MAX) {
         return hc_fail(err, HC_E_INPUT, "%s: %s does not have two axes, lines and samples", pair->path, name);

@@ -1,5 +1,6 @@
 /* Reading through GDAL. */
 #include "core/allocate.h"
+#include "io/guard/guard.h"
 #include "io/libraries.h"
 #include "io/read/parts.h"
 
@@ -12,8 +13,8 @@
 GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalErrors *messages) {
     const char *const only[] = {driver, NULL};
     hc_gdal_catch(messages);
-    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                                      driver != NULL ? only : NULL, NULL, NULL);
+    GDALDatasetH dataset = hc_guard_open(path, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                                         driver != NULL ? only : NULL, NULL);
     hc_gdal_release();
     return dataset;
 }
@@ -294,6 +295,17 @@ size_t hc_reader_thread_bytes(const HcReader *reader) {
     return (size_t)(2 * held * (double)hc_type_bytes(reader->scene.type));
 }
 
+/* HC_E_INPUT where an array of HDF5 has broken chunks. */
+static HcStatus check_array(HcReader *reader, HcError *err) {
+    HcReadArray array = {0};
+    HC_OR_RETURN(hc_read_array(&array, reader->dataset, reader->path, err));
+    HcStatus status = array.known ? hc_guard_array(array.file, array.name, err) : HC_OK;
+    reader->checked = status == HC_OK;
+    free(array.file);
+    free(array.name);
+    return status;
+}
+
 HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                             HcError *err) {
     const HcScene *scene = &reader->scene;
@@ -301,6 +313,9 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
     int64_t samples = hc_read_samples(reader);
     int32_t bands = hc_read_used_count(reader);
     int *numbers = NULL;
+    if (!reader->checked) {
+        HC_OR_RETURN(check_array(reader, err));
+    }
     HC_OR_RETURN(hc_new(numbers, (size_t)bands, "a list of bands", err));
     for (int32_t k = 0; k < bands; k++) {
         numbers[k] = (reader->used != NULL ? reader->used[k] : k) + 1;

@@ -1,4 +1,5 @@
 /* From a path to an open dataset: which file, by which driver, described by which header. */
+#include "io/guard/guard.h"
 #include "io/read/parts.h"
 #include "io/chunk/index.h"
 #include "io/file.h"
@@ -201,9 +202,9 @@ static HcStatus open_virtual(const HcReader *reader, const char *path, const HcR
     if (xml.failed || source.failed) {
         status = hc_fail_memory(err, 0, "a virtual raster");
     } else {
-        CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", "ALL");
+        hc_guard_allow_external(true);
         *out = hc_read_gdal_open(xml.data, "VRT", messages);
-        CPLSetThreadLocalConfigOption("GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE", NULL);
+        hc_guard_allow_external(reader->options.allow_external);
     }
     hc_text_clear(&source);
     hc_text_clear(&xml);

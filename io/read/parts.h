@@ -63,6 +63,7 @@ struct HcReader {
     GDALDatasetH dataset; /* NULL when lines are read in another way */
     bool pixel_interleaved;
     bool is_overview; /* of the file */
+    bool checked;     /* chunks of HDF5 are whole: GDAL may read them */
 
     /* The mask of the file, which GDAL reads beside the values, whatever reads these. */
     GDALDatasetH mask; /* NULL = none, or that is ignored */

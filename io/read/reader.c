@@ -1,4 +1,5 @@
 #include "core/allocate.h"
+#include "io/guard/guard.h"
 #include "io/chunk/source.h"
 #include "io/read/parts.h"
 #include "io/scratch.h"
@@ -201,6 +202,7 @@ static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct
     reader->threads = hc_io_threads(reader->options.threads);
     HC_TRY(check_options(&reader->options, err));
     HC_TRY(watch_files(reader, path, err));
+    hc_guard_allow_external(reader->options.allow_external);
     HC_TRY(layer != NULL ? open_layer(reader, of, layer, err) : hc_read_open(reader, path, err));
     HC_TRY(hc_read_scene(reader, err));
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
@@ -227,6 +229,7 @@ static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct
     *out = reader;
     reader = NULL;
 done:
+    hc_guard_allow_external(false);
     (void)hc_gdal_listen(before);
     hc_text_clear(&warnings);
     hc_reader_close(reader);

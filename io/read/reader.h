@@ -20,6 +20,7 @@ typedef struct HcReaderOptions {
     int32_t threads;             /* not GDAL's; 0 = hc_io_threads() */
     bool never_direct;           /* read through GDAL only */
     bool ignore_mask;            /* the mask of the file leaves nothing out, and its alpha band is data */
+    bool allow_external;         /* the scene may read files that it names as raw bytes */
     HcOverlap overlap;           /* of products of two detectors */
     bool by_pixels;              /* as HcPlace has it */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */

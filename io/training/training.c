@@ -1,4 +1,5 @@
 /* Training data: which kind of source it is, and what both kinds have in common. */
+#include "io/guard/guard.h"
 #include "io/training/training.h"
 
 #include "core/text.h"
@@ -82,7 +83,7 @@ static HcStatus read_source(const char *path, const char *field, const char *num
         return status;
     }
     hc_gdal_catch(&messages);
-    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    GDALDatasetH dataset = hc_guard_open(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL);
     hc_gdal_release();
     if (dataset != NULL && hc_shapes_layers(dataset) > 0) {
         status = hc_labelling_vector(&labelling, dataset, field, number, layer, err);

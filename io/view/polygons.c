@@ -1,5 +1,6 @@
 /* Polygons of vector data as a mask, in the pixels of the file. */
 #include "core/allocate.h"
+#include "io/guard/guard.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
 #include "io/view/parts.h"
@@ -26,7 +27,7 @@ struct HcViewPolygons {
 bool hc_view_is_vector(const char *path) {
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
-    GDALDatasetH dataset = GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
+    GDALDatasetH dataset = hc_guard_open(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL);
     bool is = dataset != NULL && hc_shapes_layers(dataset) > 0;
     GDALClose(dataset);
     hc_gdal_release();
@@ -37,7 +38,7 @@ static HcStatus open_dataset(HcViewPolygons *polygons, GDALDatasetH *out, HcErro
     const unsigned flags = GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR;
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
-    *out = GDALOpenEx(polygons->path, flags, NULL, NULL, NULL);
+    *out = hc_guard_open(polygons->path, flags, NULL, NULL);
     polygons->files = *out != NULL ? GDALGetFileList(*out) : NULL;
     hc_gdal_release();
     if (*out == NULL) {

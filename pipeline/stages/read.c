@@ -15,7 +15,7 @@ typedef struct Params {
     const char *nodata; /* a list of numbers */
     int32_t nodata_rule, scale;
     int32_t unit, overlap, quality, metadata;
-    bool all_bands, by_pixels, ignore_mask, ignore_nodata, no_direct;
+    bool all_bands, by_pixels, ignore_mask, ignore_nodata, no_direct, allow_external;
     int64_t threads;
 } Params;
 
@@ -78,6 +78,9 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, overlap, "overlap"), .choices = overlaps, .otherwise = "swir",
      .help = "of products of two detectors: which one gives the wavelengths that both see; the bands of the "
              "other one there count as bad"},
+    {HC_FLAG(Params, allow_external, "allow-external"),
+     .help = "read files that the scene names as raw bytes: raw bands of a VRT, external storage, links and "
+             "virtual arrays of HDF5"},
     {HC_FLAG(Params, no_direct, "no-direct"), .help = "read through GDAL what is read directly or by chunks"},
     {HC_INT(Params, threads, "read-threads"), .range = {1, 256},
      .otherwise = "one for each processor, at most 16; fewer where a batch has several scenes in work",
@@ -150,6 +153,7 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                                       .by_pixels = params->by_pixels,
                                       .never_direct = params->no_direct || stage->chain->plain,
                                       .ignore_mask = params->ignore_mask,
+                                      .allow_external = params->allow_external,
                                       .overlap = params->overlap >= 0
                                                      ? (HcOverlap)(params->overlap + HC_OVERLAP_VNIR)
                                                      : HC_OVERLAP_USUAL,

@@ -92,6 +92,74 @@ static void set_unknown_filter(hid_t file, bool late) {
     H5Dclose(array);
 }
 
+/* The first chunk lies in an array with chunks of other lines: its stream makes less or more than those. */
+static void set_chunk_lines(hid_t file, hsize_t lines) {
+    const hsize_t start[3] = {0};
+    hsize_t chunk[3] = {0};
+    uint32_t filters = 0;
+    size_t bytes = 0;
+    hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
+    hid_t space = checked(H5Dget_space(array), "H5Dget_space");
+    hid_t how = checked(H5Dget_create_plist(array), "H5Dget_create_plist");
+    void *values = first_chunk(array, &filters, &bytes);
+    H5Dclose(array);
+    check(H5Ldelete(file, cube, H5P_DEFAULT), "H5Ldelete");
+    check(H5Pget_chunk(how, 3, chunk), "H5Pget_chunk");
+    chunk[0] = lines;
+    check(H5Pset_chunk(how, 3, chunk), "H5Pset_chunk");
+    array = checked(H5Dcreate2(file, cube, H5T_IEEE_F32LE, space, H5P_DEFAULT, how, H5P_DEFAULT), cube);
+    check(H5Dwrite_chunk(array, H5P_DEFAULT, filters, start, bytes, values), "H5Dwrite_chunk");
+    free(values);
+    H5Pclose(how);
+    H5Sclose(space);
+    H5Dclose(array);
+}
+
+/* An attribute holds that many numbers from `first` on. */
+static void set_numbers(hid_t file, const char *object, const char *name, int first, hsize_t count) {
+    static int values[4000];
+    hid_t of = checked(H5Oopen(file, object, H5P_DEFAULT), object);
+    hid_t space = checked(H5Screate_simple(1, &count, NULL), "H5Screate_simple");
+    for (hsize_t i = 0; i < count; i++) {
+        values[i] = first + (int)i;
+    }
+    if (H5Aexists(of, name) > 0) {
+        check(H5Adelete(of, name), name);
+    }
+    hid_t attribute = checked(H5Acreate2(of, name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT), name);
+    check(H5Awrite(attribute, H5T_NATIVE_INT, values), name);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Oclose(of);
+}
+
+/* Arrays of one axis without a name. */
+static void add_arrays(hid_t file, int arrays) {
+    const hsize_t count = 10;
+    hid_t space = checked(H5Screate_simple(1, &count, NULL), "H5Screate_simple");
+    for (int i = 0; i < arrays; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "/unnamed%d", i);
+        H5Dclose(checked(H5Dcreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                         name));
+    }
+    H5Sclose(space);
+}
+
+/* An array whose values are bytes of a file, or of an array in another one. */
+static void add_foreign(hid_t file, bool is_virtual) {
+    const hsize_t count = 40;
+    hid_t space = checked(H5Screate_simple(1, &count, NULL), "H5Screate_simple");
+    hid_t how = checked(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
+    check(is_virtual ? H5Pset_virtual(how, space, "/etc/other.h5", "/values", space)
+                     : H5Pset_external(how, "/etc/passwd", 0, count),
+          "the other file");
+    H5Dclose(
+        checked(H5Dcreate2(file, "/foreign", H5T_STD_U8LE, space, H5P_DEFAULT, how, H5P_DEFAULT), "foreign"));
+    H5Pclose(how);
+    H5Sclose(space);
+}
+
 static void change(hid_t file, const char *name, void (*how)(double *values, hsize_t count)) {
     hid_t array = checked(H5Dopen2(file, name, H5P_DEFAULT), name);
     hid_t space = checked(H5Dget_space(array), name);
@@ -151,6 +219,31 @@ int main(int argc, char **argv) {
         set_unknown_filter(file, false);
     } else if (strcmp(flaw, "late-unknown-filter") == 0) {
         set_unknown_filter(file, true);
+    } else if (strcmp(flaw, "short-chunk") == 0) {
+        set_chunk_lines(file, 64);
+    } else if (strcmp(flaw, "long-chunk") == 0) {
+        set_chunk_lines(file, 8);
+    } else if (strcmp(flaw, "many-ids") == 0) {
+        set_numbers(file, "/downtrack", "_Netcdf4Dimid", 0, 4000);
+    } else if (strcmp(flaw, "far-id") == 0) {
+        set_numbers(file, "/downtrack", "_Netcdf4Dimid", INT32_MAX, 1);
+    } else if (strcmp(flaw, "many-axes") == 0) {
+        set_numbers(file, cube, "_Netcdf4Coordinates", 0, 4000);
+    } else if (strcmp(flaw, "far-axes") == 0) {
+        set_numbers(file, cube, "_Netcdf4Coordinates", 10000, 3);
+    } else if (strcmp(flaw, "number-name") == 0) {
+        set_numbers(file, "/downtrack", "NAME", 0, 100);
+    } else if (strcmp(flaw, "digits") == 0) {
+        set_numbers(file, cube, "_QuantizeBitGroomNumberOfSignificantDigits", 0, 4000);
+    } else if (strcmp(flaw, "loop") == 0) {
+        check(H5Lcreate_hard(file, "/", file, "/location/up", H5P_DEFAULT, H5P_DEFAULT), "H5Lcreate_hard");
+    } else if (strcmp(flaw, "unnamed") == 0) {
+        add_arrays(file, 1500);
+    } else if (strcmp(flaw, "external") == 0 || strcmp(flaw, "virtual") == 0) {
+        add_foreign(file, strcmp(flaw, "virtual") == 0);
+    } else if (strcmp(flaw, "link") == 0) {
+        check(H5Lcreate_external("/etc/other.h5", "/values", file, "/foreign", H5P_DEFAULT, H5P_DEFAULT),
+              "H5Lcreate_external");
     } else if (strcmp(flaw, "no-group") == 0) {
         forget(file, "/sensor_band_parameters");
     } else if (strcmp(flaw, "no-wavelengths") == 0) {

@@ -1,5 +1,6 @@
 /* What a netCDF or HDF5 file holds, through GDAL's interface for arrays. */
 #include "core/allocate.h"
+#include "io/guard/guard.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
@@ -14,8 +15,8 @@
 void *hc_product_open_arrays(const char *path) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
     static const char *const only[] = {"netCDF", "HDF5", NULL};
-    GDALDatasetH opened = GDALOpenEx(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                                     only, NULL, NULL);
+    GDALDatasetH opened =
+        hc_guard_open(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL);
     hc_hdf5_listen();
     return opened;
 }
@@ -219,6 +220,7 @@ static HcStatus read_numbers(const HcProductFile *file, const char *dataset, GDA
     const GUInt64 start[2] = {0, 0};
     size_t all = size[0] * (axes > 1 ? size[1] : 1);
     double *list = NULL;
+    HC_OR_RETURN(hc_guard_array(file->path, dataset, err));
     HC_OR_RETURN(hc_new(list, all, "a list of numbers", err));
     hc_gdal_catch(&messages);
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Float64);

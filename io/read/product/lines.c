@@ -2,6 +2,7 @@
  * boxes in the order in which an array stores them: any other order makes its drivers read value by value.
  * Where one box of one array is all that is wanted, it is the raw block; else each box is read into scratch
  * memory and its bands are put to their places. */
+#include "io/guard/guard.h"
 #include "io/chunk/index.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
@@ -150,9 +151,9 @@ static HcStatus check_known(const HcProductArray *array, HcError *err) {
 }
 
 /* One box, in the order of its array. */
-static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0, int64_t lines, void *to,
+static HcStatus read_box(HcProduct *product, const Run *run, int64_t line0, int64_t lines, void *to,
                          HcRaw *box, HcError *err) {
-    const HcProductArray *array = &product->array[run->array];
+    HcProductArray *array = &product->array[run->array];
     const HcScene *scene = &product->scene;
     GUInt64 start[3];
     size_t size[3];
@@ -176,6 +177,10 @@ static HcStatus read_box(const HcProduct *product, const Run *run, int64_t line0
                    .stride_sample = stride[HC_AXIS_SAMPLE],
                    .stride_band = stride[HC_AXIS_BAND]};
     HcGdalErrors messages;
+    if (!array->checked) {
+        HC_OR_RETURN(hc_guard_array(array->file, array->dataset, err));
+        array->checked = true;
+    }
     hc_gdal_catch(&messages);
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(hc_read_gdal_code(scene->type));
     int read = GDALMDArrayRead(array->handle, start, size, NULL, NULL, type, to, to, (size_t)step);
@@ -250,7 +255,7 @@ void hc_product_scatter(const HcProduct *product, const int32_t *used, const HcP
     }
 }
 
-static HcStatus read_run(const HcProduct *product, const int32_t *used, const Run *run, void *scratch,
+static HcStatus read_run(HcProduct *product, const int32_t *used, const Run *run, void *scratch,
                          const HcRaw *raw, HcError *err) {
     int64_t rows = chunk_of(&product->array[run->array], HC_AXIS_LINE);
     for (int64_t line = raw->line0, end = raw->line0 + raw->lines; line < end;) {

@@ -31,6 +31,7 @@ typedef struct HcProductArray {
     int32_t bands;
     int64_t chunk[3]; /* as axis; the whole axis where the array is not chunked */
     void *handle;     /* an open array of GDAL */
+    bool checked;     /* its chunks are whole: GDAL may read it */
     HcChunks *chunks; /* instead of it, where its chunks are read; NULL = they are not */
     int32_t *used;    /* [used_count] of its bands, those that are read, ascending; with chunks alone */
     int32_t used_count;

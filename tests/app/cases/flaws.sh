@@ -22,6 +22,8 @@ says() {
 }
 says cut-chunk "the chunk at line 0, sample 0, band 0 (from 0) is broken: its "
 says denied-filter "the chunk at line 0, sample 0, band 0 (from 0) is broken: it holds "
+says short-chunk "the chunk at line 0, sample 0, band 0 (from 0) is broken: it holds "
+says long-chunk "the chunk at line 0, sample 0, band 0 (from 0) is broken: deflate makes more than the "
 says unknown-filter "the filter 32099 of HDF5, which is not installed here"
 says late-unknown-filter "the filter 32099 of HDF5, which is not installed here"
 says no-group "there is no array /sensor_band_parameters/wavelengths"
@@ -36,8 +38,34 @@ for flaw in cut-chunk unknown-filter; do
     "$MODULES/flaw" $flaw "granule/$name" || fail "flaw $flaw"
     refuse 3 "granule/$name: " run --device cpu read "granule/$name" --no-direct --quality none ! write out.img
     [[ $err == *"HDF5 says: inflate() failed"* || $err == *"HDF5 says: filter returned failure"* ||
-        $err == *"the filter 32099 of HDF5"* || $err == *"NetCDF: Filter error: undefined filter"* ]] || fail "no reason: $err"
+        $err == *" is broken: its "*" bytes are no whole deflate stream"* || $err == *"the filter 32099 of HDF5"* || $err == *"NetCDF: Filter error: undefined filter"* ]] || fail "no reason: $err"
     only granule "granule/$name" "granule/$masks"
+done
+
+# HDF5 takes memory behind a chunk that is too short for values, and makes place for any stream.
+for flaw in denied-filter short-chunk long-chunk; do
+    granule
+    "$MODULES/flaw" $flaw "granule/$name" || fail "flaw $flaw"
+    refuse 3 "the chunk at 0, 0, 0 of /reflectance is broken: " run --device cpu read "granule/$name" --no-direct --quality none ! write out.img
+    only granule "granule/$name" "granule/$masks"
+done
+
+# What netCDF would read into memory that is too small, or never end with.
+says many-ids "the attribute _Netcdf4Dimid of downtrack has 4000 values"
+says far-id "the attribute _Netcdf4Dimid of downtrack is no number of an axis"
+says many-axes "the attribute _Netcdf4Coordinates of reflectance has 4000 values"
+says far-axes "an attribute _Netcdf4Coordinates names axis 10002"
+says number-name "the attribute NAME of downtrack has 100 values"
+says digits "the attribute _QuantizeBitGroomNumberOfSignificantDigits of reflectance has 4000 values"
+says loop "groups lie within each other more than 64 deep"
+says unnamed "or 1000 arrays whose axes have no name"
+
+# Values of files that the scene names.
+for flaw in external virtual link; do
+    says $flaw "foreign reads "
+    [[ $err == *"; read --allow-external permits it"* ]] || fail "no option: $err"
+    run 0 run --device cpu read "granule/$name" --allow-external ! write out.img --record none
+    rm out.*
 done
 
 # A file that ends early, and masks that do.

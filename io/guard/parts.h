@@ -1,0 +1,18 @@
+/* What the files of the guard share; nobody else includes this. */
+#ifndef HC_IO_GUARD_PARTS_H
+#define HC_IO_GUARD_PARTS_H
+
+#include "io/guard/guard.h"
+
+/* Whether GDAL or the user permits files that a scene names. */
+bool hc_guard_external(void);
+
+/* vrt.c: HC_E_INPUT where a virtual raster (its text) has raw bands, or one of its sources fails `check`. */
+typedef HcStatus HcGuardSource(const char *path, int depth, HcError *err);
+HcStatus hc_guard_vrt(const char *path, const char *text, int depth, HcGuardSource *check,
+                      HcError *err) HC_MUST_CHECK;
+
+/* hdf5.c: an HDF5 or netCDF 4 file, all objects. */
+HcStatus hc_guard_hdf5(const char *path, HcError *err) HC_MUST_CHECK;
+
+#endif
