@@ -3,6 +3,7 @@
 #include "app/usage/usage.h"
 #include "core/version.h"
 #include "io/file.h"
+#include "io/guard/probe.h"
 #include "io/proj.h"
 
 #include <malloc.h>
@@ -245,6 +246,9 @@ int main(int argc, char **argv) {
     hc_catch_exceptions();
     hc_stages_on_fatal(hc_end_drawing);
     hc_process_begins();
+    if (argc > 0 && !hc_guard_probes(argv[0])) {
+        hc_guard_probe_with("/proc/self/exe");
+    }
     atexit(on_exit_of_library);
     if (argc < 2) {
         status = print_help(&error);

@@ -1,6 +1,7 @@
 /* Opening through GDAL, after a look at what is opened. */
 #include "core/text.h"
 #include "io/guard/parts.h"
+#include "io/guard/probe.h"
 #include "io/load.h"
 
 #include <cpl_conv.h>
@@ -12,6 +13,8 @@
 
 /* Since 3.12 GDAL asks the same of virtual rasters. */
 #define PERMISSION "GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE"
+
+#define HDF5 "\211HDF\r\n\032\n"
 
 enum { SIGNATURE = 8, HEAD = 1024 /* as GDAL looks for a virtual raster */, DEPTH_MAX = 8, VRT_MAX = 10000 };
 
@@ -53,11 +56,22 @@ static char *find_file(const char *path, char head[HEAD + 1], size_t *bytes) {
     return NULL;
 }
 
+/* Whether a file begins as those whose libraries crash: HDF5, netCDF, HDF4, FITS. */
+static bool is_fragile(const char *head, size_t bytes) {
+    static const char *const begin[] = {HDF5,      "CDF\001",          "CDF\002",
+                                        "CDF\005", "\016\003\023\001", "SIMPLE  ="};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
+        if (bytes >= strlen(begin[i]) && memcmp(head, begin[i], strlen(begin[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Virtual rasters that the current call has read. */
 static _Thread_local int read_count;
 
 static HcStatus check(const char *path, int depth, HcError *err) {
-    static const char signature[] = "\211HDF\r\n\032\n";
     char head[HEAD + 1];
     size_t bytes = 0;
     HcStatus status = HC_OK;
@@ -76,8 +90,10 @@ static HcStatus check(const char *path, int depth, HcError *err) {
         status = hc_load_file(file, &text, &bytes, err);
         status = status == HC_OK ? hc_guard_vrt(file, text, depth, check, err) : status;
         VSIFree(text);
-    } else if (file != NULL && bytes >= SIGNATURE && memcmp(head, signature, SIGNATURE) == 0) {
-        status = hc_guard_hdf5(file, err);
+    } else if (file != NULL && is_fragile(head, bytes)) {
+        bool hdf5 = bytes >= SIGNATURE && memcmp(head, HDF5, SIGNATURE) == 0;
+        status = hc_guard_probe(path, err);
+        status = status == HC_OK && hdf5 ? hc_guard_hdf5(file, err) : status;
     }
     free(file);
     return status;
