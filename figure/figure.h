@@ -1,7 +1,8 @@
 /* Figure: a page with maps or plots, colour bars, legends, a title and a caption, as PNG, SVG or PDF.
  *
  * The caller says what is on the page, and gets the bytes of the file. Lengths are points (1/72 inch), x
- * grows to the right and y downwards. Texts are UTF-8 in any script; hc_utf8_show says what is shown of others. */
+ * grows to the right and y downwards. Texts are UTF-8 in any script; hc_utf8_show says what is shown of
+ * others. */
 #ifndef HC_FIGURE_FIGURE_H
 #define HC_FIGURE_FIGURE_H
 

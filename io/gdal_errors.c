@@ -190,23 +190,6 @@ void hc_gdal_release(void) {
     CPLPopErrorHandler();
 }
 
-HcStatus hc_errno_status(int number, HcStatus otherwise) {
-    switch (number) {
-    case ENOMEM:
-        return HC_E_MEMORY;
-    case EIO:
-    case EMFILE:
-    case ENFILE:
-    case ESTALE:
-    case ENOSPC:
-    case EFBIG:
-    case EDQUOT:
-        return HC_E_IO;
-    default:
-        return otherwise;
-    }
-}
-
 HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcGdalErrors *errors) {
     const char *text = errors->failed ? errors->text : "GDAL failed without a message";
     status = errors->memory ? HC_E_MEMORY : hc_errno_status(errors->number, status);

@@ -4,6 +4,8 @@
 
 #include "core/text.h"
 
+#include <errno.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -50,7 +52,22 @@ void hc_gdal_on_fatal(void (*leave)(const char *text, bool memory));
 
 /* The status of a failed system call: HC_E_MEMORY or HC_E_IO where errno says that memory, descriptors or the
  * disk failed, so that the file itself is not to blame; else `otherwise`. */
-HcStatus hc_errno_status(int number, HcStatus otherwise);
+static inline HcStatus hc_errno_status(int number, HcStatus otherwise) {
+    switch (number) {
+    case ENOMEM:
+        return HC_E_MEMORY;
+    case EIO:
+    case EMFILE:
+    case ENFILE:
+    case ESTALE:
+    case ENOSPC:
+    case EFBIG:
+    case EDQUOT:
+        return HC_E_IO;
+    default:
+        return otherwise;
+    }
+}
 
 /* "path: what GDAL said": the text of the failure, put as "No space left on device" where that is behind it.
  * The status is HC_E_MEMORY or HC_E_IO instead where GDAL or errno says so. */

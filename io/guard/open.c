@@ -11,19 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Since 3.12 GDAL asks the same of virtual rasters. */
-#define PERMISSION "GDAL_VRT_RAWRASTERBAND_ALLOWED_SOURCE"
-
 #define HDF5 "\211HDF\r\n\032\n"
 
 enum { SIGNATURE = 8, HEAD = 1024 /* as GDAL looks for a virtual raster */, DEPTH_MAX = 8, VRT_MAX = 10000 };
 
-bool hc_guard_external(void) {
-    return strcmp(CPLGetConfigOption(PERMISSION, ""), "ALL") == 0;
-}
-
 void hc_guard_allow_external(bool allow) {
-    CPLSetThreadLocalConfigOption(PERMISSION, allow ? "ALL" : NULL);
+    CPLSetThreadLocalConfigOption(HC_GUARD_PERMISSION, allow ? "ALL" : NULL);
 }
 
 static bool read_head(const char *path, char head[HEAD + 1], size_t *bytes) {
