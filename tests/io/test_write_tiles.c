@@ -318,14 +318,35 @@ static void lzw_there_and_back(void **state) {
     }
 }
 
+/* Texts of any length that end one byte behind the buffer are refused, and nothing is written there. */
+static void lzw_ends_with_its_buffer(void **state) {
+    (void)state;
+    uint64_t seed = 25;
+    for (size_t count = 1; count < 200; count++) {
+        for (int kind = 0; kind < 4; kind++) {
+            uint8_t in[200], packed[400], back[201];
+            size_t made = 0;
+            fill(in, count, kind, &seed);
+            size_t bytes = hc_chunk_lzw_encode(in, count, packed);
+            memset(back, 0x5A, sizeof back);
+            assert_false(hc_chunk_lzw(packed, bytes, back, count - 1, &made));
+            assert_true(back[count - 1] == 0x5A && back[count] == 0x5A);
+        }
+    }
+}
+
 #define in_own_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         in_own_folder(memory_as_planned), /* first: it forks, and there are no threads yet */
-        in_own_folder(same_as_by_gdal),   in_own_folder(shapes),
-        in_own_folder(colours_of_others), in_own_folder(bytes_of_many_threads),
-        in_own_folder(closed_early),      cmocka_unit_test(lzw_there_and_back),
+        in_own_folder(same_as_by_gdal),
+        in_own_folder(shapes),
+        in_own_folder(colours_of_others),
+        in_own_folder(bytes_of_many_threads),
+        in_own_folder(closed_early),
+        cmocka_unit_test(lzw_there_and_back),
+        cmocka_unit_test(lzw_ends_with_its_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

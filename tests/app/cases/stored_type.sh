@@ -139,3 +139,8 @@ for band in 5 1 2 3; do
 done | cmp - out.img
 run 0 run read int.img ! preview p.png ! figure f.png ! write out.img --overwrite
 cmp int.img out.img
+
+# Noise of a scene without nodata has none at the border: integers need a nodata value there.
+run 0 run "${read[@]}" --ignore-nodata ! bands 1-2 ! filter mean3x3 --noise ! write noise.img --type int16
+is noise.img int16 -32768
+[[ $(od -An -td2 -N 4 noise.img) == *-32768*-32768* ]] || fail "the border is $(od -An -td2 -N 4 noise.img)"
