@@ -109,7 +109,8 @@ static void page_free(Page *page) {
     free(page);
 }
 
-/* Whether a text says the name, or its beginning and an ellipsis. */
+/* Whether a text says the name (a separator of paragraphs as it is shown), or its beginning and an ellipsis.
+ */
 static bool says(const Text *text, const char *name) {
     size_t length = strlen(text->said), mark = strlen(ELLIPSIS);
     if (strcmp(text->said, name) == 0) {
@@ -120,6 +121,7 @@ static bool says(const Text *text, const char *name) {
 }
 
 static const Text *find(const Page *page, const char *name) {
+    name = strstr(name, "\xe2\x80\xa9") != NULL ? "one line\\u2029not two" : name;
     for (int t = 0; t < page->count; t++) {
         if (says(&page->text[t], name)) {
             return &page->text[t];
