@@ -21,7 +21,8 @@ enum { SECONDS_MAX = 20, KNOWN = 8, PATH_BYTES = 4096 };
 
 static const char *program; /* NULL = files are opened without a trial */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-static char known[KNOWN][PATH_BYTES]; /* files that were opened without harm */
+static char known[KNOWN][PATH_BYTES]; /* files that were tried */
+static int ended[KNOWN];              /* by which signal */
 static int next_known;
 
 void hc_guard_probe_with(const char *path) {
@@ -33,26 +34,29 @@ bool hc_guard_probes(const char *name) {
     if (strcmp(slash != NULL ? slash + 1 : name, HC_GUARD_PROBE) != 0) {
         return false;
     }
-    setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS_MAX, SECONDS_MAX});
+    setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS_MAX, SECONDS_MAX}); /* then it is killed */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     return true;
 }
 
-static bool is_known(const char *path) {
+/* The place of a file among those that were tried, -1 where it is none. */
+static int place_of(const char *path) {
     for (int k = 0; k < KNOWN; k++) {
         if (strcmp(known[k], path) == 0) {
-            return true;
+            return k;
         }
     }
-    return false;
+    return -1;
 }
 
-/* The signal that ended the trial; 0 where none did, or where it cannot be made. */
+/* The signal that ended the trial, SIGXCPU where it took too long; 0 where none did, or where it cannot be
+ * made. */
 static int try_file(const char *path) {
     char *const words[] = {(char *)HC_GUARD_PROBE, (char *)"info", (char *)"--json", (char *)path, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     sigset_t none;
+    struct rusage took = {0};
     pid_t child = 0;
     int state = 0;
     sigemptyset(&none);
@@ -69,12 +73,14 @@ static int try_file(const char *path) {
             posix_spawn(&child, program, &files, &how, words, environ) == 0;
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
-    while (ready && waitpid(child, &state, 0) < 0) {
+    while (ready && wait4(child, &state, 0, &took) < 0) {
         if (errno != EINTR) {
             return 0;
         }
     }
-    return ready && WIFSIGNALED(state) ? WTERMSIG(state) : 0;
+    int by = ready && WIFSIGNALED(state) ? WTERMSIG(state) : 0;
+    long seconds = took.ru_utime.tv_sec + took.ru_stime.tv_sec;
+    return by == SIGKILL && seconds >= SECONDS_MAX - 1 ? SIGXCPU : by;
 }
 
 HcStatus hc_guard_probe(const char *path, HcError *err) {
@@ -83,15 +89,18 @@ HcStatus hc_guard_probe(const char *path, HcError *err) {
         return HC_OK;
     }
     pthread_mutex_lock(&guard);
-    int by = is_known(path) ? 0 : try_file(path);
+    int place = place_of(path);
+    if (place < 0) {
+        place = next_known++ % KNOWN;
+        snprintf(known[place], PATH_BYTES, "%s", path);
+        ended[place] = try_file(path);
+    }
+    int by = ended[place];
+    pthread_mutex_unlock(&guard);
     bool crashes = by == SIGXCPU;
     for (size_t s = 0; s < sizeof broken / sizeof *broken; s++) {
         crashes = crashes || by == broken[s];
     }
-    if (!crashes && !is_known(path)) {
-        snprintf(known[next_known++ % KNOWN], PATH_BYTES, "%s", path);
-    }
-    pthread_mutex_unlock(&guard);
     return !crashes ? HC_OK
            : by == SIGXCPU
                ? hc_fail(err, HC_E_INPUT, "%s: opening it takes more than %d s", path, SECONDS_MAX)
