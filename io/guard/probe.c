@@ -39,14 +39,21 @@ bool hc_guard_probes(const char *name) {
     return true;
 }
 
-/* The place of a file among those that were tried, -1 where it is none. */
-static int place_of(const char *path) {
-    for (int k = 0; k < KNOWN; k++) {
-        if (strcmp(known[k], path) == 0) {
-            return k;
-        }
+/* What is known of a file; where it is new, `by` is kept. -1 = nothing. */
+static int remember(const char *path, int by) {
+    pthread_mutex_lock(&guard);
+    int place = 0;
+    while (place < KNOWN && strcmp(known[place], path) != 0) {
+        place++;
     }
-    return -1;
+    if (place == KNOWN && by >= 0) {
+        place = next_known++ % KNOWN;
+        snprintf(known[place], PATH_BYTES, "%s", path);
+        ended[place] = by;
+    }
+    by = place < KNOWN ? ended[place] : -1;
+    pthread_mutex_unlock(&guard);
+    return by;
 }
 
 /* The signal that ended the trial, SIGXCPU where it took too long; 0 where none did, or where it cannot be
@@ -88,15 +95,8 @@ HcStatus hc_guard_probe(const char *path, HcError *err) {
     if (program == NULL || strlen(path) >= PATH_BYTES) {
         return HC_OK;
     }
-    pthread_mutex_lock(&guard);
-    int place = place_of(path);
-    if (place < 0) {
-        place = next_known++ % KNOWN;
-        snprintf(known[place], PATH_BYTES, "%s", path);
-        ended[place] = try_file(path);
-    }
-    int by = ended[place];
-    pthread_mutex_unlock(&guard);
+    int by = remember(path, -1);
+    by = by >= 0 ? by : remember(path, try_file(path)); /* without the lock: scenes of a batch open at once */
     bool crashes = by == SIGXCPU;
     for (size_t s = 0; s < sizeof broken / sizeof *broken; s++) {
         crashes = crashes || by == broken[s];
