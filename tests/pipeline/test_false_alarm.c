@@ -3,6 +3,7 @@
 #include "pipeline/detections/false_alarm.h"
 #include "tests/support/check.h"
 #include "tests/support/random.h"
+#include "tests/support/reference.h"
 
 #include <math.h>
 #include <string.h>
@@ -181,38 +182,6 @@ static void many_pixels_have_the_limits(void **state) {
 
 enum { BANDS = 8, OWN = 24, OTHER = 40, DRAWS = 12000 };
 
-/* Solves matrix x = b by Gaussian elimination; the matrix is positive definite. */
-static void solve(const double *matrix, const double *b, double *x) {
-    double work[BANDS][BANDS + 1];
-    for (int i = 0; i < BANDS; i++) {
-        memcpy(work[i], matrix + i * BANDS, BANDS * sizeof **work);
-        work[i][BANDS] = b[i];
-    }
-    for (int i = 0; i < BANDS; i++) {
-        for (int k = i + 1; k < BANDS; k++) {
-            double factor = work[k][i] / work[i][i];
-            for (int j = i; j <= BANDS; j++) {
-                work[k][j] -= factor * work[i][j];
-            }
-        }
-    }
-    for (int i = BANDS; i-- > 0;) {
-        x[i] = work[i][BANDS];
-        for (int j = i + 1; j < BANDS; j++) {
-            x[i] -= work[i][j] * x[j];
-        }
-        x[i] /= work[i][i];
-    }
-}
-
-static double product(const double *a, const double *b) {
-    double sum = 0;
-    for (int i = 0; i < BANDS; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 /* Of the first OWN pixels. */
 static void know(double pixel[][BANDS], double *mean, double *covariance) {
     memset(mean, 0, BANDS * sizeof *mean);
@@ -247,15 +216,16 @@ static void announced_rates_are_true(void **state) {
         for (int b = 0; b < BANDS; b++) {
             away[b] = target[b] - mean[b];
         }
-        solve(covariance, away, weight);
-        double deviation = 1 / sqrt(product(weight, away));
+        reference_solve(BANDS, covariance, away, weight);
+        double deviation = 1 / sqrt(reference_product(BANDS, weight, away));
         for (int p = 0; p < OWN + OTHER; p++) {
             double x[BANDS], y[BANDS];
             for (int b = 0; b < BANDS; b++) {
                 x[b] = pixel[p][b] - mean[b];
             }
-            solve(covariance, x, y);
-            double distance = product(x, y), along = product(weight, x) * deviation;
+            reference_solve(BANDS, covariance, x, y);
+            double distance = reference_product(BANDS, x, y),
+                   along = reference_product(BANDS, weight, x) * deviation;
             double score[3] = {distance, along * deviation, along * fabs(along) / distance};
             for (int k = 0; k < 3; k++) {
                 HcNullLaw law = {.null = nulls[k],

@@ -43,6 +43,36 @@ int64_t reference_covariance(const Cube *cube, double *mean, double *covariance)
     return count;
 }
 
+void reference_solve(int32_t n, const double *matrix, const double *b, double *x) {
+    size_t bands = (size_t)n, row = bands + 1;
+    double *work = malloc(bands * row * sizeof *work);
+    assert_non_null(work);
+    for (size_t i = 0; i < bands; i++) {
+        memcpy(work + i * row, matrix + i * bands, bands * sizeof *work);
+        work[i * row + bands] = b[i];
+    }
+    for (size_t i = 0; i < bands; i++) {
+        for (size_t k = 0; k < bands; k++) {
+            double factor = work[k * row + i] / work[i * row + i];
+            for (size_t j = 0; j <= bands && k != i; j++) {
+                work[k * row + j] -= factor * work[i * row + j];
+            }
+        }
+    }
+    for (size_t i = 0; i < bands; i++) {
+        x[i] = work[i * row + bands] / work[i * row + i];
+    }
+    free(work);
+}
+
+double reference_product(int32_t n, const double *a, const double *b) {
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
 double reference_ledoit_wolf(const Cube *cube) {
     size_t n = (size_t)cube->bands;
     double *mean = malloc((n + n * n) * sizeof *mean);

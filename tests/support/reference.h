@@ -14,6 +14,10 @@ int64_t reference_covariance(const Cube *cube, double *mean, double *covariance)
  * at most 1. */
 double reference_ledoit_wolf(const Cube *cube);
 
+/* x = inverse of matrix[n][n] times b, by Gauss and Jordan; the matrix is positive definite. */
+void reference_solve(int32_t n, const double *matrix, const double *b, double *x);
+double reference_product(int32_t n, const double *a, const double *b);
+
 /* Noise images. */
 typedef enum NoiseKind { NOISE_MEAN3X3, NOISE_MEDIAN3X3, NOISE_SHIFT, NOISE_SHIFT_DIAGONAL } NoiseKind;
 

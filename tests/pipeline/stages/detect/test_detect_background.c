@@ -9,34 +9,6 @@
 
 enum { LINES = 41, SAMPLES = 37, BANDS = 7 };
 
-/* x = inverse of matrix times b, by Gauss and Jordan; the matrix is positive definite. */
-static void solve(const double *matrix, const double *b, double *x) {
-    double work[BANDS][BANDS + 1];
-    for (int i = 0; i < BANDS; i++) {
-        memcpy(work[i], matrix + i * BANDS, BANDS * sizeof **work);
-        work[i][BANDS] = b[i];
-    }
-    for (int i = 0; i < BANDS; i++) {
-        for (int k = 0; k < BANDS; k++) {
-            double factor = work[k][i] / work[i][i];
-            for (int j = 0; j <= BANDS && k != i; j++) {
-                work[k][j] -= factor * work[i][j];
-            }
-        }
-    }
-    for (int i = 0; i < BANDS; i++) {
-        x[i] = work[i][BANDS] / work[i][i];
-    }
-}
-
-static double product(const double *a, const double *b) {
-    double sum = 0;
-    for (int i = 0; i < BANDS; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 /* Mean and covariance of the valid pixels that `selected` holds. */
 static void know(const Cube *cube, const Cube *mask, bool (*selected)(double), double *mean,
                  double *covariance) {
@@ -58,7 +30,7 @@ static void check_one(const Cube *cube, bool filtered, const double *mean, const
     for (int b = 0; b < BANDS; b++) {
         target[b] = cube_pixel(cube, 20, 20)[b] - mean[b];
     }
-    solve(covariance, target, weight);
+    reference_solve(BANDS, covariance, target, weight);
     for (size_t p = 0; p < cube_pixels(cube); p++) {
         if (!cube->valid[p]) {
             assert_true(isnan(got.value[p]));
@@ -67,8 +39,10 @@ static void check_one(const Cube *cube, bool filtered, const double *mean, const
         for (int b = 0; b < BANDS; b++) {
             x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
         }
-        solve(covariance, x, y);
-        double expected = filtered ? product(weight, x) / product(weight, target) : product(x, y);
+        reference_solve(BANDS, covariance, x, y);
+        double expected = filtered
+                              ? reference_product(BANDS, weight, x) / reference_product(BANDS, weight, target)
+                              : reference_product(BANDS, x, y);
         check_near(got.value[p], expected, filtered ? 1e-6 : 3e-7 * (1 + expected));
     }
     cube_free(&got);
@@ -227,12 +201,13 @@ static double variance_left(double limit, int squares) {
 static void undo(double *covariance, double left, const double *weight) {
     double moved[BANDS] = {0};
     for (int i = 0; i < BANDS && weight != NULL; i++) {
-        moved[i] = product(covariance + i * BANDS, weight);
+        moved[i] = reference_product(BANDS, covariance + i * BANDS, weight);
     }
     for (int i = 0; i < BANDS * BANDS; i++) {
-        covariance[i] = weight == NULL ? covariance[i] / left
-                                       : covariance[i] + (1 / left - 1) / product(moved, weight) *
-                                                             moved[i / BANDS] * moved[i % BANDS];
+        covariance[i] = weight == NULL
+                            ? covariance[i] / left
+                            : covariance[i] + (1 / left - 1) / reference_product(BANDS, moved, weight) *
+                                                  moved[i / BANDS] * moved[i % BANDS];
     }
 }
 
@@ -258,14 +233,15 @@ static int trim(const Cube *cube, const uint8_t *selected, const double *target,
         for (int b = 0; b < BANDS; b++) {
             along[b] = target[b] - mean[b];
         }
-        solve(covariance, along, weight); /* 0 where the target is the mean */
+        reference_solve(BANDS, covariance, along, weight); /* 0 where the target is the mean */
         for (size_t p = 0; p < cube_pixels(cube); p++) {
             for (int b = 0; b < BANDS; b++) {
                 x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
             }
-            solve(covariance, x, y);
-            bool far = apart ? product(x, y) > limit * limit
-                             : fabs(product(weight, x)) > limit * sqrt(product(weight, along));
+            reference_solve(BANDS, covariance, x, y);
+            bool far = apart ? reference_product(BANDS, x, y) > limit * limit
+                             : fabs(reference_product(BANDS, weight, x)) >
+                                   limit * sqrt(reference_product(BANDS, weight, along));
             some->valid[p] = selected[p] && !far;
         }
     }

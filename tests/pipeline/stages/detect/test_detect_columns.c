@@ -41,34 +41,6 @@ static void write_targets(const char *path) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* x = inverse of matrix times b, by Gauss and Jordan; the matrix is positive definite. */
-static void solve(const double *matrix, const double *b, double *x) {
-    double work[BANDS][BANDS + 1];
-    for (int i = 0; i < BANDS; i++) {
-        memcpy(work[i], matrix + i * BANDS, BANDS * sizeof **work);
-        work[i][BANDS] = b[i];
-    }
-    for (int i = 0; i < BANDS; i++) {
-        for (int k = 0; k < BANDS; k++) {
-            double factor = work[k][i] / work[i][i];
-            for (int j = 0; j <= BANDS && k != i; j++) {
-                work[k][j] -= factor * work[i][j];
-            }
-        }
-    }
-    for (int i = 0; i < BANDS; i++) {
-        x[i] = work[i][BANDS] / work[i][i];
-    }
-}
-
-static double product(const double *a, const double *b) {
-    double sum = 0;
-    for (int i = 0; i < BANDS; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 /* What is expected of a run. */
 typedef struct Expected {
     int width;
@@ -85,8 +57,8 @@ static bool is_method(const Expected *expected, const char *method) {
 /* What a method gives for the pixel x - mean, whose inverse of the covariance times x is `white`. */
 static double score_of(const Expected *expected, const double *x, const double *white, const double *weight,
                        double power) {
-    double along = product(weight, x);
-    return is_method(expected, "ace")   ? along * fabs(along) / (power * product(white, x))
+    double along = reference_product(BANDS, weight, x);
+    return is_method(expected, "ace")   ? along * fabs(along) / (power * reference_product(BANDS, white, x))
            : is_method(expected, "amf") ? along * fabs(along) / power
                                         : along / power;
 }
@@ -140,8 +112,8 @@ static void check_scores(const Cube *cube, const Expected *expected) {
         }
         for (int t = 0; t < targets; t++) {
             make_signal(expected, cube, mean, t, signal);
-            solve(covariance, signal, weight);
-            double power = product(weight, signal);
+            reference_solve(BANDS, covariance, signal, weight);
+            double power = reference_product(BANDS, weight, signal);
             for (size_t p = 0; p < cube_pixels(cube); p++) {
                 int sample = (int)(p % SAMPLES);
                 if (sample < begin || sample >= end) {
@@ -155,7 +127,7 @@ static void check_scores(const Cube *cube, const Expected *expected) {
                 for (int b = 0; b < BANDS; b++) {
                     x[b] = cube->value[p * BANDS + (size_t)b] - mean[b];
                 }
-                solve(covariance, x, white);
+                reference_solve(BANDS, covariance, x, white);
                 double value = score_of(expected, x, white, weight, power);
                 double unit = is_method(expected, "amf") || is_method(expected, "ace") ? 1 : 1 / sqrt(power);
                 check_near(score, value, 1e-6 * (unit + fabs(value)));
