@@ -18,10 +18,10 @@ export HCUBE=$hcube
 
 failures=0
 # expects TEXT SCRIPT OPTION...: with the program of standard input the script finds something and says TEXT. The inputs are
-# made by hcube itself.
+# made by hcube itself; a command of the audit names its input in/FILE.
 expects() {
     local text=$1 script=$2 said status=0
-    { printf '#!/usr/bin/env bash\n[[ $* == *in/* ]] || exec "$HCUBE" "$@"\n' && cat; } >"$place/app/hcube"
+    { printf '#!/usr/bin/env bash\n[[ " $*" == *" in/"* ]] || exec "$HCUBE" "$@"\n' && cat; } >"$place/app/hcube"
     chmod +x "$place/app/hcube"
     said=$(python3 "$root/tests/audit/$script.py" --build "$place" --sources "$root" --folder "$place/work" "${@:3}" 2>&1) || status=$?
     if ((status != 1)) || [[ $said != *"$text"* ]]; then
