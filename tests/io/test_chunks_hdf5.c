@@ -370,14 +370,14 @@ static void broken_chunks_are_refused(void **state) {
 /* ---- netCDF, as GDAL reads it ---- */
 
 /* A netCDF 4 file with the array "cube" of bands, lines, samples in chunks. `first`, `step`: the coordinates
- * of lines, step 0 = none; `attribute` with the value 200, or NULL. */
-static void write_netcdf(const char *path, double first, double step, const char *attribute) {
+ * of lines, step 0 = none; `attribute` with the value 200, or NULL; in one chunk or in many. */
+static void write_netcdf(const char *path, double first, double step, const char *attribute, bool one) {
     static const char *const names[] = {"band", "y", "x"};
     static float values[BANDS * LINES * SAMPLES];
     GUInt64 start[3] = {0};
     size_t count[3] = {BANDS, LINES, SAMPLES};
     GDALDimensionH dimension[3];
-    const char *const options[] = {"COMPRESS=DEFLATE", "BLOCKSIZE=3,5,4", NULL};
+    const char *const options[] = {"COMPRESS=DEFLATE", one ? "BLOCKSIZE=11,23,17" : "BLOCKSIZE=3,5,4", NULL};
     unlink(path);
     GDALDatasetH dataset = GDALCreateMultiDimensional(GDALGetDriverByName("netCDF"), path, NULL, NULL);
     assert_non_null(dataset);
@@ -453,9 +453,9 @@ static void netcdf_as_gdal_reads_it(void **state) {
     if (GDALGetDriverByName("netCDF") == NULL) {
         skip();
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         snprintf(path, sizeof path, "%s", in_folder("cube.nc"));
-        write_netcdf(path, lines[i].first, lines[i].step, NULL);
+        write_netcdf(path, lines[i % 3].first, lines[i % 3].step, NULL, i >= 3);
         assert_true(reads_as_gdal(path, 1e9));
         assert_true(reads_as_gdal(path, 0));
         snprintf(part, sizeof part, "HDF5:\"%s\"://cube", path);
@@ -464,7 +464,7 @@ static void netcdf_as_gdal_reads_it(void **state) {
         }
     }
     /* netCDF takes values beyond the limit for missing ones. */
-    write_netcdf(path, 50, -0.1, "valid_max");
+    write_netcdf(path, 50, -0.1, "valid_max", false);
     assert_false(reads_as_gdal(path, 1e9));
 }
 

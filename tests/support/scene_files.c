@@ -460,3 +460,19 @@ done:
     free(text);
     return status;
 }
+
+void check_paths(const char *svg, const char *attribute, int paths, int points) {
+    int found_paths = 0, found_points = 0;
+    for (const char *at = svg; (at = strstr(at, "<path d=\"")) != NULL; at++) {
+        const char *end = strstr(at, "/>"), *found = strstr(at, attribute);
+        assert_non_null(end);
+        if (found != NULL && found < end) {
+            found_paths++;
+            for (const char *c = at; c < end; c++) {
+                found_points += *c == 'M' || *c == 'L';
+            }
+        }
+    }
+    assert_int_equal(found_paths, paths);
+    assert_int_equal(found_points, points);
+}

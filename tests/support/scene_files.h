@@ -67,6 +67,9 @@ void check_same_files(const char *a, const char *b);
 /* Whether a file holds that text. */
 bool file_holds(const char *path, const char *part);
 
+/* Checks the paths of an SVG picture that have that attribute: their number, and the points of all. */
+void check_paths(const char *svg, const char *attribute, int paths, int points);
+
 /* The number of that name in a JSON object; NaN where there is none. */
 double number_of(const cJSON *from, const char *name);
 

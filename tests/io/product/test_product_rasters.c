@@ -125,7 +125,16 @@ static void incomplete_rpc_are_named(void **state) {
 
 /* ---- EnMAP ---- */
 
-typedef enum Flaw { FLAW_NONE, FLAW_NO_WIDTH, FLAW_NO_DETECTOR, FLAW_BAND, FLAW_UNLISTED } Flaw;
+typedef enum Flaw {
+    FLAW_NONE,
+    FLAW_NO_WIDTH,
+    FLAW_NO_DETECTOR,
+    FLAW_BAND,
+    FLAW_UNLISTED,
+    FLAW_NO_ELEMENT, /* the last band has none */
+    FLAW_NO_SCALE,   /* gains are 1, offsets 0 */
+    FLAW_OFFSET      /* the same, but the last band has an offset */
+} Flaw;
 
 /* The wavelengths of the metadata, and of the header of DESIS. */
 static const double *listed = centres;
@@ -165,17 +174,19 @@ static const char *write_enmap_xml(const char *name, const char *level, Flaw fla
                         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<level_X><base><level>%s</level></base>"
                         "<specific><backgroundValue>-32768</backgroundValue><bandCharacterisation>",
                         level);
-    for (int b = 0; b < BANDS; b++) {
+    bool scaled = flaw != FLAW_NO_SCALE && flaw != FLAW_OFFSET;
+    for (int b = 0; b < BANDS - (flaw == FLAW_NO_ELEMENT); b++) {
         used += snprintf(text + used, sizeof text - (size_t)used,
-                         "<bandID number=\"%d\"><wavelengthCenterOfBand>%g</wavelengthCenterOfBand>", b + 1,
-                         listed[b]);
+                         "<note/><bandID number=\"%d\"><wavelengthCenterOfBand>%g</wavelengthCenterOfBand>",
+                         b + 1, listed[b]);
         if (flaw != FLAW_NO_WIDTH || b != 3) {
             used +=
                 snprintf(text + used, sizeof text - (size_t)used, "<FWHMOfBand>%g</FWHMOfBand>", widths[b]);
         }
         used += snprintf(text + used, sizeof text - (size_t)used,
                          "<GainOfBand>%g</GainOfBand><OffsetOfBand>%g</OffsetOfBand></bandID>",
-                         0.0001 * (b + 1), 0.5 * b);
+                         scaled ? 0.0001 * (b + 1) : 1,
+                         scaled || (flaw == FLAW_OFFSET && b == 4) ? 0.5 * b : 0.0);
     }
     used += snprintf(text + used, sizeof text - (size_t)used, "</bandCharacterisation>");
     if (flaw != FLAW_NO_DETECTOR) {
@@ -243,6 +254,16 @@ static void enmap_opens_by_metadata_and_raster(void **state) {
     check_scene(xml, HC_OVERLAP_USUAL, "EnMAP L2A", "10010");
     check_scene(xml, HC_OVERLAP_VNIR, "EnMAP L2A", "10100");
     check_scene(xml, HC_OVERLAP_BOTH, "EnMAP L2A", "10000");
+    /* A gain of 1 without an offset is no scale; an offset alone is one. */
+    write_enmap_xml("ENMAP01-METADATA.XML", "L2A", FLAW_NO_SCALE);
+    check_ok(hc_reader_open(&reader, xml, NULL, &err), err);
+    assert_null(hc_reader_scene(reader)->gain);
+    hc_reader_close(reader);
+    write_enmap_xml("ENMAP01-METADATA.XML", "L2A", FLAW_OFFSET);
+    check_ok(hc_reader_open(&reader, xml, NULL, &err), err);
+    check_list(hc_reader_scene(reader)->gain, (const double[]){1, 1, 1, 1, 1}, BANDS);
+    check_list(hc_reader_scene(reader)->offset, (const double[]){0, 0, 0, 0, 2}, BANDS);
+    hc_reader_close(reader);
 }
 
 /* One detector has the first bands of the list, the other one the last; the numbers of bands go by
@@ -302,6 +323,7 @@ static void flaws_are_told(void **state) {
     HcError err = {0};
     check_flaw(FLAW_NO_WIDTH, "FWHMOfBand of band 4 is missing");
     check_flaw(FLAW_NO_DETECTOR, "there is no vnirProductQuality.expectedChannelsList");
+    check_flaw(FLAW_NO_ELEMENT, "names band '5' of 4");
     check_flaw(FLAW_BAND, "swirProductQuality.expectedChannelsList names band '6' of 5");
     /* Another number of bands: metadata that were opened are wrong, those beside a raster are left out. */
     const char *xml = write_enmap_xml("F-METADATA.XML", "L1C", FLAW_NONE);

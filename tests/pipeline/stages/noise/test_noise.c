@@ -48,6 +48,19 @@ static HcStatistics load(const char *path) {
     return statistics;
 }
 
+/* Both lines of the picture go through all bands, the first one too. */
+static void all_bands_are_in_the_picture(void **state) {
+    (void)state;
+    size_t bytes = 0;
+    Cube cube = mixed(false, 1);
+    cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
+    cube_free(&cube);
+    check_runs(NULL, "read scene.img ! noise --picture found.svg");
+    char *svg = file_bytes("found.svg", &bytes);
+    check_paths(svg, "stroke-width=\"1.1\"", 2, 2 * BANDS);
+    free(svg);
+}
+
 static const char *const wavelengths = "wavelength units = Nanometers\n"
                                        "wavelength = {400,410,420,430,440,450,460,470,480,490,500,510}\n";
 
@@ -168,6 +181,7 @@ static void blocks_and_failures_do_not_matter(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bands_have_what_cov_measures, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(all_bands_are_in_the_picture, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(texture_is_noticed, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(smooth_noise_is_noticed, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(wrong_uses_are_refused, folder_setup, folder_teardown),
