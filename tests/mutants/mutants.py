@@ -374,6 +374,7 @@ def main():
         return 0
     results = [json.loads(row) for row in results_path.read_text().splitlines()] if results_path.exists() else []
     done = {(row["file"], row["start"], row["new"]) for row in results}
+    drawn = (site for site in drawn if (site["file"], site["start"], site["new"]) not in done)
     lock = threading.Lock()
 
     def next_site():
@@ -381,10 +382,7 @@ def main():
             enough = sum(row["result"] != "uncompiled" for row in results) >= options.count
             if enough or time.monotonic() - began > options.seconds:
                 return None
-            for site in drawn:
-                if (site["file"], site["start"], site["new"]) not in done:
-                    return site
-            return None
+            return next(drawn, None)
 
     def work(number):
         worker = Worker(number)
@@ -406,7 +404,8 @@ def main():
             print(f"survived: {row['file']}:{row['line']}: {row['old'].strip()!r} becomes {row['new'].strip()!r}"
                   f" ({row['tests']} tests)   {row['code']}")
     print(f"mutants: {line}", flush=True)
-    return 0 if len(tried) >= options.count else 75  # 75: more is to be done
+    # 75: more is to be done. Few files may have fewer mutants than were asked for.
+    return 0 if len(tried) >= options.count or next(drawn, None) is None else 75
 
 
 if __name__ == "__main__":
