@@ -13,7 +13,7 @@
 
 #define HDF5 "\211HDF\r\n\032\n"
 
-enum { SIGNATURE = 8, HEAD = 1024 /* as GDAL looks for a virtual raster */, DEPTH_MAX = 8, VRT_MAX = 10000 };
+enum { HEAD = 1024 /* as GDAL looks for a virtual raster */, DEPTH_MAX = 8, VRT_MAX = 10000 };
 
 void hc_guard_allow_external(bool allow) {
     CPLSetThreadLocalConfigOption(HC_GUARD_PERMISSION, allow ? "ALL" : NULL);
@@ -49,12 +49,16 @@ static char *find_file(const char *path, char head[HEAD + 1], size_t *bytes) {
     return NULL;
 }
 
+static bool begins_with(const char *head, size_t bytes, const char *begin) {
+    return bytes >= strlen(begin) && memcmp(head, begin, strlen(begin)) == 0;
+}
+
 /* Whether a file begins as those whose libraries crash: HDF5, netCDF, HDF4, FITS. */
 static bool is_fragile(const char *head, size_t bytes) {
     static const char *const begin[] = {HDF5,      "CDF\001",          "CDF\002",
                                         "CDF\005", "\016\003\023\001", "SIMPLE  ="};
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
-        if (bytes >= strlen(begin[i]) && memcmp(head, begin[i], strlen(begin[i])) == 0) {
+        if (begins_with(head, bytes, begin[i])) {
             return true;
         }
     }
@@ -84,9 +88,12 @@ static HcStatus check(const char *path, int depth, HcError *err) {
         status = status == HC_OK ? hc_guard_vrt(file, text, depth, check, err) : status;
         VSIFree(text);
     } else if (file != NULL && is_fragile(head, bytes)) {
-        bool hdf5 = bytes >= SIGNATURE && memcmp(head, HDF5, SIGNATURE) == 0;
         status = hc_guard_probe(path, err);
-        status = status == HC_OK && hdf5 ? hc_guard_hdf5(file, err) : status;
+        if (status == HC_OK && begins_with(head, bytes, HDF5)) {
+            status = hc_guard_hdf5(file, err);
+        } else if (status == HC_OK && begins_with(head, bytes, "CDF")) {
+            status = hc_guard_netcdf3(file, err);
+        }
     }
     free(file);
     return status;

@@ -20,6 +20,9 @@ typedef HcStatus HcGuardSource(const char *path, int depth, HcError *err);
 HcStatus hc_guard_vrt(const char *path, const char *text, int depth, HcGuardSource *check,
                       HcError *err) HC_MUST_CHECK;
 
+/* netcdf3.c: HC_E_INPUT where a netCDF 3 file is shorter than its header says. */
+HcStatus hc_guard_netcdf3(const char *path, HcError *err) HC_MUST_CHECK;
+
 /* hdf5.c: an HDF5 or netCDF 4 file, all objects. */
 HcStatus hc_guard_hdf5(const char *path, HcError *err) HC_MUST_CHECK;
 

@@ -3,6 +3,7 @@
 #include "read_all.h"
 #include "write_fixture.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -187,9 +188,73 @@ static void what_drivers_hide(void **state) {
     }
 }
 
+/* ---- netCDF 3, by its own library ---- */
+
+static void put_numbers(FILE *file, const uint32_t *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t number = htonl(numbers[i]);
+        assert_int_equal(fwrite(&number, sizeof number, 1, file), 1);
+    }
+}
+
+/* The classic format: `variables` arrays of int16 with 2 bands, 3 lines, 5 samples; bands are records, or
+ * not. */
+static size_t write_classic(const char *path, bool records, uint32_t variables) {
+    enum { A = 0x61000000, SHORT = 3, RECORD_BYTES = 30, PADDED = 32 };
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    const uint32_t bytes = records ? (variables > 1 ? PADDED : RECORD_BYTES) : 2 * RECORD_BYTES;
+    const uint32_t head = 4 + 4 + 8 + 3 * 12 + 8 + 8 + variables * (8 + 4 + 12 + 8 + 4 + 4 + 4);
+    put_numbers(file, (const uint32_t[]){0x43444601, records ? 2 : 0, 10, 3}, 4);
+    for (uint32_t d = 0; d < 3; d++) {
+        const uint32_t size[] = {records ? 0 : 2, 3, 5};
+        const uint32_t names[] = {0x62616e64, 0x6c696e65, 0x636f6c73}; /* band, line, cols */
+        put_numbers(file, (const uint32_t[]){4, names[d], size[d]}, 3);
+    }
+    put_numbers(file, (const uint32_t[]){0, 0, 11, variables}, 4);
+    for (uint32_t v = 0; v < variables; v++) {
+        put_numbers(
+            file, (const uint32_t[]){1, A + (v << 24), 3, 0, 1, 2, 0, 0, SHORT, bytes, head + v * bytes}, 11);
+    }
+    assert_int_equal(ftell(file), head);
+    size_t all = records && variables > 1 ? 2 * variables * PADDED - 2 : 2 * variables * RECORD_BYTES;
+    for (size_t i = 0; i < all; i++) {
+        putc(i % 2 == 0 ? 0 : 1 + (int)i, file);
+    }
+    fclose(file);
+    return head + all;
+}
+
+/* A file that lacks its last byte or more is refused; its library reads zeros there. */
+static void netcdf3_is_whole(void **state) {
+    (void)state;
+    const char *path = in_folder("classic.nc");
+    if (GDALGetDriverByName("netCDF") == NULL) {
+        skip();
+    }
+    for (int kind = 0; kind < 4; kind++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        const uint32_t variables = kind < 2 ? 1 : 2;
+        size_t bytes = write_classic(path, kind % 2 == 1, variables);
+        const char *name = in_folder("classic.nc");
+        char part[700];
+        snprintf(part, sizeof part, variables > 1 ? "NETCDF:%s:b" : "%s", name);
+        check_ok(hc_reader_open(&reader, part, NULL, &err), err);
+        assert_int_equal(hc_reader_scene(reader)->bands, 2);
+        hc_reader_close(reader);
+        for (size_t cut = 1; cut < 40; cut++) {
+            assert_int_equal(truncate(path, (off_t)(bytes - cut)), 0);
+            assert_int_equal(hc_reader_open(&reader, part, NULL, &err), HC_E_INPUT);
+            assert_non_null(strstr(err.text, "classic.nc: is cut off: it has"));
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_drivers_hide, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(netcdf3_is_whole, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
