@@ -383,7 +383,8 @@ static HcStatus open_sample(const HcReader *reader, Sample *sample, HcError *err
     return sample->buffer != NULL ? HC_OK : hc_fail_memory(err, (double)needed, "a line");
 }
 
-/* Whether GDAL's values and those read here agree. A failure to read is no difference. */
+/* Whether GDAL's values and those read here agree. Where GDAL alone fails, the file is refused: a library may
+ * give zeros after the first failure. */
 static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64_t line, int64_t sample0,
                              bool *same, HcError *err) {
     const HcRawLayout *layout = &reader->layout;
@@ -400,9 +401,6 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
                                           hc_read_gdal_buffer_code(reader->dataset, reader->scene.type),
                                           sample->bands, numbers, bytes, row, row, NULL);
     hc_gdal_files_pixels(false);
-    if (result != CE_None) {
-        return HC_OK;
-    }
     for (int32_t k = 0; k < sample->bands; k++) {
         int64_t band = sample->number[k] - 1;
         int64_t at = place_of(layout, line, sample0, band);
@@ -419,7 +417,9 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
         }
         *same = *same && memcmp(ours, sample->buffer + k * row, (size_t)row) == 0;
     }
-    return HC_OK;
+    return result == CE_None ? HC_OK
+                             : hc_fail(err, HC_E_IO, "%s: GDAL cannot read line %" PRId64 " (from 0): %s",
+                                       reader->path, line, CPLGetLastErrorMsg());
 }
 
 /* The first, middle and last line: whole, or where GDAL's reading of them would take long, their ends and

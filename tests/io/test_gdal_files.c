@@ -61,6 +61,7 @@ static const Format formats[] = {
     {"GTiff", "a.tif", "TILED=YES", GDT_UInt16, true, NULL},
     {"JPEG", "a.jpg", NULL, GDT_Byte, false, NULL},
     {"PNG", "a.png", NULL, GDT_Byte, false, NULL},
+    {"FITS", "a.fits", NULL, GDT_Int16, false, NULL},
     {"VRT", "hfa.vrt", NULL, GDT_UInt16, false, "a.img"},
     {"VRT", "jpeg.vrt", NULL, GDT_Byte, false, "a.jpg"},
 };
