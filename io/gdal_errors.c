@@ -123,6 +123,18 @@ static herr_t keep_innermost(unsigned number, const H5E_error2_t *error, void *u
     return 0;
 }
 
+/* netCDF opens a file without what it could not read, and HDF5 gives zeros the next time. */
+static void note_failed_read(void) {
+    char path[200] = "";
+    int number = 0;
+    const char *name = strstr(hdf5_said, "filename = '"), *error = strstr(hdf5_said, "errno = ");
+    if (strstr(hdf5_said, "file read failed") != NULL && name != NULL && error != NULL &&
+        sscanf(name, "filename = '%199[^']", path) == 1 && sscanf(error, "errno = %d", &number) == 1 &&
+        hc_errno_status(number, HC_OK) != HC_OK) {
+        hc_gdal_files_note(path, number);
+    }
+}
+
 /* In the place of the one that prints. */
 static herr_t on_hdf5_failure(hid_t stack, void *user) {
     (void)user;
@@ -130,6 +142,7 @@ static herr_t on_hdf5_failure(hid_t stack, void *user) {
     for (char *at = hdf5_said; *at != '\0'; at++) {
         *at = *at == '\n' || *at == '\r' ? ' ' : *at;
     }
+    note_failed_read();
     return 0;
 }
 

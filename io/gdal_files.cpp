@@ -307,6 +307,10 @@ HcStatus hc_gdal_files_check(int64_t mark, HcError *err) {
                    cut.wanted, cut.at);
 }
 
+void hc_gdal_files_note(const char *path, int error) {
+    put(failed, path, error, 0, 0);
+}
+
 void hc_gdal_files_pixels(bool begin) {
     in_pixels = begin;
 }
@@ -322,6 +326,9 @@ int64_t hc_gdal_files_mark(void) {
 
 HcStatus hc_gdal_files_check(int64_t, HcError *) {
     return HC_OK;
+}
+
+void hc_gdal_files_note(const char *, int) {
 }
 
 void hc_gdal_files_pixels(bool) {

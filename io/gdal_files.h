@@ -23,6 +23,9 @@ int64_t hc_gdal_files_mark(void);
  * listed since that mark; HC_E_INPUT where a file ended within its pixels. */
 HcStatus hc_gdal_files_check(int64_t mark, HcError *err) HC_MUST_CHECK;
 
+/* Adds a note of another library, whose reads do not come here. error: errno. */
+void hc_gdal_files_note(const char *path, int error);
+
 /* Says that this thread begins or ends to read pixels: the end of a file counts as a failure meanwhile. While
  * drivers probe a file or read its header, they may come to its end. Calls do not nest. */
 void hc_gdal_files_pixels(bool begin);

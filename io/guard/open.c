@@ -1,5 +1,6 @@
 /* Opening through GDAL, after a look at what is opened. */
 #include "core/text.h"
+#include "io/gdal_errors.h"
 #include "io/guard/parts.h"
 #include "io/guard/probe.h"
 #include "io/load.h"
@@ -65,6 +66,15 @@ static bool is_fragile(const char *head, size_t bytes) {
     return false;
 }
 
+/* When it starts, netCDF turns off the messages of HDF5, which note failed reads. So it starts here. */
+static void start_netcdf(void) {
+    static const char *const drivers[] = {"netCDF", NULL};
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    GDALClose(GDALOpenEx("NETCDF:\"/dev/null\":none", GDAL_OF_RASTER, drivers, NULL, NULL));
+    CPLPopErrorHandler();
+    hc_hdf5_listen();
+}
+
 /* Virtual rasters that the current call has read. */
 static _Thread_local int read_count;
 
@@ -90,6 +100,7 @@ static HcStatus check(const char *path, int depth, HcError *err) {
     } else if (file != NULL && is_fragile(head, bytes)) {
         status = hc_guard_probe(path, err);
         if (status == HC_OK && begins_with(head, bytes, HDF5)) {
+            start_netcdf();
             status = hc_guard_hdf5(file, err);
         } else if (status == HC_OK && begins_with(head, bytes, "CDF")) {
             status = hc_guard_netcdf3(file, err);

@@ -58,31 +58,29 @@ static void describe(HcText *text, GDALDatasetH dataset) {
     }
 }
 
-static HcStatus compare(GDALDatasetH first, GDALDatasetH second, const char *path, HcError *err) {
-    HcStatus status = HC_OK;
+/* The text has no memory where there is no dataset. */
+static HcText described(GDALDatasetH dataset) {
+    HcText text = {0};
     HcGdalErrors messages;
-    HcText texts[2] = {{0}, {0}};
-    if (first == NULL && second == NULL) {
-        return HC_OK;
-    }
     hc_gdal_catch(&messages);
-    if (first != NULL && second != NULL) {
-        describe(&texts[0], first);
-        describe(&texts[1], second);
+    if (dataset != NULL) {
+        describe(&text, dataset);
     }
     hc_gdal_release();
-    if (texts[0].failed || texts[1].failed) {
-        status = hc_fail_memory(err, 0, "a description");
-    } else if (texts[0].data == NULL || strcmp(texts[0].data, texts[1].data) != 0) {
-        status =
-            hc_fail(err, HC_E_IO,
-                    "%s: opened twice, it is not described the same: the file or one beside it could not "
-                    "be read, or changes",
-                    path);
+    return text;
+}
+
+static HcStatus compare(const HcText *first, const HcText *second, const char *path, HcError *err) {
+    if (first->failed || second->failed) {
+        return hc_fail_memory(err, 0, "a description");
     }
-    hc_text_clear(&texts[0]);
-    hc_text_clear(&texts[1]);
-    return status;
+    bool opened = first->data != NULL && second->data != NULL;
+    bool same = opened ? strcmp(first->data, second->data) == 0 : first->data == second->data;
+    return same ? HC_OK
+                : hc_fail(err, HC_E_IO,
+                          "%s: opened twice, it is not described the same: the file or one beside it could "
+                          "not be read, or changes",
+                          path);
 }
 
 HcStatus hc_read_check_readable(const char *path, const HcGdalErrors *messages, HcError *err) {
@@ -109,24 +107,27 @@ static const char *ends_with_facts(GDALDatasetH dataset) {
 
 HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char *driver,
                                 HcGdalErrors *messages, HcError *err) {
-    HcStatus status = HC_OK;
     HcGdalErrors again;
     *out = hc_read_gdal_open(path, driver, messages);
     if (!hc_read_is_file(path, NULL, NULL) || strncmp(path, "/vsi", 4) == 0) {
         return HC_OK; /* not a local file: a server is not asked twice */
     }
     const char *whole = ends_with_facts(*out);
+    HcText first = described(*out);
+    GDALClose(*out); /* HDF5 would hand on what it has read, and zeros where that failed */
     hc_gdal_files_pixels(whole != NULL);
-    GDALDatasetH second = hc_read_gdal_open(path, whole != NULL ? whole : driver, &again);
-    status = compare(*out, second, path, err);
+    *out = hc_read_gdal_open(path, whole != NULL ? whole : driver, &again);
+    HcText second = described(*out);
     hc_gdal_files_pixels(false);
+    HcStatus status = compare(&first, &second, path, err);
     if (status == HC_OK && *out == NULL) {
         status = hc_read_check_readable(path, messages, err);
     }
-    GDALClose(second);
     if (status != HC_OK) {
         GDALClose(*out);
         *out = NULL;
     }
+    hc_text_clear(&first);
+    hc_text_clear(&second);
     return status;
 }
