@@ -16,14 +16,11 @@
 #include <string>
 #include <sys/stat.h>
 
-/* Later versions have other signatures, and destroy the handler that is replaced. */
-#if GDAL_VERSION_NUM < GDAL_COMPUTE_VERSION(3, 12, 0)
-
 namespace {
 
 struct Note {
     int64_t number; /* from 1 on */
-    int error;      /* errno */
+    int error;      /* errno, 0 = SQLite does not say it */
     char path[1024];
     uint64_t at;
     size_t wanted;
@@ -33,6 +30,7 @@ std::mutex lock;
 Note failed, cut;
 std::atomic<int64_t> notes;
 thread_local bool in_pixels;
+char database[sizeof failed.path]; /* of SQLite, opened last */
 
 void put(Note &note, const char *path, int error, uint64_t at, size_t wanted) {
     const std::lock_guard<std::mutex> guard(lock);
@@ -42,6 +40,13 @@ void put(Note &note, const char *path, int error, uint64_t at, size_t wanted) {
     note.wanted = wanted;
     snprintf(note.path, sizeof note.path, "%s", path);
 }
+
+} // namespace
+
+/* Later versions have other signatures, and destroy the handler that is replaced. */
+#if GDAL_VERSION_NUM < GDAL_COMPUTE_VERSION(3, 12, 0)
+
+namespace {
 
 /* After a call that failed: a file that is not there is none of these. */
 void note_failure(const char *path) {
@@ -290,6 +295,13 @@ void hc_gdal_files_install(void) {
     VSIFileManager::InstallHandler("", new Files(own));
 }
 
+#else
+
+void hc_gdal_files_install(void) {
+}
+
+#endif
+
 int64_t hc_gdal_files_mark(void) {
     return notes;
 }
@@ -299,6 +311,9 @@ HcStatus hc_gdal_files_check(int64_t mark, HcError *err) {
         return HC_OK;
     }
     const std::lock_guard<std::mutex> guard(lock);
+    if (failed.number > mark && failed.error == 0) {
+        return hc_fail(err, HC_E_INPUT, "%s: is broken, or could not be read (SQLite)", failed.path);
+    }
     if (failed.number > mark) {
         return hc_fail(err, hc_errno_status(failed.error, HC_E_IO), "%s: cannot be read: %s", failed.path,
                        strerror(failed.error));
@@ -311,27 +326,22 @@ void hc_gdal_files_note(const char *path, int error) {
     put(failed, path, error, 0, 0);
 }
 
+void hc_gdal_files_sqlite(const char *path) {
+    const std::lock_guard<std::mutex> guard(lock);
+    snprintf(database, sizeof database, "%s", path);
+}
+
+void hc_gdal_files_note_sqlite(void) {
+    char path[sizeof database];
+    {
+        const std::lock_guard<std::mutex> guard(lock);
+        memcpy(path, database, sizeof path);
+    }
+    if (path[0] != '\0') {
+        put(failed, path, 0, 0, 0);
+    }
+}
+
 void hc_gdal_files_pixels(bool begin) {
     in_pixels = begin;
 }
-
-#else
-
-void hc_gdal_files_install(void) {
-}
-
-int64_t hc_gdal_files_mark(void) {
-    return 0;
-}
-
-HcStatus hc_gdal_files_check(int64_t, HcError *) {
-    return HC_OK;
-}
-
-void hc_gdal_files_note(const char *, int) {
-}
-
-void hc_gdal_files_pixels(bool) {
-}
-
-#endif

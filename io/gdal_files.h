@@ -23,8 +23,19 @@ int64_t hc_gdal_files_mark(void);
  * listed since that mark; HC_E_INPUT where a file ended within its pixels. */
 HcStatus hc_gdal_files_check(int64_t mark, HcError *err) HC_MUST_CHECK;
 
+/* The same for what a call has come to: the notes go before its own failure, whatever came of it. */
+static inline HcStatus hc_gdal_files_settle(int64_t mark, HcStatus status, const HcError *failure,
+                                            HcError *err) {
+    HcStatus lost = hc_gdal_files_check(mark, err);
+    return lost != HC_OK || status == HC_OK ? lost : hc_fail(err, status, "%s", failure->text);
+}
+
 /* Adds a note of another library, whose reads do not come here. error: errno. */
 void hc_gdal_files_note(const char *path, int error);
+
+/* The same for SQLite, which names no file: that of the last call of the first function. */
+void hc_gdal_files_sqlite(const char *path);
+void hc_gdal_files_note_sqlite(void);
 
 /* Says that this thread begins or ends to read pixels: the end of a file counts as a failure meanwhile. While
  * drivers probe a file or read its header, they may come to its end. Calls do not nest. */

@@ -1,6 +1,7 @@
 /* Failed reads of PROJ's database. PROJ and GDAL catch and silence most of them, and SQLite, which reads the
  * file, reports each: so SQLite is listened to. */
 #include "io/proj.h"
+#include "io/gdal_files.h"
 
 #include <cpl_string.h>
 #include <dlfcn.h>
@@ -38,6 +39,8 @@ static void on_sqlite(void *user, int code, const char *text) {
     }
     if (failed && known) {
         keep(text);
+    } else if (failed && strstr(text, "statement aborts") != NULL) {
+        hc_gdal_files_note_sqlite();
     }
 }
 

@@ -1,6 +1,7 @@
 /* Opening through GDAL, after a look at what is opened. */
 #include "core/text.h"
 #include "io/gdal_errors.h"
+#include "io/gdal_files.h"
 #include "io/guard/parts.h"
 #include "io/guard/probe.h"
 #include "io/load.h"
@@ -97,6 +98,8 @@ static HcStatus check(const char *path, int depth, HcError *err) {
         status = hc_load_file(file, &text, &bytes, err);
         status = status == HC_OK ? hc_guard_vrt(file, text, depth, check, err) : status;
         VSIFree(text);
+    } else if (file != NULL && begins_with(head, bytes, "SQLite format 3")) {
+        hc_gdal_files_sqlite(file);
     } else if (file != NULL && is_fragile(head, bytes)) {
         status = hc_guard_probe(path, err);
         if (status == HC_OK && begins_with(head, bytes, HDF5)) {

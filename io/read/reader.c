@@ -243,13 +243,12 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
     HcError failure = {0};
     int64_t mark = hc_gdal_files_mark();
     HcStatus status = open_unchecked(out, path, of, layer, options, &failure);
-    HcStatus lost = hc_gdal_files_check(mark, err);
-    if (lost != HC_OK) {
+    status = hc_gdal_files_settle(mark, status, &failure, err);
+    if (status != HC_OK) {
         hc_reader_close(*out);
         *out = NULL;
-        return lost;
     }
-    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", failure.text);
+    return status;
 }
 
 HcStatus hc_reader_open(HcReader **out, const char *path, const HcReaderOptions *options, HcError *err) {

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
+#include "io/gdal_files.h"
 #include "io/training/parts.h"
 
 #include <inttypes.h>
@@ -78,7 +79,6 @@ static HcStatus read_source(const char *path, const char *field, const char *num
     HcGdalErrors messages;
     HcView *view = NULL;
     HcLabelling labelling = how;
-    HcLabelled *out = how.out;
     if ((status = hc_file_check_regular(path, err)) != HC_OK) {
         return status;
     }
@@ -95,8 +95,17 @@ static HcStatus read_source(const char *path, const char *field, const char *num
     hc_view_close(view);
     GDALClose(dataset);
     clear_labelling(&labelling);
+    return status;
+}
+
+static HcStatus read_sure(const char *path, const char *field, const char *number, const char *layer,
+                          HcLabelling how, HcError *err) {
+    HcError failure = {0};
+    int64_t mark = hc_gdal_files_mark();
+    HcStatus status = read_source(path, field, number, layer, how, &failure);
+    status = hc_gdal_files_settle(mark, status, &failure, err);
     if (status != HC_OK) {
-        hc_labelled_clear(out);
+        hc_labelled_clear(how.out);
     }
     return status;
 }
@@ -104,19 +113,19 @@ static HcStatus read_source(const char *path, const char *field, const char *num
 HcStatus hc_labelled_read(const char *path, const char *field, const char *layer, const HcScene *scene,
                           HcLabelled *out, HcError *err) {
     const HcLabelling how = {.path = path, .scene = scene, .out = out};
-    return read_source(path, field, NULL, layer, how, err);
+    return read_sure(path, field, NULL, layer, how, err);
 }
 
 HcStatus hc_labelled_read_numbered(const char *path, const char *field, const char *field_number,
                                    const char *layer, const HcScene *scene, HcLabelled *out, HcError *err) {
     const HcLabelling how = {.path = path, .scene = scene, .out = out};
-    return read_source(path, field, field_number, layer, how, err);
+    return read_sure(path, field, field_number, layer, how, err);
 }
 
 HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const char *attributes,
                               const HcScene *scene, HcLabelled *out, HcError *err) {
     const HcLabelling how = {.path = path, .scene = scene, .out = out, .any = true, .attributes = attributes};
-    return read_source(path, field, NULL, layer, how, err);
+    return read_sure(path, field, NULL, layer, how, err);
 }
 
 int32_t hc_labelled_label(const HcLabelled *labelled, int32_t number) {

@@ -3,6 +3,7 @@
 #include "io/guard/guard.h"
 #include "io/file.h"
 #include "io/gdal_errors.h"
+#include "io/gdal_files.h"
 #include "io/view/parts.h"
 
 #include <cpl_string.h>
@@ -131,7 +132,9 @@ HcStatus hc_view_polygons_open(HcViewPolygons **out, const char *path, const cha
                                   .scene = scene,
                                   .taken = "masks and cutlines are made of polygons",
                                   .no_points = true};
-    HC_TRY(read_layer(polygons, layer, err));
+    HcError failure = {0};
+    int64_t mark = hc_gdal_files_mark();
+    HC_TRY(hc_gdal_files_settle(mark, read_layer(polygons, layer, &failure), &failure, err));
     if (polygons->inside != NULL) {
         *out = polygons;
         return HC_OK;

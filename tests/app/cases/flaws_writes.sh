@@ -45,3 +45,26 @@ each_write p.geojson extract "$scene" s.sli --labels "$SAMPLE/training.gpkg" --l
 each_write f.svg figure "$scene" f.svg --bands 1
 each_write f.png preview "$scene" f.png --bands 1
 each_write r.html bands "$scene" o.tif --keep 1-3 --report r.html --record none
+
+# The COG driver copies a file of hcube's. Where it could not read the names of the bands, it went on without them.
+cog=(read "$scene" o.tif --window 0,0,24,20 --format COG --record none --device cpu --quiet)
+trace=../${folder##*/}.trace
+strace -f -qq -y -o "$trace" -e trace=read "$HCUBE" "${cog[@]}"
+mapfile -t numbers < <(awk '/ read\(/ { count[$1]++; if (count[$1] > 20 && /hcube-source.tif>/) print count[$1] }' "$trace" |
+    sort -nu | head -n 24)
+rm "$trace"
+sum=$(cksum o.tif)
+for n in "${numbers[@]}"; do
+    rm -f -- *
+    status=0
+    strace -f -qq -o /dev/null -e trace=read -e inject=read:error=EIO:when="$n" "$HCUBE" "${cog[@]}" 2>"$trace" || status=$?
+    message=$(cat "$trace")
+    rm "$trace"
+    if [[ $status == 0 ]]; then
+        [[ $(cksum o.tif) == "$sum" ]] || fail "COG: read $n fails, and the file is another"
+    else
+        [[ $status == 4 && $message == "hcube: o.tif"* ]] || fail "COG: read $n: exit code $status: $message"
+        only
+    fi
+done
+((${#numbers[@]} > 4)) || fail "COG: ${#numbers[@]} reads"

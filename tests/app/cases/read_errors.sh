@@ -48,3 +48,29 @@ for name in erdas.img pci.pix raw.img raw.hdr net.nc; do
     done
     ((refused > 2 || refused == ${#calls[@]})) || fail "$name: $refused of ${#calls[@]} reads count"
 done
+
+# The labels of a GeoPackage: SQLite calls a read that fails a broken file, and GDAL goes on without the fields.
+cp "$SAMPLE/training.gpkg" labels.gpkg
+labels() {
+    strace -f -qq -o trace -P "$PWD/labels.gpkg" -e trace=pread64 "${inject[@]}" "$HCUBE" extract "$scene" out.csv \
+        --labels labels.gpkg --layer training --field class_name --record none --quiet --overwrite >said 2>&1
+}
+inject=()
+labels || fail "$(cat said)"
+cp out.csv expected
+refused=0
+for ((number = 12; number <= 40; number++)); do
+    rm -f out.csv
+    inject=(-e "inject=pread64:error=EIO:when=$number")
+    status=0
+    labels || status=$?
+    sed -i '/^strace: /d' said
+    if ((status == 0)); then
+        cmp -s out.csv expected || fail "labels: read $number fails: other values"
+    else
+        [[ $status == [34] && $(cat said) == "hcube: "*"labels.gpkg: "* && $(wc -l <said) == 1 ]] ||
+            fail "labels: read $number fails: exit code $status: $(cat said)"
+        refused=$((refused + 1))
+    fi
+done
+((refused > 2)) || fail "labels: $refused reads count"
