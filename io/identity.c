@@ -13,7 +13,8 @@
 
 static HcStatus hash_file(const char *path, HcIdentity *out, HcError *err) {
     HcStatus status = HC_OK;
-    HcHash hash;
+    XXH64_state_t hash;
+    int64_t length = 0;
     size_t got = 0;
     char *piece = NULL;
     errno = 0;
@@ -22,16 +23,16 @@ static HcStatus hash_file(const char *path, HcIdentity *out, HcError *err) {
         HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: cannot be read", path));
     }
     HC_TRY(hc_new(piece, PIECE, path, err));
-    hc_hash_begin(&hash);
-    while ((got = VSIFReadL(piece, 1, PIECE, file)) > 0) {
-        hc_hash_add(&hash, piece, got);
+    XXH64_reset(&hash, 0);
+    for (; (got = VSIFReadL(piece, 1, PIECE, file)) > 0; length += (int64_t)got) {
+        XXH64_update(&hash, piece, got);
     }
     /* Reading that fails ends early too. */
-    if (hash.length != (uint64_t)out->bytes) {
-        HC_TRY(hc_fail(err, HC_E_IO, "%s: %llu of %lld bytes could be read", path,
-                       (unsigned long long)hash.length, (long long)out->bytes));
+    if (length != out->bytes) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: %lld of %lld bytes could be read", path, (long long)length,
+                       (long long)out->bytes));
     }
-    out->hash = hc_hash_value(&hash);
+    out->hash = XXH64_digest(&hash);
     out->hashed = true;
 done:
     if (file != NULL) {

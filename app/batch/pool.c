@@ -47,11 +47,8 @@ static void clear_sibling(HcBatch *batch) {
 static char *sums_path(const char *model, const char *scene) {
     const char *slash = strrchr(scene, '/');
     const char *name = slash != NULL ? slash + 1 : scene;
-    HcHash hash;
-    hc_hash_begin(&hash);
-    hc_hash_add(&hash, scene, strlen(scene));
     return hc_text_format("%s.sums/%.*s-%016llx.json", model, (int)strcspn(name, "."), name,
-                          (unsigned long long)hc_hash_value(&hash));
+                          (unsigned long long)XXH64(scene, strlen(scene), 0));
 }
 
 static char *noise_path(const char *sums) {
@@ -207,19 +204,19 @@ typedef struct Stamp {
     char sums[24], model[24]; /* hashes of the contents */
 } Stamp;
 
-static HcStatus add_hash(HcHash *hash, const char *path, HcError *err) {
+static HcStatus add_hash(XXH64_state_t *hash, const char *path, HcError *err) {
     HcIdentity identity;
     HC_OR_RETURN(hc_identity_of(path, true, &identity, err));
-    hc_hash_add(hash, &identity.hash, sizeof identity.hash);
+    XXH64_update(hash, &identity.hash, sizeof identity.hash);
     return HC_OK;
 }
 
 /* The sums that go into the model, in their order, and the model as it lies there. */
 static HcStatus take_stamp(const HcBatchPool *pool, Stamp *stamp, HcError *err) {
     HcStatus status = HC_OK;
-    HcHash hash;
+    XXH64_state_t hash;
     HcIdentity identity;
-    hc_hash_begin(&hash);
+    XXH64_reset(&hash, 0);
     for (int32_t s = 0; s < pool->sums.scene_count; s++) {
         char *noise = noise_path(pool->sums.scenes[s].output);
         status = noise == NULL      ? hc_fail_memory(err, 0, "a path")
@@ -231,7 +228,7 @@ static HcStatus take_stamp(const HcBatchPool *pool, Stamp *stamp, HcError *err) 
         free(noise);
         HC_OR_RETURN(status);
     }
-    snprintf(stamp->sums, sizeof stamp->sums, "%016llx", (unsigned long long)hc_hash_value(&hash));
+    snprintf(stamp->sums, sizeof stamp->sums, "%016llx", (unsigned long long)XXH64_digest(&hash));
     HC_OR_RETURN(hc_identity_of(pool->model, true, &identity, err));
     snprintf(stamp->model, sizeof stamp->model, identity.exists ? "%016llx" : "none",
              (unsigned long long)identity.hash);

@@ -146,11 +146,11 @@ typedef struct Maker {
 } Maker;
 
 static unsigned int short_hash(const char *text, const char *more) {
-    HcHash hash;
-    hc_hash_begin(&hash);
-    hc_hash_add(&hash, text, strlen(text) + 1);
-    hc_hash_add(&hash, more, strlen(more));
-    return (unsigned int)hc_hash_value(&hash);
+    XXH64_state_t hash;
+    XXH64_reset(&hash, 0);
+    XXH64_update(&hash, text, strlen(text) + 1);
+    XXH64_update(&hash, more, strlen(more));
+    return (unsigned int)XXH64_digest(&hash);
 }
 
 /* This process; it may have been forked since it was asked last. */

@@ -89,12 +89,10 @@ static void begin_comparing(HcChain *twin, void *user) {
 
 static uint64_t seed_of(const HcChain *chain) {
     HcText text = {0};
-    HcHash hash;
     hc_chain_print(chain, &text);
-    hc_hash_begin(&hash);
-    hc_hash_add(&hash, hc_text_shown(&text), strlen(hc_text_shown(&text)));
+    uint64_t hash = XXH64(hc_text_shown(&text), strlen(hc_text_shown(&text)), 0);
     hc_text_clear(&text);
-    return hc_hash_value(&hash) >> 11; /* a record keeps 53 bits of a number */
+    return hash >> 11; /* a record keeps 53 bits of a number */
 }
 
 /* The scene is cut into tiles, the last of which may be shorter, and some of them are drawn. */
