@@ -11,9 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if HC_HAS_HDF5
 #include <hdf5.h>
-#endif
 
 static pthread_once_t drivers_once = PTHREAD_ONCE_INIT;
 static void (*leave_at_fatal)(const char *text, bool memory);
@@ -111,7 +109,6 @@ const char *hc_hdf5_said(void) {
     return hdf5_said;
 }
 
-#if HC_HAS_HDF5
 static _Thread_local bool listens;
 static bool shared; /* threads may call the library, and each has messages of its own */
 
@@ -167,16 +164,6 @@ static void listen_once(void) {
         hc_hdf5_listen();
     }
 }
-#else
-static void listen_first(void) {
-}
-
-void hc_hdf5_listen(void) {
-}
-
-static void listen_once(void) {
-}
-#endif
 
 /* hc_gdal_catch holds for the calling thread. Threads of GDAL (GDAL_NUM_THREADS) would print: what fails
  * there comes back as a failure of the call. */

@@ -5,24 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if HC_HAS_DEFLATE
 #include <libdeflate.h>
-#else
-struct libdeflate_decompressor;
-#endif
-#if HC_HAS_HDF5
 #include <hdf5.h>
-#endif
-#if HC_HAS_LERC
 #include <Lerc_c_api.h>
-#endif
-#if HC_HAS_SZIP
 #include <szlib.h>
-#endif
-#if HC_HAS_ZSTD
 #include <zstd.h>
 #include <zstd_errors.h>
-#endif
 
 /* What libraries keep for a stream, and the table of LZW on the stack. */
 #define LIBRARY_BYTES ((size_t)320 << 10)
@@ -98,19 +86,14 @@ size_t hc_chunk_workspace_bytes(const HcChunkIndex *index) {
 
 static bool open_libraries(HcChunkWorkspace *workspace, const HcChunkIndex *index) {
     bool there = true;
-#if HC_HAS_DEFLATE
     if (has_step(index, HC_CODE_DEFLATE)) {
         workspace->inflater = libdeflate_alloc_decompressor();
         there = workspace->inflater != NULL;
     }
-#endif
-#if HC_HAS_ZSTD
     if (has_step(index, HC_CODE_ZSTD)) {
         workspace->zstd = ZSTD_createDCtx();
         there = there && workspace->zstd != NULL;
     }
-#endif
-    (void)workspace, (void)index;
     return there;
 }
 
@@ -136,40 +119,20 @@ void hc_chunk_workspace_close(HcChunkWorkspace *workspace) {
     if (workspace == NULL) {
         return;
     }
-#if HC_HAS_DEFLATE
     libdeflate_free_decompressor(workspace->inflater);
-#endif
-#if HC_HAS_ZSTD
     ZSTD_freeDCtx(workspace->zstd);
-#endif
     free(workspace->buffer[0]);
     free(workspace->buffer[1]);
     free(workspace);
 }
 
 void hc_chunk_libraries(HcText *text) {
-#if HC_HAS_DEFLATE
     hc_text_add(text, "libdeflate %s\n", LIBDEFLATE_VERSION_STRING);
-#else
-    hc_text_add(text, "libdeflate none\n");
-#endif
-#if HC_HAS_ZSTD
     hc_text_add(text, "zstd %s\n", ZSTD_versionString());
-#else
-    hc_text_add(text, "zstd none\n");
-#endif
-#if HC_HAS_LERC
     hc_text_add(text, "LERC %d.%d.%d\n", LERC_VERSION_MAJOR, LERC_VERSION_MINOR, LERC_VERSION_PATCH);
-#else
-    hc_text_add(text, "LERC none\n");
-#endif
-#if HC_HAS_HDF5
     /* Of the header: a call would start the library, which wants its lock. */
     hc_text_add(text, "HDF5 %d.%d.%d\n", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
-#else
-    hc_text_add(text, "HDF5 none\n");
-#endif
-    hc_text_add(text, "SZIP %s\n", HC_HAS_SZIP ? "by libsz" : "none");
+    hc_text_add(text, "SZIP by libsz\n");
 }
 
 uint8_t *hc_chunk_decode_input(HcChunkWorkspace *workspace) {
@@ -193,7 +156,6 @@ static HcStatus fail_long(HcChunkCode code, size_t capacity, HcError *why) {
 
 static HcStatus inflate(HcChunkWorkspace *workspace, const uint8_t *in, size_t bytes, uint8_t *out,
                         size_t space, size_t *made, HcError *why) {
-#if HC_HAS_DEFLATE
     switch (libdeflate_zlib_decompress(workspace->inflater, in, bytes, out, space, made)) {
     case LIBDEFLATE_SUCCESS:
         return HC_OK;
@@ -202,23 +164,14 @@ static HcStatus inflate(HcChunkWorkspace *workspace, const uint8_t *in, size_t b
     default:
         return fail_broken(HC_CODE_DEFLATE, bytes, why);
     }
-#else
-    (void)workspace, (void)in, (void)out, (void)space, (void)made;
-    return fail_broken(HC_CODE_DEFLATE, bytes, why);
-#endif
 }
 
 static HcStatus unzstd(HcChunkWorkspace *workspace, const uint8_t *in, size_t bytes, uint8_t *out,
                        size_t space, size_t *made, HcError *why) {
-#if HC_HAS_ZSTD
     *made = ZSTD_decompressDCtx(workspace->zstd, out, space, in, bytes);
     return !ZSTD_isError(*made)                                      ? HC_OK
            : ZSTD_getErrorCode(*made) == ZSTD_error_dstSize_tooSmall ? fail_long(HC_CODE_ZSTD, space, why)
                                                                      : fail_broken(HC_CODE_ZSTD, bytes, why);
-#else
-    (void)workspace, (void)in, (void)out, (void)space, (void)made;
-    return fail_broken(HC_CODE_ZSTD, bytes, why);
-#endif
 }
 
 /* The library divides by them without a look. */
@@ -231,7 +184,6 @@ bool hc_chunk_szip_is_valid(const HcChunkIndex *index) {
 /* Behind four bytes with the length. */
 static HcStatus unszip(const HcChunkIndex *index, uint8_t *in, size_t bytes, uint8_t *out, size_t space,
                        size_t *made, HcError *why) {
-#if HC_HAS_SZIP
     SZ_com_t how = {.options_mask = (int)index->szip[0],
                     .pixels_per_block = (int)index->szip[1],
                     .bits_per_pixel = (int)index->szip[2],
@@ -246,10 +198,6 @@ static HcStatus unszip(const HcChunkIndex *index, uint8_t *in, size_t bytes, uin
     return SZ_BufftoBuffDecompress(out, made, in + 4, bytes - 4, &how) == SZ_OK
                ? HC_OK
                : fail_broken(HC_CODE_SZIP, bytes, why);
-#else
-    (void)index, (void)in, (void)out, (void)space, (void)made;
-    return fail_broken(HC_CODE_SZIP, bytes, why);
-#endif
 }
 
 /* ---- the steps ---- */

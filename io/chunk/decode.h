@@ -9,24 +9,7 @@
 extern "C" {
 #endif
 
-/* Of the build: whether there is libdeflate, libzstd, libhdf5, libaec, liblerc. */
-#ifndef HC_HAS_DEFLATE
-#define HC_HAS_DEFLATE 0
-#endif
-#ifndef HC_HAS_ZSTD
-#define HC_HAS_ZSTD 0
-#endif
-#ifndef HC_HAS_HDF5
-#define HC_HAS_HDF5 0
-#endif
-#ifndef HC_HAS_SZIP
-#define HC_HAS_SZIP 0
-#endif
-#ifndef HC_HAS_LERC
-#define HC_HAS_LERC 0
-#endif
-
-/* Adds "libdeflate 1.14\nzstd 1.5.4\n" of this build. */
+/* Adds the versions of the libraries that decode: "libdeflate 1.14\nzstd 1.5.4\n" and so on. */
 void hc_chunk_libraries(HcText *text);
 
 /* The memory of one thread that decodes chunks of one index. */

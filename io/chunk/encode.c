@@ -6,14 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if HC_HAS_DEFLATE
 #include <libdeflate.h>
-#else
-struct libdeflate_compressor;
-#endif
-#if HC_HAS_ZSTD
 #include <zstd.h>
-#endif
 
 struct HcChunkEncoder {
     uint8_t *values;       /* a chunk in front of compression */
@@ -45,16 +39,12 @@ size_t hc_chunk_encoded_most(const HcChunkIndex *index) {
     if (!compresses(index)) {
         return bytes;
     }
-#if HC_HAS_DEFLATE
     if (index->step[0] == HC_CODE_DEFLATE) {
         return libdeflate_zlib_compress_bound(NULL, bytes);
     }
-#endif
-#if HC_HAS_ZSTD
     if (index->step[0] == HC_CODE_ZSTD) {
         return ZSTD_compressBound(bytes);
     }
-#endif
     return hc_chunk_lzw_most(bytes);
 }
 
@@ -68,20 +58,15 @@ static size_t row_bytes(const HcChunkIndex *index) {
 
 static bool open_libraries(HcChunkEncoder *encoder, const HcChunkIndex *index, int level) {
     bool there = true;
-#if HC_HAS_DEFLATE
     if (index->step[0] == HC_CODE_DEFLATE) {
         encoder->deflater = libdeflate_alloc_compressor(level);
         there = encoder->deflater != NULL;
     }
-#endif
-#if HC_HAS_ZSTD
     if (index->step[0] == HC_CODE_ZSTD) {
         encoder->zstd = ZSTD_createCCtx();
         there = encoder->zstd != NULL &&
                 !ZSTD_isError(ZSTD_CCtx_setParameter(encoder->zstd, ZSTD_c_compressionLevel, level));
     }
-#endif
-    (void)encoder, (void)index, (void)level;
     return there;
 }
 
@@ -111,14 +96,10 @@ void hc_chunk_encoder_close(HcChunkEncoder *encoder) {
     if (encoder == NULL) {
         return;
     }
-#if HC_HAS_DEFLATE
     if (encoder->deflater != NULL) {
         libdeflate_free_compressor(encoder->deflater);
     }
-#endif
-#if HC_HAS_ZSTD
     ZSTD_freeCCtx(encoder->zstd);
-#endif
     free(encoder->values);
     free(encoder->row);
     free(encoder->planes);
@@ -229,16 +210,12 @@ static void put_rows(const HcChunkEncoder *encoder, const HcChunkIndex *index, c
 static size_t compress(HcChunkEncoder *encoder, const HcChunkIndex *index, size_t bytes, uint8_t *to) {
     size_t made = 0;
     switch (index->step[0]) {
-#if HC_HAS_DEFLATE
     case HC_CODE_DEFLATE:
         return libdeflate_zlib_compress(encoder->deflater, encoder->values, bytes, to,
                                         hc_chunk_encoded_most(index));
-#endif
-#if HC_HAS_ZSTD
     case HC_CODE_ZSTD:
         made = ZSTD_compress2(encoder->zstd, to, hc_chunk_encoded_most(index), encoder->values, bytes);
         return ZSTD_isError(made) ? 0 : made;
-#endif
     case HC_CODE_LZW:
         return hc_chunk_lzw_encode(encoder->values, bytes, to);
     default:

@@ -2,6 +2,7 @@
  * decoded outside of it, on the team. An array that lies in one piece counts as one of chunks that follow
  * each other: the file itself is read, past the library. */
 #include "core/allocate.h"
+#include "core/block.h"
 #include "io/chunk/hdf5_array.h"
 #include "io/gdal_errors.h"
 
@@ -11,9 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if HC_HAS_HDF5
-#include "core/block.h"
 
 #define FILTER_ZSTD 32015
 /* What HDF5 1.10 says of a chunk that was never written; later ones say 0 bytes. */
@@ -98,7 +96,7 @@ bool hc_hdf5_find_steps(hid_t plist, HcChunkIndex *index) {
                            : filter == H5Z_FILTER_SZIP       ? HC_CODE_SZIP
                            : filter == FILTER_ZSTD           ? HC_CODE_ZSTD
                                                              : HC_CODE_COUNT;
-        if (code == HC_CODE_COUNT || !hc_chunk_code_known(code) ||
+        if (code == HC_CODE_COUNT ||
             (code == HC_CODE_SHUFFLE && found > 0 && values[0] != hc_type_bytes(index->type)) ||
             (code == HC_CODE_SZIP && found < 4)) {
             return false;
@@ -383,14 +381,3 @@ HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, 
     *out = index;
     return HC_OK;
 }
-
-#else /* without libhdf5: GDAL reads such files */
-
-HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, const HcAxis order[HC_AXES],
-                       HcError *err) {
-    (void)path, (void)array, (void)order, (void)err;
-    *out = NULL;
-    return HC_OK;
-}
-
-#endif

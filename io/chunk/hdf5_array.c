@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if HC_HAS_HDF5
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A thread that GDAL never had would print. */
@@ -135,28 +134,3 @@ void hc_hdf5_close(HcHdf5Array *array) {
     hc_hdf5_unlock();
     free(array);
 }
-
-#else /* without libhdf5: GDAL reads such files */
-
-bool hc_hdf5_read_chunk(HcHdf5Array *array, const int64_t first[HC_AXES], int64_t stored, void *to,
-                        uint32_t *skipped, char *text, size_t bytes) {
-    (void)array, (void)first, (void)stored, (void)to, (void)skipped;
-    snprintf(text, bytes, "this program was built without HDF5");
-    return false;
-}
-
-bool hc_hdf5_opens(const char *path, char *text, size_t bytes) {
-    (void)path, (void)text, (void)bytes;
-    return true;
-}
-
-bool hc_hdf5_has_attribute(const HcHdf5Array *array, const char *name) {
-    (void)array, (void)name;
-    return false;
-}
-
-void hc_hdf5_close(HcHdf5Array *array) {
-    (void)array;
-}
-
-#endif

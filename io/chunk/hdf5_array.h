@@ -7,7 +7,6 @@
 #include "io/chunk/decode.h"
 #include "io/chunk/index.h"
 
-#if HC_HAS_HDF5
 #include <hdf5.h>
 
 struct HcHdf5Array {
@@ -32,6 +31,5 @@ bool hc_hdf5_read_stored(hid_t dataset, const hsize_t *corner, uint32_t *skipped
 
 /* Fills the steps of an index, of whose type the values are; false where one is not known here. */
 bool hc_hdf5_find_steps(hid_t plist, HcChunkIndex *index);
-#endif
 
 #endif

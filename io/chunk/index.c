@@ -1,6 +1,5 @@
 #include "io/chunk/index.h"
 #include "core/block.h"
-#include "io/chunk/decode.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,21 +11,6 @@ const char *hc_chunk_code_name(HcChunkCode code) {
 #undef HC_AS_NAME
     };
     return names[code];
-}
-
-bool hc_chunk_code_known(HcChunkCode code) {
-    switch (code) {
-    case HC_CODE_DEFLATE:
-        return HC_HAS_DEFLATE;
-    case HC_CODE_ZSTD:
-        return HC_HAS_ZSTD;
-    case HC_CODE_SZIP:
-        return HC_HAS_SZIP;
-    case HC_CODE_LERC:
-        return HC_HAS_LERC;
-    default:
-        return true;
-    }
 }
 
 void hc_chunk_index_free(HcChunkIndex *index) {

@@ -37,8 +37,6 @@ typedef enum HcChunkCode {
 } HcChunkCode;
 
 const char *hc_chunk_code_name(HcChunkCode code);
-/* Whether this build undoes it: libraries are optional. */
-bool hc_chunk_code_known(HcChunkCode code);
 
 enum { HC_CHUNK_STEPS_MAX = 8 };
 

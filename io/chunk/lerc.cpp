@@ -1,7 +1,6 @@
 /* LERC by its library, which throws where memory lacks. */
 #include "io/chunk/decode.h"
 
-#if HC_HAS_LERC
 #include <Lerc_c_api.h>
 
 #include <cmath>
@@ -127,20 +126,3 @@ extern "C" HcStatus hc_chunk_lerc(const HcChunkIndex *index, const uint8_t *in, 
     }
     return hc_fail(why, HC_E_INPUT, "its %zu bytes are no LERC of its shape", bytes);
 }
-#else
-extern "C" bool hc_chunk_lerc_holds(HcType type) {
-    (void)type;
-    return false;
-}
-
-extern "C" size_t hc_chunk_lerc_bytes(const HcChunkIndex *index) {
-    (void)index;
-    return 0;
-}
-
-extern "C" HcStatus hc_chunk_lerc(const HcChunkIndex *index, const uint8_t *in, size_t bytes, uint8_t *out,
-                                  size_t space, size_t *made, HcError *why) {
-    (void)index, (void)in, (void)out, (void)space, (void)made;
-    return hc_fail(why, HC_E_INPUT, "its %zu bytes are no LERC of its shape", bytes);
-}
-#endif

@@ -269,52 +269,34 @@ static bool format_fits(int64_t format, HcType type) {
     }
 }
 
-static bool add_step(HcChunkIndex *index, HcChunkCode code) {
-    index->step[index->steps++] = code;
-    return hc_chunk_code_known(code);
-}
-
 /* An alpha band lies in the mask of LERC, which is left to GDAL. */
 static bool add_lerc(HcChunkIndex *index, const Layout *layout) {
-    bool known = layout->lerc == 0   ? true
-                 : layout->lerc == 1 ? add_step(index, HC_CODE_DEFLATE)
-                 : layout->lerc == 2 ? add_step(index, HC_CODE_ZSTD)
-                                     : false;
-    return known && layout->extra == 0 && layout->predictor == 1 && hc_chunk_lerc_holds(index->type) &&
-           add_step(index, HC_CODE_LERC);
+    if (layout->lerc < 0 || layout->lerc > 2 || layout->extra != 0 || layout->predictor != 1 ||
+        !hc_chunk_lerc_holds(index->type)) {
+        return false;
+    }
+    if (layout->lerc > 0) {
+        index->step[index->steps++] = layout->lerc == 1 ? HC_CODE_DEFLATE : HC_CODE_ZSTD;
+    }
+    index->step[index->steps++] = HC_CODE_LERC;
+    return true;
 }
 
 static bool add_steps(HcChunkIndex *index, const Layout *layout) {
-    bool known = false;
-    switch (layout->compression) {
-    case 1:
-        return true; /* and no predictor, whatever the field says */
-    case 5:
-        known = add_step(index, HC_CODE_LZW);
-        break;
-    case 8:
-    case 32946:
-        known = add_step(index, HC_CODE_DEFLATE);
-        break;
-    case 50000:
-        known = add_step(index, HC_CODE_ZSTD);
-        break;
-    case COMPRESSION_LERC:
-        return add_lerc(index, layout);
-    default:
-        return false;
-    }
+    int64_t how = layout->compression;
     bool floating = index->type == HC_FLOAT32 || index->type == HC_FLOAT64;
-    switch (layout->predictor) {
-    case 1:
-        return known;
-    case 2:
-        return known && add_step(index, HC_CODE_DIFFERENCE);
-    case 3:
-        return known && floating && add_step(index, HC_CODE_FLOAT_DIFFERENCE);
-    default:
+    if (how == 1 || how == COMPRESSION_LERC) { /* 1: no predictor, whatever the field says */
+        return how == 1 || add_lerc(index, layout);
+    }
+    if ((how != 5 && how != 8 && how != 32946 && how != 50000) || layout->predictor < 1 ||
+        layout->predictor > (floating ? 3 : 2)) {
         return false;
     }
+    index->step[index->steps++] = how == 5 ? HC_CODE_LZW : how == 50000 ? HC_CODE_ZSTD : HC_CODE_DEFLATE;
+    if (layout->predictor > 1) {
+        index->step[index->steps++] = layout->predictor == 2 ? HC_CODE_DIFFERENCE : HC_CODE_FLOAT_DIFFERENCE;
+    }
+    return true;
 }
 
 /* Fills the index without the places of chunks. False: this reader does not know such a file. */

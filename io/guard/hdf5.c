@@ -4,8 +4,6 @@
 #include "io/guard/parts.h"
 #include "io/guard/streams.h"
 
-#if HC_HAS_HDF5
-
 enum { DEPTH_MAX = 64, OBJECTS_MAX = 20000, UNNAMED_MAX = 1000, IDS_MAX = 1 << 16 };
 
 /* Attributes that netCDF takes for a number, a text, or one value an axis. */
@@ -174,12 +172,3 @@ HcStatus hc_guard_hdf5(const char *path, HcError *err) {
     }
     return walk.status;
 }
-
-#else
-
-HcStatus hc_guard_hdf5(const char *path, HcError *err) {
-    (void)path, (void)err;
-    return HC_OK;
-}
-
-#endif

@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#if HC_HAS_HDF5
-
 /* A chunk counts as a row of numbers: its length matters, and not its shape. */
 typedef struct Streams {
     hid_t dataset;
@@ -127,12 +125,3 @@ HcStatus hc_guard_array(const char *path, const char *array, HcError *err) {
     hc_hdf5_unlock();
     return status;
 }
-
-#else
-
-HcStatus hc_guard_array(const char *path, const char *array, HcError *err) {
-    (void)path, (void)array, (void)err;
-    return HC_OK;
-}
-
-#endif

@@ -6,8 +6,6 @@
 
 #include <stdint.h>
 
-#if HC_HAS_HDF5
-
 /* Lists, and tables of at most that many bytes, are checked where a file is opened, since libraries read them
  * at once. Others are where they are read (hc_guard_array). */
 #define HC_GUARD_SMALL_BYTES ((double)((int64_t)4 << 20))
@@ -17,5 +15,4 @@
 HcStatus hc_guard_streams(hid_t dataset, hid_t plist, const char *path, const char *name, double most,
                           HcError *err) HC_MUST_CHECK;
 
-#endif
 #endif

@@ -95,14 +95,6 @@ static bool knows_option(const char *option) {
     return false;
 }
 
-static bool knows_compression(const HcWritePlan *plan) {
-    const char *name = CSLFetchNameValueDef(plan->options, "COMPRESS", "NONE");
-    HcChunkCode code = hc_text_equal(name, "DEFLATE") ? HC_CODE_DEFLATE
-                       : hc_text_equal(name, "ZSTD")  ? HC_CODE_ZSTD
-                                                      : HC_CODE_LZW;
-    return hc_chunk_code_known(code);
-}
-
 int hc_write_level(const HcWritePlan *plan) {
     const char *name = CSLFetchNameValueDef(plan->options, "COMPRESS", "NONE");
     return hc_text_equal(name, "ZSTD") ? atoi(CSLFetchNameValueDef(plan->options, "ZSTD_LEVEL", "9"))
@@ -117,7 +109,7 @@ double hc_write_tile_rows(const HcWritePlan *plan, const HcScene *scene) {
 
 bool hc_write_encodes(const HcWritePlan *plan, const HcScene *scene) {
     if (plan->way != HC_WRITE_CREATE || strcmp(plan->format, "GTiff") != 0 || scene->bands > HC_MANY_BANDS ||
-        !knows_compression(plan) || hc_write_tile_rows(plan, scene) > WAITING_MOST) {
+        hc_write_tile_rows(plan, scene) > WAITING_MOST) {
         return false;
     }
     for (char **option = plan->options; option != NULL && *option != NULL; option++) {

@@ -50,8 +50,7 @@ static void decode_bytes(const uint8_t *data, size_t size) {
     for (int i = 5; i < HEAD && index.steps < HC_CHUNK_STEPS_MAX; i++) {
         HcChunkCode code =
             (HcChunkCode)data[i]; /* 255 and others: no step, so that inputs outlive new codes */
-        if (code < HC_CODE_COUNT && hc_chunk_code_known(code) &&
-            (floating || code != HC_CODE_FLOAT_DIFFERENCE)) {
+        if (code < HC_CODE_COUNT && (floating || code != HC_CODE_FLOAT_DIFFERENCE)) {
             index.step[index.steps++] = code;
         }
     }

@@ -225,7 +225,7 @@ static void lerc(void **state) {
     static const char *const compressions[] = {"LERC", "LERC_DEFLATE", "LERC_ZSTD"};
     (void)state;
     for (int c = 0; c < 3; c++) {
-        for (int t = 0; t < 7 && can_write(compressions[c]) && hc_chunk_code_known(HC_CODE_LERC); t++) {
+        for (int t = 0; t < 7 && can_write(compressions[c]); t++) {
             for (int variant = 0; variant < 16; variant++) {
                 bool apart = variant & 1, floating = t >= 5;
                 char compress[32], path[300];
@@ -597,7 +597,7 @@ static void broken_chunks_are_refused(void **state) {
     for (size_t c = 0; c < 4; c++) {
         char path[300];
         uint8_t noise[64];
-        if (!can_write(compressions[c] + 9) || (c == 3 && !hc_chunk_code_known(HC_CODE_LERC))) {
+        if (!can_write(compressions[c] + 9)) {
             continue;
         }
         memset(noise, 0xE7, sizeof noise);
@@ -679,9 +679,6 @@ static void no_place_for_a_scratch_file(void **state) {
 }
 
 int main(void) {
-    if (!hc_chunk_code_known(HC_CODE_DEFLATE) || !hc_chunk_code_known(HC_CODE_ZSTD)) {
-        return 77; /* a build without the libraries: GDAL reads such files */
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types_and_compressions),
         cmocka_unit_test(lerc),

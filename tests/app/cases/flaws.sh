@@ -1,5 +1,4 @@
 # Granules that are damaged or not complete: one line that names the file and what is wrong, and nothing is written.
-[[ -x $MODULES/flaw ]] || exit 77 # needs HDF5
 name=EMIT_L2A_RFL_001_20240501T101010_2412207_001.nc
 masks=EMIT_L2A_MASK_001_20240501T101010_2412207_001.nc
 run 0 info "$SAMPLE/$name"
