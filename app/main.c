@@ -81,14 +81,14 @@ static HcStatus print_help(HcError *err) {
 }
 
 static HcStatus unknown_command(const char *word, HcError *err) {
-    const char *here = hc_stage_foreign(word);
-    if (here != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: unknown command; here: %s", word, here);
-    }
     if (word[0] == '-') {
         return hc_fail(err, HC_E_USAGE,
                        "%s: a command comes first, options stand behind it (hcube mnf SCENE OUTPUT --quiet)",
                        word);
+    }
+    const char *here = hc_foreign_advice(word);
+    if (here != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: unknown command; here: %s", word, here);
     }
     const char *names[64];
     size_t count = 0;

@@ -132,77 +132,31 @@ done:
 
 enum { SHADES = 4 };
 
-/* Words that begin a word of a name, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
- * Russian, Chinese, Japanese, Korean and Arabic (with and without article), and the shades of their classes.
- * A point: the word ends there, too, since minerals begin alike (haus, hausmannite). */
-typedef struct Meaning {
-    const char *words; /* apart by blanks */
+/* The table of names, colours and words (class_colours.def) by its parts. */
+enum {
+#define MEANING(name, words, ...) name,
+#include "core/class_colours.def"
+    MEANINGS /* nothing that is known */
+};
+
+static const struct {
+    const char *words;
     uint8_t shade[SHADES][3];
-} Meaning;
-
-/* Plants that are dry count by a second word of their name. */
-enum { VEGETATION = 2, DRY = 3 };
-
-static const Meaning meanings[] = {
-    {"water river lake sea ocean pond wasser fluss see. meer. gewässer Gewässer gewaesser teich "
-     "eau. eaux. rivière riviere fleuve lac. lacs. mer. étang Étang agua água Água río. rio. ríos. lago "
-     "lagun mar. acqua fiume mare. rivier zee. woda rzeka jezior morze. "
-     "вод Вод рек Рек озер Озер море. Море. 水 河 川 湖 海 물. 수역 강. 하천 호수 바다 저수지 연못 "
-     "ماء. مياه الماء المياه نهر. النهر بحيرة البحيرة بحر. البحر.",
-     {{0x00, 0x72, 0xb2}, {0x56, 0xb4, 0xe9}, {0x00, 0x44, 0x88}, {0x88, 0xcc, 0xee}}},
-    {"forest tree woods wood. woodland wald wälder baum bäume laubwald nadelwald mischwald forst. "
-     "forêt foret arbre bosque árbol Árbol arbol bosco boschi foresta albero alberi floresta árvore Árvore "
-     "arvore bos. bossen. bomen. lasy. drzew лес. Лес. леса. Леса. лесн Лесн дерев Дерев 林 森 树 樹 "
-     "숲 산림 삼림 침엽수 활엽수 나무 غابة غابات الغابة الغابات أشجار الأشجار",
-     {{0x11, 0x77, 0x33}, {0x0a, 0x45, 0x1e}, {0x3c, 0x9a, 0x5f}, {0x00, 0x5a, 0x32}}},
-    {"vegeta végéta Végéta grass meadow crop corn maize wheat shrub lawn pasture hay. alfalfa soybean oats "
-     "lettuce celery broccoli brocoli weed vineyard vinyard plant moss. wiese gras acker. mais. weizen "
-     "gerste weide. rasen strauch getreide reben. maïs blé. prairie herbe pelouse vigne culture cultiv "
-     "coltiv coltur pasto. pastos. hierba maíz maiz trigo césped cesped matorral viñ prato prati. erba "
-     "pastagem milho capim gewas tarwe roślin roslin trawa łąk Łąk upraw растит Растит трав Трав луг. Луг. "
-     "луга. посев Посев пшениц Пшениц кустарн Кустарн 植被 植生 植物 草 作物 农田 農地 耕地 玉米 小麦 水稻 "
-     "水田 稲 灌木 葡萄 식생 식물 초지 풀. 작물 농경지 논. 밭. 옥수수 벼. 잔디 관목 목초지 "
-     "نبات النبات عشب العشب أعشاب الأعشاب محاصيل المحاصيل محصول قمح القمح ذرة الذرة مراعي المراعي",
-     {{0x66, 0xa6, 0x1e}, {0x99, 0x99, 0x33}, {0xa6, 0xd8, 0x54}, {0x44, 0xaa, 0x99}}},
-    {"straw. senescent stroh. paille. paja. paglia. palha. słom солом Солом 秸秆 枯草",
-     {{0xee, 0xdd, 0x66}, {0xbb, 0xb0, 0x50}, {0xdd, 0xcc, 0x88}, {0x99, 0x90, 0x40}}},
-    {"soil bare sand boden earth ground gravel rock fallow stubble fels. kies. erde. sol. sols. sable roche "
-     "terre. gravier suelo arena roca. rocas. tierra suolo suoli. terra. sabbia roccia rocce. solo. solos. "
-     "areia rocha bodem zand gleb piasek piask skał почв Почв песок Песок песк Песк грунт Грунт "
-     "土 土壤 裸地 裸土 砂 沙 岩 토양 흙 모래 나지. 암석 바위 자갈 "
-     "تربة التربة رمل الرمل رمال الرمال صخر الصخر صخور الصخور",
-     {{0xa6, 0x76, 0x1d}, {0xe0, 0xb2, 0x6f}, {0x8c, 0x51, 0x0a}, {0xf0, 0xd9, 0xb5}}},
-    {"building built roof urban house brick tower tiles gebäude gebaeude haus. häuser. dach. dächer "
-     "siedlung stadt. bâti bati. batiment toit. toits. ville. edific tejado ciudad tetto tetti. città. "
-     "edifíc telhado cidade gebouw dak. daken. huis. huizen. stad. budyn здани Здани застро Застро крыш "
-     "Крыш 建筑 建築 建物 房 屋 城市 市街 건물 건축물 도시 시가지 주거지 지붕 "
-     "مبنى المبنى مباني المباني بناء. البناء مدينة المدينة",
-     {{0xcc, 0x33, 0x11}, {0xee, 0x77, 0x33}, {0x99, 0x22, 0x11}, {0xee, 0x99, 0x88}}},
-    {"road asphalt street concrete bitumen parking straße strasse beton. route béton asfalt carretera "
-     "hormig strada strade. cemento estrada weg. wegen. droga drogi. дорог Дорог асфальт Асфальт бетон "
-     "Бетон 道路 沥青 瀝青 混凝土 水泥 도로 아스팔트 콘크리트 طريق الطريق طرق. الطرق أسفلت الأسفلت إسفلت "
-     "خرسانة",
-     {{0x7f, 0x7f, 0x7f}, {0x4d, 0x4d, 0x4d}, {0xa6, 0xa6, 0xa6}, {0x66, 0x66, 0x77}}},
-    {"snow ice. cloud schnee eis. gletscher wolke neige glace. nuage nieve hielo nube neve. ghiaccio nuvol "
-     "gelo. nuvem nuvens sneeuw ijs. wolk śnieg Śnieg snieg lód. lod. chmur снег Снег лед. Лед. лёд. Лёд. "
-     "облак Облак 雪 冰 氷 云 雲 눈. 빙하 얼음 구름 ثلج الثلج ثلوج الثلوج جليد الجليد سحاب السحاب سحب. غيوم "
-     "الغيوم",
-     {{0xd6, 0xe9, 0xf5}, {0xe8, 0xe8, 0xee}, {0xb9, 0xd3, 0xe8}, {0xf2, 0xf5, 0xf8}}},
-    {"shadow shade schatten ombre ombra sombra schaduw cień cien. тень Тень тени. Тени. 阴影 陰影 影 "
-     "그림자 그늘 ظل. الظل. ظلال الظلال",
-     {{0x26, 0x26, 0x26}, {0x40, 0x40, 0x40}, {0x33, 0x33, 0x3d}, {0x1a, 0x1a, 0x1a}}},
+} meanings[] = {
+#define MEANING(name, words, ...) {words, {__VA_ARGS__}},
+#include "core/class_colours.def"
 };
 
 static const char dry_words[] =
-    "dry. dead. senescent brown. npv. dürr trocken sèche sec. seca. seco. secca. secco. "
-    "droge. droog. such сух Сух 干 枯 마른 건조 جاف الجاف";
+#define DRY_WORDS(words) words
+#include "core/class_colours.def"
+    ;
 
-/* Names that mean none of these: Okabe and Ito (2008) and Tol (2021), without the blues and greens above. */
 static const uint8_t others[][3] = {
-    {0xe6, 0x9f, 0x00}, {0xcc, 0x79, 0xa7}, {0xf0, 0xe4, 0x42}, {0x33, 0x22, 0x88}, {0xd5, 0x5e, 0x00},
-    {0x88, 0x22, 0x55}, {0x00, 0x9e, 0x73}, {0xdd, 0xcc, 0x77}, {0xaa, 0x44, 0x99}, {0x77, 0xaa, 0xdd},
-    {0xcc, 0x66, 0x77}, {0xbb, 0xcc, 0x33}, {0x66, 0x11, 0x00}, {0x64, 0x99, 0xaa}, {0xff, 0xaa, 0xbb},
+#define OTHER(...) {__VA_ARGS__},
+#include "core/class_colours.def"
 };
+enum { OTHERS = sizeof others / sizeof *others };
 
 /* Bytes of letters beyond ASCII count. */
 static bool is_letter(char c) {
@@ -241,8 +195,7 @@ static size_t means(const char *name, const char *words) {
 }
 
 /* What the longest known word of the name means, the first of equally long ones: water that is rice is
- * vegetation in Chinese. MEANINGS = nothing. */
-enum { MEANINGS = sizeof meanings / sizeof *meanings, OTHERS = sizeof others / sizeof *others };
+ * vegetation in Chinese. */
 static size_t meaning_of(const char *name) {
     size_t longest = 0, meaning = MEANINGS;
     for (size_t m = 0; m < MEANINGS; m++) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static void *field(const HcOption *option, void *params) {
@@ -217,44 +218,30 @@ static const HcOption *find(const HcOptionSet *set, const char *name, size_t len
     return NULL;
 }
 
-#define OF_BATCH "it is one of hcube batch, which takes many scenes"
-
-/* Options of other programs and commands, and what does the same here. */
-static const char *const foreign[][2] = {
-    {"verbose", "that is the default; --progress plain prints lines, --quiet nothing"},
-    {"v", "that is the default; --progress plain prints lines, --quiet nothing"},
-    {"V", "hcube version prints it"},
-    {"version", "hcube version prints it"},
-    {"of", "here: --format"},
-    {"ot", "here: --type"},
-    {"force", "here: --overwrite"},
-    {"output-format", "here: --format"},
-    {"ranks", "it is one of hcube run and of stages as commands"},
-    {"scenes", OF_BATCH},
-    {"exclude", OF_BATCH},
-    {"jobs", OF_BATCH},
-    {"pool", OF_BATCH},
-};
-
-/* NULL: none of those. Advice that names an option counts where that is an option of `names`, other advice
- * everywhere. */
-static const char *foreign_advice(const char *bare, const char *const *names) {
+const char *hc_foreign_advice(const char *word) {
+    static const char *const foreign[][2] = {
+#define FOREIGN(word, here) {word, here},
+#include "pipeline/foreign.def"
+#undef FOREIGN
+    };
     for (size_t f = 0; f < sizeof foreign / sizeof *foreign; f++) {
-        if (strcmp(foreign[f][0], bare) != 0) {
-            continue;
-        }
-        const char *named = strstr(foreign[f][1], "--");
-        if (named == NULL) {
+        if (word[0] == '-' ? strcmp(foreign[f][0], word) == 0 : strcasecmp(foreign[f][0], word) == 0) {
             return foreign[f][1];
-        }
-        size_t length = strspn(named + 2, "abcdefghijklmnopqrstuvwxyz-");
-        for (size_t n = 0; names[n] != NULL; n++) {
-            if (strlen(names[n]) == length && strncmp(names[n], named + 2, length) == 0) {
-                return foreign[f][1];
-            }
         }
     }
     return NULL;
+}
+
+/* Whether the advice names no option, or one of `names`. */
+static bool advice_counts(const char *advice, const char *const *names) {
+    const char *named = strstr(advice, "--");
+    size_t length = named != NULL ? strspn(named + 2, "abcdefghijklmnopqrstuvwxyz-") : 0;
+    for (size_t n = 0; named != NULL && names[n] != NULL; n++) {
+        if (strlen(names[n]) == length && strncmp(names[n], named + 2, length) == 0) {
+            return true;
+        }
+    }
+    return named == NULL;
 }
 
 static HcStatus unknown(const char *who, const HcOptionSet *sets, int32_t set_count, const char *word,
@@ -269,12 +256,12 @@ static HcStatus unknown(const char *who, const HcOptionSet *sets, int32_t set_co
         }
     }
     names[count] = NULL;
-    char bare[64] = {0};
-    strncat(bare, word + strspn(word, "-"), sizeof bare - 1);
+    char bare[64] = "--";
+    strncat(bare, word + strspn(word, "-"), sizeof bare - 3);
     bare[strcspn(bare, "=")] = '\0';
-    const char *advice = foreign_advice(bare, names);
-    const char *nearest = hc_text_nearest(bare, names);
-    if (advice != NULL) {
+    const char *advice = hc_foreign_advice(bare);
+    const char *nearest = hc_text_nearest(bare + 2, names);
+    if (advice != NULL && advice_counts(advice, names)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: unknown option; %s", who, word, advice);
     }
     if (nearest != NULL) {

@@ -137,6 +137,10 @@ HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t s
                              const char *const *words, int32_t word_count, int32_t *at,
                              HcError *err) HC_MUST_CHECK;
 
+/* What does here what a word or "--option" of other programs does there: "hcube dimension SCENE"; NULL for
+ * any other word (pipeline/foreign.def). */
+const char *hc_foreign_advice(const char *word);
+
 /* How many of the first words are options of these sets with their values, before the first other word. */
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
                            int32_t word_count);

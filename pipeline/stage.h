@@ -241,10 +241,6 @@ void hc_stages_libraries(HcText *text);
 /* What such a library calls before it ends the process for lack of memory or threads: must not return. */
 void hc_stages_on_fatal(void (*leave)(const char *text));
 
-/* What does here what a word of other programs does there: "hcube dimension SCENE"; NULL for any other word.
- */
-const char *hc_stage_foreign(const char *name);
-
 /* Says that there is no such stage, and which one may be meant; returns HC_E_USAGE. */
 HcStatus hc_stage_unknown(const char *name, HcError *err);
 
