@@ -232,6 +232,7 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
     } else {
         take_only(choice, word, regressed,
                   regressed ? "too few pixels have all neighbours, so nothing is compared" : refused.text);
+        choice->unseen = !regressed;
     }
     if (hc_noise_is_regression(choice->taken)) {
         HC_TRY(hc_noise_regression(out, scene, matrix, err));
@@ -248,7 +249,8 @@ done:
 
 HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcError *err) {
     HcNoiseBands bands = {0};
-    choice->doubtful = choice->by_calm = false;
+    choice->doubtful = choice->unseen;
+    choice->by_calm = false;
     if (!hc_noise_is_regression(choice->taken)) {
         return HC_OK;
     }

@@ -18,6 +18,7 @@ typedef struct HcNoiseChoice {
     double chance;  /* what chance makes of the spread, about */
     bool by_calm;   /* the calmest bands stand for all, though others differ */
     bool doubtful;  /* what bands have of their own may be signal, which a regression takes for noise */
+    bool unseen;    /* no regression: nothing confirms the differences, which count texture as noise */
     double lacking; /* factor by which the regression is too low, from its smallest eigenvalue; NaN = none */
     char why[768];  /* one line */
 } HcNoiseChoice;
@@ -39,8 +40,9 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
                          const HcStatistics *scene, const HcMoments *differences, HcNoiseMatrix matrix,
                          HcError *err) HC_MUST_CHECK;
 
-/* Where a regression was taken: makes its noise white, or leaves it, or finds it doubtful (choice->doubtful),
- * by how the variances of bands differ and how the eigenvalues of the noise spread (docs/noise.md). */
+/* For a stage that removes noise. Where a regression was taken: makes its noise white, or leaves it, or finds
+ * it doubtful (choice->doubtful), by how the variances of bands differ and how the eigenvalues of the noise
+ * spread (docs/noise.md). Differences that no regression confirms are doubtful, too. */
 HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcError *err) HC_MUST_CHECK;
 
 /* A note with the choice and its reason; a second one where no model fits. */

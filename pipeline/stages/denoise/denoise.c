@@ -122,7 +122,13 @@ static void note_choices(HcStage *stage) {
         hc_stage_note(stage, "no noise model fits this scene (--noise trimmed looks at its calm blocks): %s",
                       state->choice.why);
     }
-    if (state->handed_on && state->choice.doubtful && !misfits) {
+    if (state->handed_on && state->choice.unseen) {
+        hc_stage_note(
+            stage,
+            "differences of neighbours may be signal, and no regression confirms them: the scene is "
+            "handed on %s (%s)",
+            how, state->choice.why);
+    } else if (state->handed_on && state->choice.doubtful && !misfits) {
         hc_stage_note(stage,
                       "noise by regression differs between bands, and what bands have of their own may be "
                       "signal: the scene is handed on %s (--noise regression takes it for noise, and "

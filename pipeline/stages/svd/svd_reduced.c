@@ -48,6 +48,12 @@ static void note_choice(const HcSvdReduced *reduced, HcStage *stage) {
             "no noise model fits this scene, which is handed on unchanged (--noise estimate looks at "
             "each patch alone): %s",
             reduced->choice.why);
+    } else if (reduced->choice.unseen) {
+        hc_stage_note(
+            stage,
+            "differences of neighbours may be signal, and no regression confirms them: the scene is "
+            "handed on unchanged (%s)",
+            reduced->choice.why);
     } else if (reduced->choice.doubtful) {
         hc_stage_note(stage,
                       "noise by regression differs between bands, and what bands have of their own may be "

@@ -248,6 +248,21 @@ static void scenes_without_a_gain_are_handed_on(void **state) {
     cube_free(&own);
 }
 
+/* What is left of noise in a scene that was denoised before, no regression can tell: its bands are
+ * combinations of others. Differences of neighbours see its texture. */
+static void combinations_of_bands_are_handed_on(void **state) {
+    (void)state;
+    Scene scene = make_scene(0.5, 2, 1, 34);
+    cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
+    free_scene(&scene);
+    check_runs(NULL, "read scene.img ! denoise --components 3 ! write before.img");
+    check_runs(NULL, "read scene.img ! pca --components 2 --denoise ! write reduced.img");
+    check_handed_on("before", "denoise", "no regression confirms them: the scene is handed on unchanged");
+    check_handed_on("before", "svd", "no regression confirms them: the scene is handed on unchanged");
+    check_handed_on("reduced", "denoise --method patches", "handed on unchanged");
+    check_handed_on("reduced", "svd", "handed on unchanged");
+}
+
 /* Details that two neighbouring bands share, in the pairs from `first` on: from `least` to `most`, growing.
  */
 static void add_details(Scene *scene, int32_t first, int32_t step, double least, double most, uint64_t seed) {
@@ -651,6 +666,7 @@ int main(void) {
         IN_FOLDER(noise_of_neighbours_is_taken),
         IN_FOLDER(noise_around_masked_pixels_is_removed),
         IN_FOLDER(scenes_without_a_gain_are_handed_on),
+        IN_FOLDER(combinations_of_bands_are_handed_on),
         IN_FOLDER(details_of_few_bands_are_kept),
         IN_FOLDER(chains_say_the_same),
         IN_FOLDER(the_window_goes_by_the_components),
