@@ -1,7 +1,7 @@
 """How close denoised scenes come to their truth: the tables of docs/stages/denoise.md, svd.md and unmix.md.
 
-    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|stripes|columns|masked|gain|map|unmix|levels...
-         [--seeds 19 20]
+    HCUBE_DATA=scenes python3 bench/compare/denoising.py HCUBE svd|denoise|correlated|stripes|columns|masked|gain|claims|map|unmix|levels...
+         [--seeds 19 20] [--kinds white stripes ...] [--options "--noise trimmed"]
 
 Adds noise of fixed seeds to real scenes and to DC1 (which count as noiseless), runs hcube, and prints a table in Markdown. Errors
 are those of `hcube compare`; where there are several seeds, their mean. A scene that HCUBE_DATA lacks is left out.
@@ -14,6 +14,8 @@ columns       white noise whose deviation differs between columns: as a number f
               these, or four times as large in a tenth of them. SRE [dB] of `denoise` and of `denoise --columns 1`
 gain          what `denoise` announces in its record, and by how much the error fell [dB]; "handed on" where nothing is done. With
               --freed the scenes lose their own noise first (`denoise --noise regression`), so that none counts as truth
+claims        scenes without noise of their own (truncated singular value decompositions) and eight kinds of noise: announced and true gain
+              [dB], and the map over the true error; "-" where nothing is announced. A cell that misses its goal has a "!"
 map           root mean square of `denoise --sigma-map` over that of the true error, and the correlation of both over the pixels,
               with the true error averaged over the 9 x 9 pixels of the map
 unmix         DC1 of 20, 30 and 40 dB: SRE and RMSE of its abundances, as it is and denoised
@@ -194,6 +196,87 @@ def gain(hcube, scenes, seeds, levels, freed):
                   flush=True)
 
 
+RANKS = {"Jasper": 12, "Samson": 8, "Salinas A": 12, "HYDICE Urban": 12, "AVIRIS": 8, "DC1": 5}
+KINDS = ["white", "bands", "signal", "stripes", "impulses", "dead", "correlated", "neighbours"]
+
+
+def truncated(scene, rank):
+    """The best approximation of that rank, and without constant bands."""
+    scene = scene[..., np.ptp(scene, axis=(0, 1)) > 0]
+    spectra = scene.reshape(-1, scene.shape[2])
+    vectors = np.linalg.eigh(spectra.T @ spectra)[1][:, -rank:]
+    return (spectra @ vectors @ vectors.T).reshape(scene.shape)
+
+
+def spoil(clean, kind, snr, seed):
+    """The scene with noise of that kind: white noise of the SNR with defects, or all of the noise has the SNR.
+
+    bands: a deviation for each band, from 1/3 to 3 (uniform logarithm). signal: variance in proportion to the value. stripes: half of
+    the power. impulses: 0.5 % of the values become 0 or the largest of their band. dead: 1 % of the pixels become 0. correlated: a
+    moving average over two bands. neighbours: over 3 x 3 pixels, with the weights 1, 2, 1."""
+    random = np.random.default_rng(seed)
+    lines, samples, bands = clean.shape
+    white = random.normal(0, 1, clean.shape)
+    noise = white
+    if kind == "bands":
+        noise = white * 3 ** random.uniform(-1, 1, bands)
+    elif kind == "signal":
+        noise = white * np.sqrt(np.maximum(clean, 0))
+    elif kind == "stripes":
+        noise = white + random.normal(0, 1, (1, samples, bands))
+    elif kind == "correlated":
+        noise = white + 0.8 * np.concatenate([random.normal(0, 1, (lines, samples, 1)), white[..., :-1]], axis=2)
+    elif kind == "neighbours":
+        wide = random.normal(0, 1, (lines + 2, samples + 2, bands))
+        wide = wide[:-2] + 2 * wide[1:-1] + wide[2:]
+        noise = wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]
+    noisy = clean + noise * np.sqrt(np.mean(clean**2) / 10 ** (snr / 10) / np.mean(noise**2))
+    if kind == "impulses":
+        where = random.uniform(size=clean.shape) < 0.005
+        noisy = np.where(where, clean.max(axis=(0, 1)) * random.integers(0, 2, clean.shape), noisy)
+    elif kind == "dead":
+        noisy[random.uniform(size=(lines, samples)) < 0.01] = 0
+    return noisy
+
+
+def claims_cell(hcube, clean, words):
+    """Announced gain, true gain, map over true error; NaN: nothing is announced."""
+    error = lambda found: np.sqrt(np.mean((read_envi(hcube.folder / found) - clean) ** 2))
+    hcube.run(["denoise", "noisy.img", "out.img", "--overwrite=any"] + words)
+    record = json.loads((hcube.folder / "out.img.hcube.json").read_text())["steps"][1]["result"]
+    said = record.get("expected_gain_db")
+    said = np.nan if said is None else 0 if record["handed_on"] else said
+    try:
+        hcube.run(["denoise", "noisy.img", "map.img", "--sigma-map", "--overwrite=any"] + words)
+        ratio = np.sqrt(np.mean(read_envi(hcube.folder / "map.img") ** 2)) / error("out.img")
+    except SystemExit: # the error is not known
+        ratio = np.nan
+    return said, 20 * np.log10(error("noisy.img") / error("out.img")), ratio
+
+
+def claims(hcube, scenes, seeds, snrs, kinds, words):
+    columns = [(kind, snr) for kind in kinds for snr in snrs]
+    missed = 0
+    print("| scene | " + " | ".join("%s %d" % column for column in columns) + " |\n|---" + "|---" * len(columns) + "|")
+    for name in scenes:
+        clean = truncated(read_envi(scenes[name]), RANKS[name])
+        cells = []
+        for kind, snr in columns:
+            found = []
+            for seed in seeds:
+                write_envi(hcube.folder / "noisy.img", spoil(clean, kind, snr, seed))
+                found.append(claims_cell(hcube, clean, words))
+            said, true, ratio = np.mean(found, axis=0)
+            silent = kind not in ("white", "bands")
+            good = true >= -0.1 and (silent and np.isnan(said) or abs(said - true) <= 2)
+            good = good and (silent and np.isnan(ratio) or 0.8 <= ratio <= 1.25)
+            missed += not good
+            write = lambda value, form: "-" if np.isnan(value) else form % value
+            cells.append("%s, %.1f, %s%s" % (write(said, "%.1f"), true, write(ratio, "%.2f"), "" if good else " !"))
+        print("| %s | " % name + " | ".join(cells) + " |", flush=True)
+    print("\n%d of %d cells miss the goal" % (missed, len(scenes) * len(columns)))
+
+
 def mean9(error):
     """The mean of 9 x 9 pixels, of those that are there."""
     shape, around = error.shape, []
@@ -309,11 +392,13 @@ def unmix(hcube, data, seeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "stripes", "columns", "masked", "gain", "unmix", "levels"])
+    parser.add_argument("tables", nargs="+", choices=[*CHAINS, "stripes", "columns", "masked", "gain", "claims", "unmix", "levels"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[19])
     parser.add_argument("--scenes", nargs="+", default=["Jasper", "Samson", "DC1"], choices=list(SCENES))
     parser.add_argument("--snr", nargs="+", type=int, default=[20, 30])
     parser.add_argument("--freed", action="store_true")
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--options", default="")
     options = parser.parse_args()
     if "HCUBE_DATA" not in os.environ:
         parser.error("set HCUBE_DATA to the folder of the scenes")
@@ -331,6 +416,8 @@ def main():
                 columns(hcube, scenes, options.seeds, options.snr)
             elif name == "gain":
                 gain(hcube, scenes, options.seeds, options.snr, options.freed)
+            elif name == "claims":
+                claims(hcube, scenes, options.seeds, options.snr, options.kinds, options.options.split())
             elif name in ("unmix", "levels"):
                 {"unmix": unmix, "levels": levels}[name](hcube, data, options.seeds)
             else:
