@@ -115,10 +115,10 @@ static HcStatus settle_regression(HcStage *stage, HcQueue *queue, HcError *err) 
     HcMoments moments = {0};
     HcStatus status = hc_scene_sums_take(&state->sums, stage, queue, &moments, err);
     if (status == HC_OK) {
-        status = kind_of(stage) == HC_DIFFERENCE_NONE
-                     ? hc_noise_regression_of(&state->statistics, &stage->in, &moments, matrix, err)
-                     : hc_noise_spatial_spectral_by(noise_of(stage), &state->statistics, &stage->in, &moments,
-                                                    matrix, err);
+        status = hc_noise_in_range_by(noise_of(stage), &state->statistics, &stage->in, &moments, matrix, err);
+    }
+    if (status == HC_OK) {
+        hc_noise_range_note(stage, &state->statistics);
     }
     hc_moments_clear(&moments);
     return status;

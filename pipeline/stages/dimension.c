@@ -59,7 +59,7 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcStatistics statistics = {0};
     HcStatus status = hc_scene_sums_statistics(&state->sums, stage, queue, "", &statistics, err);
     if (status == HC_OK) {
-        status = hc_dimension_estimate(&state->dimension, stage->compute, &statistics, err);
+        status = hc_dimension_estimate(&state->dimension, stage, &statistics, err);
     }
     hc_statistics_clear(&statistics);
     if (status == HC_OK && hc_dimension_differs(&state->dimension)) {

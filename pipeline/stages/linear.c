@@ -289,7 +289,7 @@ static HcStatus apply_rule(HcStage *stage, const HcStatistics *scene, HcError *e
         return HC_OK;
     }
     hc_dimension_usual(&linear->dimension);
-    HC_OR_RETURN(hc_dimension_estimate(&linear->dimension, stage->compute, scene, err));
+    HC_OR_RETURN(hc_dimension_estimate(&linear->dimension, stage, scene, err));
     int32_t count = linear->dimension.count[linear->rule];
     hc_stage_note(stage, "--components %s: %d%s", hc_dimension_words[linear->rule], count,
                   count < 1 ? ", one component is kept" : "");

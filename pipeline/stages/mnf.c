@@ -200,11 +200,14 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMom
         return HC_OK;
     }
     if (is_regression(params)) {
-        return hc_noise_regression(&state->noise, scene, matrix, err);
+        HC_OR_RETURN(hc_noise_in_range(&state->noise, scene, matrix, err));
+        hc_noise_range_note(stage, &state->noise);
+        return HC_OK;
     }
     if (noise != NULL && hc_noise_is_spatial_spectral(noise_word(params))) {
-        return hc_noise_spatial_spectral_by(noise_word(params), &state->noise, &stage->in, noise, matrix,
-                                            err);
+        HC_OR_RETURN(hc_noise_in_range_by(noise_word(params), &state->noise, &stage->in, noise, matrix, err));
+        hc_noise_range_note(stage, &state->noise);
+        return HC_OK;
     }
     if (noise != NULL) {
         HC_OR_RETURN(

@@ -18,11 +18,13 @@ const char *const hc_dimension_names[] = {"recommended",   "HySime",           "
 /* The bands that vary, p of them; matrices are [p][p], divided by n where pixels are averaged. */
 typedef struct Work {
     size_t p;
+    size_t rank; /* of K */
     double n;
-    double *mean;                /* [p] */
-    double *noise;               /* [p] variances by regression, unbiased */
+    double *mean;  /* [p] */
+    double *noise; /* [p] variances by regression, unbiased: of the directions of bands in the range of K */
     double *covariance;          /* K */
-    double *inverse;             /* of K */
+    double *inverse;             /* of K, or its pseudo-inverse */
+    double *range;               /* K K^-1 */
     double *matrix, *vectors;    /* of the eigenproblem at hand */
     double *around_0, *around_m; /* [p] eigenvalues of R and K */
 } Work;
@@ -32,26 +34,43 @@ static void work_clear(Work *work) {
     free(work->noise);
     free(work->covariance);
     free(work->inverse);
+    free(work->range);
     free(work->matrix);
     free(work->vectors);
     free(work->around_0);
     free(work->around_m);
 }
 
-static HcStatus work_init(Work *work, const HcStatistics *scene, HcError *err) {
+/* range = K K^-1: the unit matrix, or the projection on the range of K. */
+static void put_range(Work *work) {
+    size_t p = work->p;
+    for (size_t b = 0; b < p; b++) {
+        work->range[b * p + b] = 1;
+        for (size_t c = 0; c < p && work->rank < p; c++) {
+            double sum = 0;
+            for (size_t k = 0; k < p; k++) {
+                sum += work->covariance[b * p + k] * work->inverse[c * p + k];
+            }
+            work->range[b * p + c] = sum;
+        }
+    }
+}
+
+static HcStatus work_init(Work *work, HcStage *stage, const HcStatistics *scene, HcError *err) {
     static const char what[] = "the dimension of a scene";
     HcStatus status = HC_OK;
     size_t bands = (size_t)scene->scene.bands;
     HcStatistics noise = {0};
     uint8_t *dependent = NULL;
-    /* Refuses few pixels and dependent bands. */
-    HC_TRY(hc_noise_regression(&noise, scene, HC_NOISE_DIAGONAL, err));
+    HC_TRY(hc_noise_in_range(&noise, scene, HC_NOISE_DIAGONAL, err)); /* refuses few pixels */
+    hc_noise_range_note(stage, &noise);
     HC_TRY(hc_new(work->mean, bands, what, err));
     HC_TRY(hc_new(work->noise, bands, what, err));
     HC_TRY(hc_new(work->around_0, bands, what, err));
     HC_TRY(hc_new(work->around_m, bands, what, err));
     HC_TRY(hc_new(work->covariance, bands * bands, what, err));
     HC_TRY(hc_new(work->inverse, bands * bands, what, err));
+    HC_TRY(hc_new(work->range, bands * bands, what, err));
     HC_TRY(hc_new(work->matrix, bands * bands, what, err));
     HC_TRY(hc_new(work->vectors, bands * bands, what, err));
     HC_TRY(hc_new(dependent, bands, what, err));
@@ -69,7 +88,11 @@ static HcStatus work_init(Work *work, const HcStatistics *scene, HcError *err) {
             }
         }
     }
-    HC_TRY(hc_noise_inverse(work->covariance, work->p, work->inverse, dependent, err));
+    HC_TRY(hc_noise_inverse(work->covariance, work->p, work->inverse, dependent, &work->rank, err));
+    put_range(work);
+    for (size_t b = 0; b < work->p; b++) {
+        work->noise[b] /= work->range[b * work->p + b];
+    }
 done:
     hc_statistics_clear(&noise);
     free(dependent);
@@ -116,7 +139,7 @@ static double variance_of(const Work *work, size_t k) {
 static int32_t count_differences(const Work *work, double rate) {
     double factor = normal_quantile(rate);
     int32_t count = 0;
-    for (size_t k = 0; k < work->p; k++) {
+    for (size_t k = 0; k < work->rank; k++) {
         count += work->around_0[k] - work->around_m[k] > factor * sqrt(variance_of(work, k));
     }
     return count;
@@ -129,10 +152,10 @@ static int32_t most_likely(const Work *work) {
     double sum = 0;
     double most = -INFINITY;
     int32_t place = 0;
-    for (size_t k = 0; k < work->p; k++) {
-        unit += work->around_0[k] / (double)work->p;
+    for (size_t k = 0; k < work->rank; k++) {
+        unit += work->around_0[k] / (double)work->rank;
     }
-    for (size_t k = work->p; k-- > 0;) {
+    for (size_t k = work->rank; k-- > 0;) {
         double z = work->around_0[k] - work->around_m[k];
         double variance = variance_of(work, k);
         sum -= 0.5 * (z * z / variance + log(variance / (unit * unit)));
@@ -162,16 +185,17 @@ static HcStatus hysime(Work *work, HcCompute *compute, HcDimension *to, HcError 
         along += toward[b] * work->mean[b];
     }
     for (size_t b = 0; b < p; b++) {
-        noise[b] = 1 / (work->inverse[b * p + b] - toward[b] * toward[b] / along);
+        noise[b] = work->range[b * p + b] / (work->inverse[b * p + b] - toward[b] * toward[b] / along);
     }
     for (size_t b = 0; b < p; b++) {
         for (size_t c = 0; c < p; c++) {
             double inverse = work->inverse[b * p + c] - toward[b] * toward[c] / along;
             double entry = work->covariance[b * p + c] + work->mean[b] * work->mean[c];
-            work->matrix[b * p + c] = entry - (b == c ? 2 * noise[b] : 0) + noise[b] * inverse * noise[c];
+            double noisy = work->range[b * p + c] * noise[c] + work->range[c * p + b] * noise[b];
+            work->matrix[b * p + c] = entry - noisy + noise[b] * inverse * noise[c];
         }
         signal += work->matrix[b * p + b];
-        power += noise[b];
+        power += work->range[b * p + b] * noise[b];
     }
     to->snr = signal / power;
     double *values = toward;
@@ -199,10 +223,10 @@ static HcStatus hysime(Work *work, HcCompute *compute, HcDimension *to, HcError 
 /* Eigenvalues of the covariance in units of the noise, above what white noise reaches; and above the
  * threshold that keeps singular values with the least error (Gavish and Donoho 2014, noise known). */
 static void count_whitened(const Work *work, HcDimension *to) {
-    double shape = (double)work->p / work->n;
+    double shape = (double)work->rank / work->n;
     double edge = (1 + sqrt(shape)) * (1 + sqrt(shape));
     double best = 2 * (shape + 1) + 8 * shape / (shape + 1 + sqrt(shape * shape + 14 * shape + 1));
-    for (size_t k = 0; k < work->p; k++) {
+    for (size_t k = 0; k < work->rank; k++) {
         double value = work->around_m[k] * work->n / (work->n - 1);
         to->count[HC_DIMENSION_MARCHENKO_PASTUR] += value > edge;
         to->count[HC_DIMENSION_GAVISH_DONOHO] += value > best;
@@ -213,14 +237,16 @@ void hc_dimension_usual(HcDimension *dimension) {
     *dimension = (HcDimension){.rates = 3, .rate = {1e-3, 1e-4, 1e-5}};
 }
 
-HcStatus hc_dimension_estimate(HcDimension *dimension, HcCompute *compute, const HcStatistics *scene,
+HcStatus hc_dimension_estimate(HcDimension *dimension, HcStage *stage, const HcStatistics *scene,
                                HcError *err) {
     HcStatus status = HC_OK;
+    HcCompute *compute = stage->compute;
     Work work = {0};
     memset(dimension->count, 0, sizeof dimension->count);
-    HC_TRY(work_init(&work, scene, err));
+    HC_TRY(work_init(&work, stage, scene, err));
     dimension->pixels = scene->pixels;
     dimension->bands = (int32_t)work.p;
+    dimension->rank = (int32_t)work.rank;
     HC_TRY(both_eigenvalues(&work, compute, NULL, err));
     for (int32_t r = 0; r < dimension->rates; r++) {
         dimension->hfc[r] = count_differences(&work, dimension->rate[r]);
@@ -257,6 +283,7 @@ bool hc_dimension_differs(const HcDimension *dimension) {
 void hc_dimension_put(const HcDimension *dimension, HcJson *to) {
     size_t rates = (size_t)dimension->rates;
     hc_json_put_number(to, "bands_that_vary", dimension->bands);
+    hc_json_put_number(to, "independent_bands", dimension->rank);
     hc_json_put_number(to, "pixels", (double)dimension->pixels);
     hc_json_put_double(to, "snr_db", 10 * log10(dimension->snr));
     hc_json_put_number(to, "hysime", dimension->count[HC_DIMENSION_HYSIME]);

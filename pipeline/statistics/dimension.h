@@ -3,8 +3,8 @@
 #ifndef HC_PIPELINE_STATISTICS_DIMENSION_H
 #define HC_PIPELINE_STATISTICS_DIMENSION_H
 
-#include "core/compute.h"
 #include "pipeline/json.h"
+#include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"
 
 enum { HC_RATES = 8 };
@@ -33,15 +33,16 @@ typedef struct HcDimension {
     int32_t hfc[HC_RATES];
     int32_t nwhfc[HC_RATES];
     int32_t count[HC_DIMENSION_RULES]; /* by rule, 0 = no signal; AUTO is at least 1 */
+    int32_t rank;                      /* directions in which the bands vary: `bands` or fewer */
     double snr;                        /* signal over noise of the scene, in powers, by HySime */
 } HcDimension;
 
 /* The default rates: 1e-3, 1e-4 and 1e-5. */
 void hc_dimension_usual(HcDimension *dimension);
 
-/* Fills all but the rates, which are given. The noise is that of hc_noise_regression, and its failures are
- * those of this function. */
-HcStatus hc_dimension_estimate(HcDimension *dimension, HcCompute *compute, const HcStatistics *scene,
+/* Fills all but the rates, which are given. The noise is that of hc_noise_in_range, and its failures are
+ * those of this function. The stage that asks gets the note on bands that are combinations of others. */
+HcStatus hc_dimension_estimate(HcDimension *dimension, HcStage *stage, const HcStatistics *scene,
                                HcError *err) HC_MUST_CHECK;
 
 /* The smallest or largest count of a rule. */

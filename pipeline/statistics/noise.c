@@ -55,6 +55,12 @@ typedef struct Inverse {
     double *whole; /* [n][n] the inverse of L */
 } Inverse;
 
+/* Rounding leaves about n eps of an exact combination, and up to 1e-12 where its values were stored as
+ * float32. Real noise leaves far more: 1e-11 is a ratio of 110 dB. */
+static double least_rest(size_t n) {
+    return fmax(16 * (double)n * DBL_EPSILON, 1e-11);
+}
+
 static void inverse_clear(Inverse *work) {
     free(work->row);
     free(work->scale);
@@ -73,9 +79,7 @@ HC_CLONES static void add_line(double *restrict to, const double *restrict from,
 
 /* The Cholesky factor, row by row: the rows that earlier ones explain take no part. */
 static void factorise(Inverse *work, const double *matrix, size_t n, uint8_t *dependent) {
-    /* Rounding leaves about n eps of an exact combination, and up to 1e-12 where its values were stored as
-     * float32. Real noise leaves far more: 1e-11 is a ratio of 110 dB. */
-    double least = fmax(16 * (double)n * DBL_EPSILON, 1e-11);
+    double least = least_rest(n);
     double *to = work->line;
     for (size_t b = 0; b < n; b++) {
         double rest = 1;
@@ -134,7 +138,92 @@ static void put_inverse(Inverse *work, size_t n, double *inverse) {
     }
 }
 
-HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8_t *dependent, HcError *err) {
+/* ---- where rows are combinations of others ---- */
+
+/* upper[kept][n] = F' with F F' = the correlations. The row that earlier ones explain least comes next, so
+ * that F has few large entries in its inverse. */
+static void factorise_pivoted(Inverse *work, const double *matrix, size_t n) {
+    double *rest = work->line;
+    work->kept = 0;
+    for (size_t b = 0; b < n; b++) {
+        rest[b] = 1;
+    }
+    while (work->kept < n) {
+        double *to = work->upper + work->kept * n;
+        size_t next = 0;
+        for (size_t b = 1; b < n; b++) {
+            next = rest[b] > rest[next] ? b : next;
+        }
+        if (!(rest[next] >= least_rest(n))) {
+            return;
+        }
+        for (size_t b = 0; b < n; b++) {
+            to[b] = matrix[next * n + b] * (work->scale[next] * work->scale[b]);
+        }
+        for (size_t k = 0; k < work->kept; k++) {
+            add_line(to, work->upper + k * n, -work->upper[k * n + next], n);
+        }
+        double root = sqrt(rest[next]);
+        for (size_t b = 0; b < n; b++) {
+            to[b] /= root;
+            rest[b] -= to[b] * to[b];
+        }
+        rest[next] = 0;
+        work->kept++;
+    }
+}
+
+static double dot(const double *a, const double *b, size_t count) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+/* F = Z B: the rows of upper become Z', orthonormal, and whole the upper triangle B. Twice is enough. */
+static void orthonormalise(Inverse *work, size_t n) {
+    memset(work->whole, 0, n * n * sizeof *work->whole);
+    for (size_t k = 0; k < work->kept; k++) {
+        double *row = work->upper + k * n;
+        for (size_t j = 0; j < 2 * k; j++) {
+            const double *other = work->upper + j % k * n;
+            double share = dot(other, row, n);
+            work->whole[j % k * n + k] += share;
+            add_line(row, other, -share, n);
+        }
+        double length = sqrt(dot(row, row, n));
+        work->whole[k * n + k] = length;
+        for (size_t b = 0; b < n; b++) {
+            row[b] /= length;
+        }
+    }
+}
+
+/* The pseudo-inverse of F F' is M'M with B M = Z'. */
+static void put_pseudo_inverse(Inverse *work, size_t n, double *inverse) {
+    memset(inverse, 0, n * n * sizeof *inverse);
+    for (size_t k = work->kept; k-- > 0;) {
+        double *row = work->upper + k * n;
+        for (size_t j = k + 1; j < work->kept; j++) {
+            add_line(row, work->upper + j * n, -work->whole[k * n + j], n);
+        }
+        for (size_t b = 0; b < n; b++) {
+            row[b] /= work->whole[k * n + k];
+        }
+        for (size_t b = 0; b < n; b++) {
+            add_line(inverse + b * n, row, row[b], n);
+        }
+    }
+    for (size_t b = 0; b < n; b++) {
+        for (size_t c = 0; c < n; c++) {
+            inverse[b * n + c] *= work->scale[b] * work->scale[c];
+        }
+    }
+}
+
+HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8_t *dependent, size_t *rank,
+                          HcError *err) {
     HcStatus status = HC_OK;
     Inverse work = {0};
     HC_TRY(hc_new(work.row, n, "the inverse of a covariance", err));
@@ -146,8 +235,15 @@ HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8
         work.scale[b] = 1 / sqrt(matrix[b * n + b]);
     }
     factorise(&work, matrix, n, dependent);
-    invert_factor(&work, n);
-    put_inverse(&work, n, inverse);
+    if (work.kept == n) {
+        invert_factor(&work, n);
+        put_inverse(&work, n, inverse);
+    } else {
+        factorise_pivoted(&work, matrix, n);
+        orthonormalise(&work, n);
+        put_pseudo_inverse(&work, n, inverse);
+    }
+    *rank = work.kept;
 done:
     inverse_clear(&work);
     return status;
@@ -162,6 +258,7 @@ typedef struct Fit {
     double *covariance; /* [count][count] */
     double *inverse;    /* [count][count] */
     uint8_t *dependent; /* [count] */
+    size_t rank;        /* of the covariance */
 } Fit;
 
 static void fit_clear(Fit *fit) {
@@ -208,26 +305,53 @@ static HcStatus refuse_few(const Kind *kind, int64_t pixels, size_t bands, HcErr
                    floor(kind->share * (double)bands) + 1, kind == &of_values ? "pixels" : kind->many);
 }
 
-/* Names the dependent bands by their numbers among those that come in. */
-static HcStatus refuse_dependent(const Kind *kind, const Fit *fit, HcError *err) {
+/* Names the bands that are combinations of earlier ones by their numbers among those that come in; of a scene
+ * that was denoised or reduced, where they are many, their number. */
+static void name_dependent(HcStatistics *out, const Fit *fit) {
     enum { NAMED = 12 };
-    HcText list = {0};
-    int32_t count = 0;
+    size_t length = 0;
+    int32_t count = (int32_t)(fit->count - fit->rank);
+    int32_t named = 0;
     for (size_t i = 0; i < fit->count; i++) {
-        if (fit->dependent[i] != 0 && ++count <= NAMED) {
-            hc_text_add(&list, "%s%zu", count == 1 ? "" : ", ", fit->band[i] + 1);
+        named += fit->dependent[i];
+    }
+    out->rank = (int32_t)fit->rank;
+    out->dependent = count;
+    if (count > NAMED || count != named) {
+        snprintf(out->combinations, sizeof out->combinations, "%d of %zu bands are combinations of others",
+                 count, fit->count);
+    }
+    for (size_t i = 0; i < fit->count && count <= NAMED && count == named; i++) {
+        if (fit->dependent[i] != 0) {
+            length += (size_t)snprintf(out->combinations + length, sizeof out->combinations - length, "%s%zu",
+                                       length > 0  ? ", "
+                                       : count > 1 ? "bands "
+                                                   : "band ",
+                                       fit->band[i] + 1);
         }
     }
-    HcStatus status =
-        list.failed
-            ? hc_fail_memory(err, 0, "a list of bands")
-            : hc_fail(err, HC_E_NUMERIC,
-                      "noise by %s: the covariance is singular: band%s %s%s %s of earlier "
-                      "bands (leave %s out: bands --drop)",
-                      kind->word, count == 1 ? "" : "s", list.data, count > NAMED ? ", ..." : "",
-                      count == 1 ? "is a combination" : "are combinations", count == 1 ? "it" : "them");
-    hc_text_clear(&list);
-    return status;
+    if (length > 0) {
+        snprintf(out->combinations + length, sizeof out->combinations - length, " %s of earlier bands",
+                 count > 1 ? "are combinations" : "is a combination");
+    }
+}
+
+static HcStatus refuse_dependent(const HcStatistics *noise, HcError *err) {
+    return noise->dependent == 0
+               ? HC_OK
+               : hc_fail(err, HC_E_NUMERIC, "noise by %.*s: the covariance is singular: %s%s",
+                         (int)strcspn(noise->noise, ","), noise->noise, noise->combinations,
+                         strstr(noise->combinations, "earlier") == NULL ? ""
+                         : noise->dependent == 1                        ? " (leave it out: bands --drop)"
+                                                                        : " (leave them out: bands --drop)");
+}
+
+void hc_noise_range_note(HcStage *stage, const HcStatistics *noise) {
+    if (noise->dependent > 0) {
+        hc_stage_note(
+            stage, "%s: the noise is that of the %d directions in which bands vary, which may all be signal",
+            noise->combinations, noise->rank);
+    }
 }
 
 bool hc_noise_is_diagonal(const HcStatistics *noise) {
@@ -303,6 +427,33 @@ void hc_noise_whiten(HcStatistics *noise, double variance) {
     snprintf(noise->noise, sizeof noise->noise, "regression, white");
 }
 
+/* The part of band i that the range of the covariance holds: 1 where bands are independent. */
+static double share_of(const Fit *fit, const HcStatistics *out, size_t i) {
+    size_t m = fit->count;
+    return out->dependent == 0 ? 1 : dot(fit->covariance + i * m, fit->inverse + i * m, m);
+}
+
+static HcStatus put_residuals(HcStatistics *out, const Fit *fit, double factor, HcError *err) {
+    size_t n = (size_t)out->scene.bands;
+    size_t m = fit->count;
+    double *share = NULL;
+    HC_OR_RETURN(hc_new(out->mean, n, "a noise covariance", err));
+    HC_OR_RETURN(hc_new(out->covariance, n * n, "a noise covariance", err));
+    HC_OR_RETURN(hc_new(share, m, "a noise covariance", err));
+    for (size_t i = 0; i < m; i++) {
+        share[i] = share_of(fit, out, i);
+    }
+    for (size_t i = 0; i < m; i++) {
+        for (size_t j = 0; j < m; j++) {
+            double both = fit->inverse[i * m + i] * fit->inverse[j * m + j];
+            out->covariance[fit->band[i] * n + fit->band[j]] =
+                factor * fit->inverse[i * m + j] / both * (share[i] * share[j]);
+        }
+    }
+    free(share);
+    return HC_OK;
+}
+
 static HcStatus regress(const Kind *kind, HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
                         HcError *err) {
     HcStatus status = HC_OK;
@@ -313,45 +464,42 @@ static HcStatus regress(const Kind *kind, HcStatistics *out, const HcStatistics 
     if (m == 0) {
         HC_TRY(hc_fail(err, HC_E_NUMERIC, "noise by %s: all %zu bands are constant", kind->word, n));
     }
-    double freedom = (double)scene->pixels - kind->share * (double)m;
-    if (freedom <= 0) {
+    if ((double)scene->pixels - kind->share * (double)m <= 0) {
         HC_TRY(refuse_few(kind, scene->pixels, m, err));
     }
-    HC_TRY(hc_noise_inverse(fit.covariance, m, fit.inverse, fit.dependent, err));
-    if (memchr(fit.dependent, 1, m) != NULL) {
-        HC_TRY(refuse_dependent(kind, &fit, err));
-    }
+    HC_TRY(hc_noise_inverse(fit.covariance, m, fit.inverse, fit.dependent, &fit.rank, err));
     HC_TRY(hc_scene_copy(&out->scene, &scene->scene, err));
-    HC_TRY(hc_new(out->mean, n, "a noise covariance", err));
-    HC_TRY(hc_new(out->covariance, n * n, "a noise covariance", err));
+    name_dependent(out, &fit);
     out->pixels = scene->pixels;
     snprintf(out->noise, sizeof out->noise, "%s", kind->word);
-    double factor = (double)(scene->pixels - 1) / freedom;
-    for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < m; j++) {
-            double both = fit.inverse[i * m + i] * fit.inverse[j * m + j];
-            out->covariance[fit.band[i] * n + fit.band[j]] = factor * fit.inverse[i * m + j] / both;
-        }
-    }
+    double freedom = (double)scene->pixels - kind->share * out->rank;
+    HC_TRY(put_residuals(out, &fit, (double)(scene->pixels - 1) / freedom, err));
     hc_noise_reduce(out, matrix);
 done:
     fit_clear(&fit);
     return status;
 }
 
-HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
-                             HcError *err) {
+HcStatus hc_noise_in_range(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix, HcError *err) {
     return regress(&of_values, out, scene, matrix, err);
 }
 
-static HcStatus regress_sums(const Kind *kind, HcDifference difference, HcStatistics *out,
-                             const HcScene *scene, const HcMoments *moments, HcNoiseMatrix matrix,
+HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
                              HcError *err) {
+    HC_OR_RETURN(hc_noise_in_range(out, scene, matrix, err));
+    return refuse_dependent(out, err);
+}
+
+HcStatus hc_noise_in_range_by(const char *word, HcStatistics *out, const HcScene *scene,
+                              const HcMoments *moments, HcNoiseMatrix matrix, HcError *err) {
+    const Kind *kind = hc_noise_is_regression(word)      ? &of_values
+                       : hc_text_equal(word, lower_word) ? &of_lower
+                                                         : &of_differences;
     if (moments->count < 2) {
         return refuse_few(kind, moments->count, (size_t)scene->bands, err);
     }
     HcStatistics values = {0};
-    HcStatus status = hc_statistics_make(&values, scene, moments, difference, "", err);
+    HcStatus status = hc_statistics_make(&values, scene, moments, hc_noise_difference_of(word), "", err);
     if (status == HC_OK) {
         status = regress(kind, out, &values, matrix, err);
     }
@@ -361,7 +509,7 @@ static HcStatus regress_sums(const Kind *kind, HcDifference difference, HcStatis
 
 HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                                 HcNoiseMatrix matrix, HcError *err) {
-    return regress_sums(&of_values, HC_DIFFERENCE_NONE, out, scene, moments, matrix, err);
+    return hc_noise_spatial_spectral_by(regression_word, out, scene, moments, matrix, err);
 }
 
 HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
@@ -371,6 +519,6 @@ HcStatus hc_noise_spatial_spectral_of(HcStatistics *out, const HcScene *scene, c
 
 HcStatus hc_noise_spatial_spectral_by(const char *word, HcStatistics *out, const HcScene *scene,
                                       const HcMoments *moments, HcNoiseMatrix matrix, HcError *err) {
-    const Kind *kind = hc_text_equal(word, lower_word) ? &of_lower : &of_differences;
-    return regress_sums(kind, hc_noise_difference_of(word), out, scene, moments, matrix, err);
+    HC_OR_RETURN(hc_noise_in_range_by(word, out, scene, moments, matrix, err));
+    return refuse_dependent(out, err);
 }

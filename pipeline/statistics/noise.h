@@ -2,6 +2,7 @@
 #ifndef HC_PIPELINE_STATISTICS_NOISE_H
 #define HC_PIPELINE_STATISTICS_NOISE_H
 
+#include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"
 
 /* The words for all noise models, NULL-terminated: those of hc_neighbour_words, then "regression",
@@ -40,7 +41,22 @@ extern const char *const hc_noise_matrices[]; /* the words, NULL-terminated */
 HcStatus hc_noise_regression(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
                              HcError *err) HC_MUST_CHECK;
 
-/* The same, of the sums of a scene. */
+/* The same, where bands may be combinations of others: those of a scene that was denoised or reduced. It is
+ * worked in the range of the covariance K of rank r: P is the pseudo-inverse in units of the diagonal, h_b
+ * the diagonal of K P, D = diag(h_b / P_bb), and r takes the place of p. This is the residual of a band from
+ * the fit by all directions of the range that are orthogonal to it. Bands that are repeated have the noise
+ * that they have without their copies. out->dependent and out->combinations say what was found. */
+HcStatus hc_noise_in_range(HcStatistics *out, const HcStatistics *scene, HcNoiseMatrix matrix,
+                           HcError *err) HC_MUST_CHECK;
+
+/* The same of sums, by the word of a regression: "regression" or one of the spatial-spectral ones. */
+HcStatus hc_noise_in_range_by(const char *word, HcStatistics *out, const HcScene *scene,
+                              const HcMoments *moments, HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
+
+/* Notes that bands are combinations of others, where some are. */
+void hc_noise_range_note(HcStage *stage, const HcStatistics *noise);
+
+/* hc_noise_regression of the sums of a scene. */
 HcStatus hc_noise_regression_of(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                                 HcNoiseMatrix matrix, HcError *err) HC_MUST_CHECK;
 
@@ -84,9 +100,10 @@ bool hc_noise_is_diagonal(const HcStatistics *noise);
 /* Whether `noise`, the name that a model has (HcStatistics.noise), is that of a difference of neighbours. */
 bool hc_noise_is_difference(const char *noise);
 
-/* The inverse of a symmetric positive definite matrix[n][n], in units of its diagonal. A row that is a
- * combination of earlier ones is marked in dependent[n] and left out: its row and column become 0. */
-HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8_t *dependent,
+/* The inverse of a symmetric positive semidefinite matrix[n][n], in units of its diagonal. A row that is a
+ * combination of earlier ones is marked in dependent[n]. Where there is one, the inverse is the
+ * pseudo-inverse. */
+HcStatus hc_noise_inverse(const double *matrix, size_t n, double *inverse, uint8_t *dependent, size_t *rank,
                           HcError *err) HC_MUST_CHECK;
 
 #endif

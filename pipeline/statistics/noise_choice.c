@@ -125,11 +125,12 @@ static HcStatus weigh_eigenvalues(HcCompute *compute, const HcStatistics *scene,
         }
     }
     HC_TRY(hc_eigh(compute, (int32_t)m, matrix, values, vectors, err));
-    *count = (int32_t)m;
-    *smallest = values[m - 1];
+    size_t rank = m - (size_t)regression->dependent; /* all other eigenvalues are 0 */
+    *count = (int32_t)rank;
+    *smallest = values[rank - 1];
     take_leverage(matrix, values, vectors, m, count_signal(values, m, scene->pixels));
     HC_TRY(hc_eigh(compute, (int32_t)m, matrix, values, vectors, err));
-    weigh_spread(choice, values, m, scene->pixels);
+    weigh_spread(choice, values, rank, scene->pixels);
 done:
     free(band);
     free(matrix);

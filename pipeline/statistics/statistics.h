@@ -11,8 +11,10 @@ typedef struct HcStatistics {
     HcScene scene;  /* the bands, and the size of the scene */
     char noise[64]; /* how noise was taken ("mean3x3", "dark image ..."), "" for the scene itself */
     int64_t pixels;
-    double *mean;                /* [bands] */
-    double *covariance;          /* [bands][bands]; of noise: scaled so that white noise gives its variance */
+    double *mean;            /* [bands] */
+    double *covariance;      /* [bands][bands]; of noise: scaled so that white noise gives its variance */
+    int32_t rank, dependent; /* of regressions: independent bands, and those that are combinations of them */
+    char combinations[128];  /* which bands, or how many, are combinations; "" = none */
     char remark[HC_JSON_REMARK]; /* on unknown keys of the file (hc_json_check_kind) */
 } HcStatistics;
 

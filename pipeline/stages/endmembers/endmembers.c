@@ -226,7 +226,7 @@ static HcStatus settle_count(HcStage *stage, const HcStatistics *statistics, HcE
     State *state = stage->state;
     if (state->rule >= 0) {
         hc_dimension_usual(&state->dimension);
-        HC_OR_RETURN(hc_dimension_estimate(&state->dimension, stage->compute, statistics, err));
+        HC_OR_RETURN(hc_dimension_estimate(&state->dimension, stage, statistics, err));
         int32_t found = state->dimension.count[state->rule];
         int32_t most = stage->in.bands < HC_ENDMEMBERS_MAX ? stage->in.bands : HC_ENDMEMBERS_MAX;
         state->count = found < 2 ? 2 : found > most ? most : found;

@@ -285,6 +285,42 @@ static void units_and_constant_bands_do_not_matter(void **state) {
     cJSON_Delete(less);
 }
 
+/* Copies of all bands, in another unit, add no direction: all rules find what they find without them. */
+static void copies_of_bands_do_not_matter(void **state) {
+    (void)state;
+    Cube cube = mixed(32, 24, 5, 78);
+    Cube copies = cube_new(32, 32, 48);
+    for (size_t p = 0; p < cube_pixels(&cube); p++) {
+        for (size_t b = 0; b < 48; b++) {
+            copies.value[p * 48 + b] = (float)cube.value[p * 24 + b % 24] * (b < 24 ? 1 : 4);
+        }
+    }
+    cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
+    cube_write(&copies, "copies", HC_FLOAT32, "bip", NULL);
+    cube_free(&cube);
+    cube_free(&copies);
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    check_runs(NULL, "read scene.img ! dimension scene.json");
+    check_runs(&how, "read copies.img ! dimension copies.json");
+    assert_non_null(strstr(notes.data, "dimension: 24 of 48 bands are combinations of others"));
+    hc_text_clear(&notes);
+    check_runs(&how, "read copies.img ! endmembers ends.sli --count auto");
+    assert_non_null(strstr(notes.data, "endmembers: 24 of 48 bands are combinations of others"));
+    hc_text_clear(&notes);
+    cJSON *scene = read_json("scene.json");
+    cJSON *found = read_json("copies.json");
+    static const char *const names[] = {"elm", "gavish_donoho", "marchenko_pastur", "independent_bands",
+                                        NULL};
+    for (int k = 0; names[k] != NULL; k++) {
+        check_same(number_of(found, names[k]), number_of(scene, names[k]));
+    }
+    check_same(number_of(found, "independent_bands"), 24);
+    check_same(item_of(found, "nwhfc", 0), item_of(scene, "nwhfc", 0));
+    cJSON_Delete(scene);
+    cJSON_Delete(found);
+}
+
 /* Five materials in 224 bands with white noise: what an independent program finds at three noise levels. */
 static void dc1_has_its_known_answers(void **state) {
     (void)state;
@@ -407,6 +443,7 @@ int main(void) {
                                         folder_teardown),
         cmocka_unit_test_setup_teardown(dc1_has_its_known_answers, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(components_follow_a_rule, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(copies_of_bands_do_not_matter, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(wrong_options_are_refused, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
