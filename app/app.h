@@ -64,7 +64,8 @@ HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *
 HcStatus hc_command_rerun(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
 /* The same of a spectral library; `all` lists every name and band. */
-HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) HC_MUST_CHECK;
+HcStatus hc_info_library(const char *path, const char *spectra, bool json, bool all,
+                         HcError *err) HC_MUST_CHECK;
 /* The smallest and the largest of values [count], count > 0; returns whether they rise. */
 bool hc_info_range(const double *value, int32_t count, double *low, double *high);
 /* The list of the bad bands, where there is one. */

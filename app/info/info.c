@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct InfoParams {
-    const char *path, *look;
+    const char *path, *spectra, *look;
     bool json, bands, stats, overwrite;
     int64_t threads;
 } InfoParams;
@@ -33,6 +33,9 @@ static const HcOption info_options[] = {
      .help =
          "draw a quick picture of some lines beside the mean spectrum, or the spectra of a library; .svg and "
          ".pdf as well"},
+    {HC_TEXT(InfoParams, spectra), .value = "LIST", .otherwise = "all spectra; for --look 24, evenly taken",
+     .help = "of a library: show only these spectra: numbers from 1, ranges, names and patterns of names, "
+             "separated by commas: 1-20,35,Oak leaf,*kaolinite*"},
     {HC_FLAG(InfoParams, overwrite), .help = "replace the file of --look"},
     {HC_INT(InfoParams, threads), .range = {1, 4096}, .value = "COUNT", .otherwise = "one for each processor",
      .help = "threads that compute --stats"},
@@ -88,20 +91,22 @@ static void print_classes(const HcClasses *classes, bool all) {
     }
 }
 
-/* What the numbers in bands of `unmix --top` stand for. */
+/* What the numbers in bands of `unmix --top` stand for; those without a name do not occur. */
 static void print_numbers(const char *names, bool all) {
-    int32_t number = 0;
-    printf("%-12s numbers from 0 stand for\n", "spectra");
+    int32_t number = 0, shown = 0;
+    printf("%-12s numbers stand for\n", "spectra");
     for (const char *at = names; at != NULL; number++) {
         const char *end = strchr(at, '\n');
         int length = end != NULL ? (int)(end - at) : (int)strlen(at);
-        if (all || number < 32) {
+        bool named = strncmp(at, "-", (size_t)length) != 0;
+        shown += named;
+        if (named && (all || shown <= 32)) {
             printf("%12d %.*s\n", number, length, at);
         }
         at = end != NULL ? end + 1 : NULL;
     }
-    if (!all && number > 32) {
-        printf("%12s %d more (--bands lists all)\n", "...", number - 32);
+    if (!all && shown > 32) {
+        printf("%12s %d more (--bands lists all)\n", "...", shown - 32);
     }
 }
 
@@ -336,9 +341,14 @@ HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *
     if (is_library && params.stats) {
         return hc_fail(err, HC_E_USAGE, "info: --stats: %s is a spectral library", params.path);
     }
+    if (!is_library && params.spectra != NULL) {
+        return hc_fail(err, HC_E_USAGE, "info: --spectra: %s is no spectral library", params.path);
+    }
     if (is_library) {
-        HC_TRY(hc_info_library(params.path, params.json, params.bands, err));
-        return params.look != NULL ? hc_look_library(params.path, params.look, params.overwrite, err) : HC_OK;
+        HC_TRY(hc_info_library(params.path, params.spectra, params.json, params.bands, err));
+        return params.look != NULL
+                   ? hc_look_library(params.path, params.spectra, params.look, params.overwrite, err)
+                   : HC_OK;
     }
     HC_TRY(hc_reader_open(&reader, params.path, &how, err));
     HC_TRY(hc_info_values(reader, params.stats, (int32_t)params.threads, &values, err));

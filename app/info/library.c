@@ -76,13 +76,19 @@ static void print_ranges(const HcLibrary *library) {
     }
 }
 
+/* The number of an entry in the file, from 1. */
+static int32_t number_of(const HcLibrary *library, int32_t entry) {
+    return (library->number != NULL ? library->number[entry] : entry) + 1;
+}
+
 /* The first ones, or all; those that stages leave out say why. */
 static void print_names(const HcLibrary *library, bool all) {
     int32_t shown = all || library->count <= 32 ? library->count : 32;
-    printf("%-12s 1 to %d\n", "spectra", library->count);
+    printf(library->count < library->entries ? "%-12s %d of %d\n" : "%-12s 1 to %d\n", "spectra",
+           library->count, library->entries);
     for (int32_t i = 0; i < shown; i++) {
         HcLibraryEntry entry = hc_library_entry(library->name[i]);
-        printf("%12d %s", i + 1, library->name[i]);
+        printf("%12d %s", number_of(library, i), library->name[i]);
         printf(entry != HC_ENTRY_SPECTRUM ? " (left out: %s)\n" : "\n", hc_library_entry_word(entry));
     }
     if (shown < library->count) {
@@ -171,7 +177,7 @@ static void put_left_out(const HcLibrary *library, HcJson *to) {
         HcLibraryEntry entry = hc_library_entry(library->name[i]);
         if (entry != HC_ENTRY_SPECTRUM) {
             hc_json_open_object(to, NULL);
-            hc_json_put_number(to, "spectrum_from_1", i + 1);
+            hc_json_put_number(to, "spectrum_from_1", number_of(library, i));
             hc_json_put_text(to, "name", library->name[i]);
             hc_json_put_text(to, "why", hc_library_entry_word(entry));
             hc_json_close(to);
@@ -217,15 +223,22 @@ static HcStatus print_library_json(const HcLibrary *library, const char *path, c
         hc_json_put_text(&json, "note", library->note);
     }
     put_left_out(library, &json);
+    hc_json_open_array(&json, "numbers_from_1");
+    for (int32_t i = 0; i < library->count; i++) {
+        hc_json_put_number(&json, NULL, number_of(library, i));
+    }
+    hc_json_close(&json);
     hc_json_put(&json, "names", cJSON_CreateStringArray((const char *const *)library->name, library->count));
     return hc_print_json(&json, err);
 }
 
-HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) {
+HcStatus hc_info_library(const char *path, const char *spectra, bool json, bool all, HcError *err) {
     HcStatus status = HC_OK;
     HcLibrary library = {0};
     Counts counts = {0};
+    char *note = NULL;
     HC_TRY(hc_library_read(&library, path, err));
+    HC_TRY(hc_library_choose(&library, path, &(HcLibraryChoice){spectra, true}, "info", &note, err));
     HC_TRY(count_values(&library, &counts, err));
     if (json) {
         HC_TRY(print_library_json(&library, path, &counts, err));
@@ -233,6 +246,7 @@ HcStatus hc_info_library(const char *path, bool json, bool all, HcError *err) {
         HC_TRY(print_library(&library, path, &counts, all, err));
     }
 done:
+    free(note);
     hc_library_clear(&library);
     return status;
 }

@@ -274,17 +274,49 @@ done:
     return status;
 }
 
-HcStatus hc_look_library(const char *library_path, const char *path, bool overwrite, HcError *err) {
+/* More spectra than can be told apart are thinned out; names get their numbers in the file. */
+static HcStatus draw_lots(HcLibrary *library, bool chosen, HcText *caption, HcError *err) {
+    enum { SHOWN = 24 };
+    HcStatus status = HC_OK;
+    int32_t count = library->count;
+    uint8_t *keep = NULL;
+    HC_OR_RETURN(hc_new(keep, (size_t)count, "a library", err));
+    for (int32_t s = 0; s < SHOWN; s++) {
+        keep[(int64_t)s * count / SHOWN] = 1;
+    }
+    if (count > SHOWN && !chosen) {
+        HC_TRY(hc_library_keep(library, keep, err));
+        hc_text_add(caption, " %d of them, evenly taken (--spectra chooses others).", SHOWN);
+    }
+    for (int32_t i = 0; i < library->count && library->number != NULL; i++) {
+        char *name = hc_text_format("%d %s", library->number[i] + 1, library->name[i]);
+        if (name == NULL || caption->failed) {
+            free(name);
+            HC_TRY(hc_fail_memory(err, 256, "the names of spectra"));
+        }
+        free(library->name[i]);
+        library->name[i] = name;
+    }
+done:
+    free(keep);
+    return status;
+}
+
+HcStatus hc_look_library(const char *library_path, const char *spectra, const char *path, bool overwrite,
+                         HcError *err) {
     HcStatus status = HC_OK;
     HcLibrary library = {0};
     HcText caption = {0};
     HcFileUse use = {0};
+    char *note = NULL;
     HC_TRY(hc_plot_file_check("info", "--look", path, err));
     HC_TRY(hc_file_use_read(&use, library_path, err));
     HC_TRY(hc_file_use_write(&use, "info", path, err));
     HC_TRY(hc_file_check(path, overwrite, err));
     HC_TRY(hc_library_read(&library, library_path, err));
+    HC_TRY(hc_library_choose(&library, library_path, &(HcLibraryChoice){spectra, true}, "info", &note, err));
     HC_TRY(keep_spectra(&library, &caption, err));
+    HC_TRY(draw_lots(&library, spectra != NULL, &caption, err));
     const char *slash = strrchr(library_path, '/');
     const HcScene axis = {.bands = library.bands, .wavelength = library.wavelength, .bad = library.bad};
     const HcSpectraPlot plot = {.scene = &axis,
@@ -296,6 +328,7 @@ HcStatus hc_look_library(const char *library_path, const char *path, bool overwr
                                 .caption = caption.data};
     HC_TRY(hc_plot_spectra(path, &plot, overwrite, err));
 done:
+    free(note);
     hc_library_clear(&library);
     hc_text_clear(&caption);
     hc_file_use_clear(&use);

@@ -13,10 +13,11 @@
  */
 HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
 
-/* Plots the spectra of a library with their names into `path` (.png, .svg or .pdf); bad bands and water
- * vapour are shaded. Entries that are no spectra by their names are left out, as stages do; all are shown
- * where none is. Memory: the library and hc_plot_file_bytes(). */
-HcStatus hc_look_library(const char *library_path, const char *path, bool overwrite,
+/* Plots the spectra of a library with their names, those of the list `spectra` (hc_library_choose) or, where
+ * it is NULL, 24 that are evenly taken, into `path` (.png, .svg or .pdf); bad bands and water vapour are
+ * shaded. Entries that are no spectra by their names are left out, as stages do; all are shown where none is.
+ * Memory: the library and hc_plot_file_bytes(). */
+HcStatus hc_look_library(const char *library_path, const char *spectra, const char *path, bool overwrite,
                          HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -106,8 +106,14 @@ void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, cons
     HcText text = {0};
     for (int32_t i = 0; i < found; i++) {
         int32_t k = largest[i];
-        hc_text_add(&text, "%s%s (%s %d) %.3g", i > 0 ? ", " : "", library->name[k], top ? "number" : "band",
-                    top ? k : k + 1, tally->mean[k]);
+        hc_text_add(&text, "%s%s (", i > 0 ? ", " : "", library->name[k]);
+        if (top || library->from[k] != k) {
+            hc_text_add(&text, "number %d%s", library->from[k] + 1, top ? "" : ", ");
+        }
+        if (!top) {
+            hc_text_add(&text, "band %d", k + 1);
+        }
+        hc_text_add(&text, ") %.3g", tally->mean[k]);
     }
     if (text.failed) {
         hc_stage_note_lost(stage);
@@ -126,7 +132,7 @@ void hc_abundance_tally_json(const HcAbundanceTally *tally, const char *worst, c
     for (int32_t k = 0; k < library->count; k++) {
         hc_json_open_object(to, NULL);
         hc_json_put_text(to, "name", library->name[k]);
-        hc_json_put_number(to, "library_spectrum_from_0", library->from[k]);
+        hc_json_put_number(to, "library_spectrum_from_1", library->from[k] + 1);
         hc_json_put_number(to, "pixels", (double)tally->present[k]);
         hc_json_put_number(to, "mean_abundance", tally->mean[k]);
         hc_json_close(to);

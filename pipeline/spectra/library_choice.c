@@ -96,9 +96,25 @@ static HcStatus take_range(const HcLibrary *library, const char *path, const cha
     return HC_OK;
 }
 
-/* The name that is nearest to what fits none, or the first one. */
+/* How many names contain a text, whatever its case. */
+static int32_t count_containing(const HcLibrary *library, const char *text) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < library->count; i++) {
+        count += strcasestr(library->name[i], text) != NULL;
+    }
+    return count;
+}
+
+/* How many names contain what fits none; else the nearest one, or the first. */
 static HcStatus fail_name(const HcLibrary *library, const char *path, const char *who, const char *item,
                           HcError *err) {
+    int32_t holding = count_containing(library, item);
+    if (holding > 0) {
+        return hc_fail(
+            err, HC_E_USAGE,
+            "%s: --spectra %s: no entry of %s has exactly this name, %d name%s it (--spectra '*%s*')", who,
+            item, path, holding, holding == 1 ? " contains" : "s contain", item);
+    }
     const char **names = NULL;
     HC_OR_RETURN(hc_new(names, (size_t)library->count + 1, "names of spectra", err));
     memcpy(names, library->name, (size_t)library->count * sizeof *names);

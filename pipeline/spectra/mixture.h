@@ -15,6 +15,9 @@
  * freed afterwards. mixture->library.factor and mixture->counts are there. */
 typedef HcStatus HcMixtureStart(HcStage *stage, const float *spectra, HcError *err);
 
+/* Changes values [pixels][bands] of the output on the host. */
+typedef void HcMixtureChange(const HcStage *stage, float *value, size_t pixels, int32_t bands);
+
 /* What the stage says in plan, once the library is read. */
 typedef struct HcMixturePlan {
     const char *path; /* of the library, borrowed */
@@ -22,6 +25,7 @@ typedef struct HcMixturePlan {
     size_t counts;    /* numbers (int64_t) that the operation counts */
     HcMixtureStart *start;
     bool later; /* the operation starts in settle, even where the unit of the scene is known before */
+    HcMixtureChange *change; /* what no operation does, as the last step; NULL = nothing */
 } HcMixturePlan;
 
 typedef struct HcMixture {
@@ -29,6 +33,7 @@ typedef struct HcMixture {
     double *weight; /* [bands] of squared deviations; NULL = all the same */
     HcMixturePlan plan;
     HcBuffer counts; /* [device] [plan.counts], once started */
+    HcBuffer rows;   /* [host] some rows, for plan.change */
     HcAbundanceTally tally;
     HcAbundanceFit fit;
 } HcMixture;
@@ -45,7 +50,8 @@ HcStatus hc_mixture_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_mixture_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
 HcStatus hc_mixture_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
 
-/* In process, around the operation: counts begin at 0, and some pixels with their abundances are kept. */
+/* In process, around the operation: counts begin at 0, some pixels with their abundances are kept, and
+ * plan.change is done. */
 HcStatus hc_mixture_before(const HcStage *stage, HcQueue *queue, const HcBlock *out,
                            HcError *err) HC_MUST_CHECK;
 HcStatus hc_mixture_after(const HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,

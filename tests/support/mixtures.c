@@ -103,7 +103,7 @@ void check_spectra(const cJSON *result, const Cube *abundances) {
         check_near(number_of(result, "pixels"), pixels, 0);
         check_near(number_of(item, "pixels"), present, 0);
         check_near(number_of(item, "mean_abundance"), sum / pixels, 1e-6);
-        check_near(number_of(item, "library_spectrum_from_0"), k, 0);
+        check_near(number_of(item, "library_spectrum_from_1"), k + 1, 0);
         assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name")),
                             spectrum_names[k]);
     }

@@ -26,7 +26,6 @@ typedef struct State {
     HcLad *absolute;     /* l1, once the unit of the scene is known */
     HcUnmixing *squared; /* l2, likewise */
     HcBuffer order;      /* [device] l2: which of its bands each band that goes out is */
-    HcBuffer rows;       /* [host] shares: lines on their way through the host */
     HcAbundanceProof proof;
 } State;
 
@@ -77,9 +76,10 @@ static bool is_l1(const HcStage *stage) {
     return params_of(stage)->norm == NORM_L1;
 }
 
+/* By a table: of a comparison with SHARES, GCC 12 concludes that no later one holds. */
 static HcLadSum sum_of(const HcStage *stage) {
-    int32_t sum = params_of(stage)->sum;
-    return sum == SHARES ? HC_SUM_FREE : (HcLadSum)sum;
+    static const HcLadSum of_word[] = {HC_SUM_FREE, HC_SUM_ONE, HC_SUM_AT_MOST_ONE, HC_SUM_FREE};
+    return of_word[params_of(stage)->sum];
 }
 
 /* ---- plan ---- */
@@ -256,18 +256,6 @@ static size_t squared_bytes(const HcStage *stage) {
     return (size_t)hc_unmix_bands(&rule) * sizeof(float) + 1;
 }
 
-/* Lines that go through the host at once: about 1 MiB. */
-static int64_t shared_rows(const HcStage *stage) {
-    size_t row = (size_t)stage->out.samples * (size_t)stage->out.bands * sizeof(float);
-    return row < (size_t)1 << 20 ? (int64_t)(((size_t)1 << 20) / row) : 1;
-}
-
-static size_t shared_bytes(const HcStage *stage) {
-    return params_of(stage)->sum != SHARES ? 0
-                                           : (size_t)shared_rows(stage) * (size_t)stage->out.samples *
-                                                 (size_t)stage->out.bands * sizeof(float);
-}
-
 /* Says when pixels that this stage could take do not reach it. */
 static void note_left_out(HcStage *stage) {
     const HcStage *before = hc_chain_needs_whole(stage);
@@ -312,13 +300,27 @@ static HcStatus start(HcStage *stage, const float *spectra, HcError *err) {
     return is_l1(stage) ? open_absolute(stage, spectra, err) : open_squared(stage, spectra, err);
 }
 
+/* Abundances become shares of their sum; 0 stays where all are 0. */
+static void divide(const HcStage *stage, float *value, size_t pixels, int32_t bands) {
+    int32_t endmembers = ((const State *)stage->state)->mixture.library.fit.count;
+    for (size_t p = 0; p < pixels; p++, value += bands) {
+        double sum = 0;
+        for (int32_t k = 0; k < endmembers; k++) {
+            sum += (double)value[k];
+        }
+        for (int32_t k = 0; k < endmembers && sum > 0; k++) {
+            value[k] = (float)((double)value[k] / sum);
+        }
+    }
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(read_files(stage, err));
     HC_OR_RETURN(check_sizes(stage, err));
     HC_OR_RETURN(plan_out(stage, err));
-    hc_mixture_plan(stage, &(HcMixturePlan){params_of(stage)->endmembers, shade_count(stage),
-                                            count_numbers(stage), start, false});
-    stage->needs.host_bytes += shared_bytes(stage);
+    hc_mixture_plan(stage,
+                    &(HcMixturePlan){params_of(stage)->endmembers, shade_count(stage), count_numbers(stage),
+                                     start, false, params_of(stage)->sum == SHARES ? divide : NULL});
     stage->needs.consumes = params_of(stage)->verify;
     stage->needs.missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED;
     stage->needs.bytes_per_pixel = is_l1(stage) ? 0 : squared_bytes(stage);
@@ -331,9 +333,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 static HcStatus open_abundance(HcStage *stage, HcError *err) {
     State *state = stage->state;
     state->proof.limit = proof_limit[params_of(stage)->norm];
-    if (shared_bytes(stage) > 0) {
-        HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, shared_bytes(stage), &state->rows, err));
-    }
     return hc_mixture_open(stage, err);
 }
 
@@ -350,44 +349,13 @@ static HcStatus least_squares(HcStage *stage, HcQueue *queue, const HcBlock *in,
     return hc_gather(queue, &all, state->order.data, out, err);
 }
 
-/* Abundances of pixels [pixels][bands] become shares of their sum; 0 stays where all are 0. */
-static void divide(float *value, size_t pixels, int32_t bands, int32_t endmembers) {
-    for (size_t p = 0; p < pixels; p++, value += bands) {
-        double sum = 0;
-        for (int32_t k = 0; k < endmembers; k++) {
-            sum += (double)value[k];
-        }
-        for (int32_t k = 0; k < endmembers && sum > 0; k++) {
-            value[k] = (float)((double)value[k] / sum);
-        }
-    }
-}
-
-/* On the host, since no operation divides. */
-static HcStatus make_shares(const HcStage *stage, HcQueue *queue, const HcBlock *out, HcError *err) {
-    const State *state = stage->state;
-    int64_t rows = hc_block_rows(out);
-    int64_t most = shared_rows(stage);
-    for (int64_t row = 0; row < rows; row += most) {
-        size_t pixels = (size_t)hc_min64(most, rows - row) * (size_t)out->samples;
-        float *at = out->data + (size_t)row * (size_t)out->samples * (size_t)out->bands;
-        size_t bytes = pixels * (size_t)out->bands * sizeof *at;
-        HC_OR_RETURN(hc_download(queue, at, state->rows.data, bytes, err));
-        HC_OR_RETURN(hc_wait(queue, err));
-        divide(state->rows.data, pixels, out->bands, state->mixture.library.fit.count);
-        HC_OR_RETURN(hc_upload(queue, state->rows.data, at, bytes, err));
-    }
-    return HC_OK;
-}
-
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     const State *state = stage->state;
     HC_OR_RETURN(hc_mixture_before(stage, queue, out, err));
     HC_OR_RETURN(is_l1(stage) ? hc_lad(queue, in, state->absolute, out, err)
                               : least_squares(stage, queue, in, out, scratch, err));
-    HC_OR_RETURN(hc_mixture_after(stage, queue, in, out, err));
-    return params_of(stage)->sum == SHARES ? make_shares(stage, queue, out, err) : HC_OK;
+    return hc_mixture_after(stage, queue, in, out, err);
 }
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
@@ -457,7 +425,6 @@ static void close_abundance(HcStage *stage) {
         hc_unmix_close(state->squared);
     }
     hc_memory_release(stage->compute, &state->order);
-    hc_memory_release(stage->compute, &state->rows);
     hc_mixture_close(stage);
     *state = (State){0};
 }

@@ -18,9 +18,9 @@ static HcStatus put_spectra(const HcKnnState *state, HcJson *to, HcError *err) {
     int32_t *used = NULL;
     HC_OR_RETURN(hc_new(used, count, "a report", err));
     for (size_t i = 0; i < count; i++) {
-        used[i] = (int32_t)state->library.from[i];
+        used[i] = (int32_t)state->library.from[i] + 1;
     }
-    hc_json_put_ints(to, "training_spectrum_from_0", used, count);
+    hc_json_put_ints(to, "training_spectrum_from_1", used, count);
     hc_json_put_ints(to, "training_class", state->library.label, count);
     free(used);
     return HC_OK;

@@ -64,8 +64,8 @@ static const HcOption options[] = {
     {HC_INT(Params, iterations), .range = {1, 1000000000}, .initial = 1000, .value = "COUNT",
      .help = "maximum number of solver steps for a pixel"},
     {HC_INT(Params, top), .range = {1, HC_UNMIX_SPECTRA_MAX}, .otherwise = "all abundances", .value = "COUNT",
-     .help = "write only this many of the largest abundances: first their spectrum numbers (from 0; -1 "
-             "pads), then their values"},
+     .help = "write only this many of the largest abundances: first the numbers of their library entries "
+             "(from 1; 0 pads), then their values"},
     {HC_REAL(Params, threshold), .range = {0, 1e30}, .initial = 0, .value = "VALUE",
      .help = "abundances below this become 0"},
     {HC_TEXT(Params, add), .value = "BAND[,BAND]",
@@ -188,17 +188,34 @@ static HcStatus name_bands(HcScene *out, const HcUnmixRule *rule, const HcLibrar
     return HC_OK;
 }
 
-/* What the numbers of --top stand for, for the files that hold them. */
+/* What the numbers of --top stand for, for the files that hold them: 0 for none, and entries of the library.
+ * Those that are not used have no name. */
 static HcStatus name_numbers(HcScene *out, const HcUnmixRule *rule, const HcLibraryFit *library,
                              HcError *err) {
     HcText names = {0};
-    for (int32_t k = 0; k < rule->spectra && rule->top > 0; k++) {
-        hc_text_add(&names, "%s%s", k > 0 ? "\n" : "", library->name[k]);
+    int32_t number = 1;
+    hc_text_add(&names, "none");
+    for (int32_t k = 0; k < rule->spectra && rule->top > 0; k++, number++) {
+        for (; number <= library->from[k]; number++) {
+            hc_text_add(&names, "\n-");
+        }
+        hc_text_add(&names, "\n%s", library->name[k]);
     }
     if (rule->top > 0 && (out->number_names = hc_text_take(&names)) == NULL) {
         return hc_fail_memory(err, 0, "the names of spectra");
     }
     return HC_OK;
+}
+
+/* The operation counts the used spectra from 0; files count the entries of the library from 1. */
+static void number_entries(const HcStage *stage, float *value, size_t pixels, int32_t bands) {
+    const int32_t *from = ((const State *)stage->state)->mixture.library.fit.from;
+    int64_t top = params_of(stage)->top;
+    for (size_t p = 0; p < pixels; p++, value += bands) {
+        for (int64_t k = 0; k < top; k++) {
+            value[k] = value[top + k] > 0 ? (float)(from[(int32_t)value[k]] + 1) : 0;
+        }
+    }
 }
 
 /* Opens the operation; lambda goes with the square of the factor. */
@@ -236,8 +253,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(name_bands(out, &rule, &state->mixture.library.fit, err));
     HC_OR_RETURN(name_numbers(out, &rule, &state->mixture.library.fit, err));
     out->meaning = out->number_names == NULL ? HC_FRACTION : HC_OTHER; /* numbers of spectra come first */
-    hc_mixture_plan(stage, &(HcMixturePlan){params->library, 0, hc_unmix_counts(&rule), start,
-                                            state->by_noise.automatic});
+    hc_mixture_plan(stage,
+                    &(HcMixturePlan){params->library, 0, hc_unmix_counts(&rule), start,
+                                     state->by_noise.automatic, params->top > 0 ? number_entries : NULL});
     if (state->by_noise.automatic && !stage->settled) {
         hc_unmix_lambda_plan(stage);
     }

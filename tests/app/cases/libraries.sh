@@ -104,3 +104,32 @@ done
 grep -q 'Green' unmix.some.hdr || fail "unmix.some: no band named Green"
 refuse 2 "knn: --spectra: $SAMPLE/class.hdr is no spectral library" run read "$scene" ! knn --training "$SAMPLE/class.hdr" --spectra 1 ! write bad.img
 [[ ! -e bad.img ]] || fail "bad.img is there"
+
+# One numbering: that of the file, from 1, in info, --spectra, notes, records and the bands of --top.
+run 0 info "$SAMPLE/library.sli" --bands
+entry=$(sed -n 's/^ *\([0-9]*\) Green vegetation$/\1/p' <<<"$out")
+for spectra in "Green vegetation,*soil*,*water*" "$entry,*soil*,*water*"; do
+    run 0 unmix "$SAMPLE/scene.hdr" top.img --library "$SAMPLE/library.sli" --spectra "$spectra" --top 1 --overwrite \
+        --record top.json
+    [[ $err == *"Green vegetation (number $entry) "* ]] || fail "--spectra $spectra: $err"
+    grep -A1 '"Green vegetation"' top.json | grep -c "\"library_spectrum_from_1\":[[:space:]]*$entry,$" >/dev/null ||
+        fail "the record: $(cat top.json)"
+    run 0 info top.img
+    [[ $out == *"0 none"*"           $entry Green vegetation"* && $out != *" -"$'\n'* ]] || fail "names of --top: $out"
+done
+run 0 unmix "$SAMPLE/scene.hdr" few.img --library "$SAMPLE/library.sli" --spectra "$entry,*soil*,*water*"
+[[ $err == *"Green vegetation (number $entry, band "* ]] || fail "a note: $err"
+run 0 info "$SAMPLE/library.sli" --spectra "*soil*,$entry"
+[[ $out == *" of 60"*"           $entry Green vegetation"* && $out != *"Water"* ]] || fail "info --spectra: $out"
+# A name that fits no entry.
+run 0 info "$SAMPLE/library.sli" --json
+holding=$(grep -io 'vegetation' <<<"${out##*names}" | wc -l)
+refuse 2 "has exactly this name, $holding names contain it (--spectra '*vegetation*')" \
+    info "$SAMPLE/library.sli" --spectra vegetation
+refuse 2 "info: --spectra: $SAMPLE/scene.hdr is no spectral library" info "$SAMPLE/scene.hdr" --spectra 1
+# --look draws a choice of a large library, with the numbers of the file.
+run 0 info "$SAMPLE/library.sli" --look look.svg
+[[ $(cat look.svg) == *"60 spectra, "*" 24 of them, evenly taken (--spectra chooses others)."* ]] ||
+    fail "the caption: $(tail -c 900 look.svg)"
+run 0 info "$SAMPLE/library.sli" --look some.svg --spectra "$entry,1"
+[[ $(cat some.svg) == *">$entry Green vegetation<"*"2 spectra, "* && $(cat some.svg) != *"evenly taken"* ]] || fail "a chosen look"

@@ -203,9 +203,9 @@ static void libraries_are_validated(void **state) {
     cJSON *json = knn_read_json("out.json");
     knn_check_report(json, matrix);
     check_near(number_of(json, "training_pixels"), SPECTRA - 1, 0);
-    const cJSON *from = cJSON_GetObjectItemCaseSensitive(json, "training_spectrum_from_0");
+    const cJSON *from = cJSON_GetObjectItemCaseSensitive(json, "training_spectrum_from_1");
     assert_int_equal(cJSON_GetArraySize(from), SPECTRA - 1);
-    assert_int_equal(cJSON_GetArrayItem(from, 4)->valueint, 5);
+    assert_int_equal(cJSON_GetArrayItem(from, 4)->valueint, 6);
     cJSON_Delete(json);
     /* A scale of its own is noted, from pixels or from the type of the scene. */
     knn_free(&trained);

@@ -585,7 +585,7 @@ static void the_largest_are_kept(void **state) {
                 for (int k = 1; k < SPECTRA; k++) {
                     largest = left[k] > left[largest] ? k : largest;
                 }
-                check_near(pixel[n], left[largest] > 0 ? largest : -1, 0);
+                check_near(pixel[n], left[largest] > 0 ? largest + 1 : 0, 0);
                 check_near(pixel[3 + n], left[largest], 0);
                 missing += !(left[largest] > 0);
                 left[largest] = 0;
