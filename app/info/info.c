@@ -8,6 +8,7 @@
 #include "io/read/reader.h"
 #include "pipeline/json.h"
 #include "pipeline/picture/look.h"
+#include "pipeline/picture/overlaps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,6 +77,12 @@ static void print_wavelengths(const HcScene *scene) {
     bool rising = hc_info_range(scene->wavelength, scene->bands, &low, &high);
     printf("%-12s %.2f to %.2f nm%s%s\n", "wavelengths", low, high, rising ? "" : ", not in rising order",
            scene->fwhm != NULL ? ", widths given" : "");
+    double overlap[HC_OVERLAPS_MAX][2];
+    int32_t count = hc_detector_overlaps(scene, overlap);
+    for (int32_t i = 0; i < count; i++) {
+        printf("%-12s %.2f to %.2f nm%s\n", i == 0 ? "overlaps" : "", overlap[i][0], overlap[i][1],
+               i == 0 ? " of detectors (spectra have spikes there)" : "");
+    }
 }
 
 /* The first ones, or all. */

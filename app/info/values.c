@@ -8,11 +8,16 @@
 enum { SAMPLE_LINES = 64 };
 static const double sample_bytes = 16.0 * 1024 * 1024;
 
-/* The first good band from the middle of the scene on. */
-static int32_t sample_band(const HcScene *scene) {
+static bool is_constant(const HcBandSummary *band) {
+    return band->low == band->high;
+}
+
+/* The first good band from the middle of the scene on that is not constant. */
+static int32_t sample_band(const HcScene *scene, const HcBandSummary *band) {
     int32_t middle = scene->bands / 2;
-    for (int32_t b = middle; scene->bad != NULL && b < scene->bands; b++) {
-        if (!scene->bad[b]) {
+    for (int32_t n = 0; n < scene->bands; n++) {
+        int32_t b = (middle + n) % scene->bands;
+        if ((scene->bad == NULL || !scene->bad[b]) && !is_constant(&band[b])) {
             return b;
         }
     }
@@ -21,17 +26,18 @@ static int32_t sample_band(const HcScene *scene) {
 
 static HcStatus read_sample(HcReader *reader, HcInfoValues *out, HcError *err) {
     const HcScene *scene = hc_reader_scene(reader);
-    double fit = sample_bytes / (double)hc_max64(1, (int64_t)hc_reader_bytes(reader, 1));
+    double fit =
+        sample_bytes / ((double)hc_type_bytes(scene->type) * (double)scene->samples * (double)scene->bands);
     if (strcmp(hc_reader_method(reader), "direct") != 0 || hc_scene_is_class_map(scene) || fit < 1) {
         return HC_OK;
     }
     int64_t wanted = fit < SAMPLE_LINES ? (int64_t)fit : SAMPLE_LINES;
     int64_t step = (scene->lines + wanted - 1) / wanted;
-    out->first = sample_band(scene);
     out->lines = (scene->lines + step - 1) / step;
-    HC_OR_RETURN(hc_new(out->band, 1, "the figures of a band", err));
-    HC_OR_RETURN(hc_summarise(reader, &out->first, 1, step, 1, out->band, err));
-    out->count = 1;
+    HC_OR_RETURN(hc_new(out->band, (size_t)scene->bands, "the figures of the bands", err));
+    HC_OR_RETURN(hc_summarise(reader, NULL, scene->bands, step, 1, out->band, err));
+    out->first = sample_band(scene, out->band);
+    out->count = scene->bands;
     return HC_OK;
 }
 
@@ -52,8 +58,31 @@ static double percent(int64_t count, const HcBandSummary *of) {
     return of->pixels > 0 ? 100.0 * (double)count / (double)of->pixels : 0;
 }
 
+/* "1, 2, 97-115": the first runs of constant bands. */
+static void print_constant(const HcInfoValues *values) {
+    enum { RUNS = 12 };
+    int32_t count = 0, runs = 0;
+    for (int32_t b = 0; b < values->count; b++) {
+        count += is_constant(&values->band[b]);
+    }
+    for (int32_t b = 0, next; b < values->count && count > 0; b = next) {
+        for (next = b; next < values->count && is_constant(&values->band[next]); next++) {
+        }
+        if (next > b && runs++ < RUNS) {
+            printf(runs == 1 ? "%-12s %d of %d bands%s: " : ", ", "constant", count, values->count,
+                   values->all ? "" : " in these lines");
+            printf(next > b + 1 ? "%d-%d" : "%d", b + 1, next);
+        }
+        next += next == b;
+    }
+    printf(count == 0 ? "" : runs > RUNS ? ", ...\n" : "\n");
+}
+
 void hc_info_print_sample(const HcInfoValues *values, const HcScene *scene) {
-    const HcBandSummary *band = values->band;
+    const HcBandSummary *band = &values->band[values->first];
+    if (values->all) {
+        print_constant(values);
+    }
     if (values->count == 0 || values->all) {
         return;
     }
@@ -61,6 +90,7 @@ void hc_info_print_sample(const HcInfoValues *values, const HcScene *scene) {
            "all)\n",
            "sample", percent(band->zero, band), percent(band->not_finite, band), percent(band->nodata, band),
            values->first + 1, (long long)values->lines, (long long)scene->lines);
+    print_constant(values);
 }
 
 void hc_info_print_stats(const HcInfoValues *values) {
@@ -96,10 +126,17 @@ void hc_info_put_values(const HcInfoValues *values, HcJson *to) {
     if (values->count == 0) {
         return;
     }
+    hc_json_open_array(to, "constant_bands_from_1");
+    for (int32_t b = 0; b < values->count; b++) {
+        if (is_constant(&values->band[b])) {
+            hc_json_put_number(to, NULL, b + 1);
+        }
+    }
+    hc_json_close(to);
     if (!values->all) {
         hc_json_open_object(to, "sample");
         hc_json_put_number(to, "lines", (double)values->lines);
-        put_band(values->band, values->first + 1, to);
+        put_band(&values->band[values->first], values->first + 1, to);
         hc_json_close(to);
         return;
     }

@@ -8,14 +8,14 @@
 typedef struct HcInfoValues {
     HcBandSummary *band; /* [count], owned: free() */
     int32_t count;       /* 0 = nothing was read */
-    bool all;            /* every band and line; else one band in some lines */
-    int32_t first;       /* that band, from 0 */
+    bool all;            /* every line; else some lines */
+    int32_t first;       /* the band that is printed then, from 0 */
     int64_t lines;       /* that were read */
 } HcInfoValues;
 
-/* Reads all with `stats`. Else reads a band in the middle of the range of a file that is read directly: at
- * most 64 lines and 16 MiB. Of other files and of class maps it then reads nothing. Must come before the
- * first read. threads: 0 = one a processor. */
+/* Reads all with `stats`. Else reads some lines of a file that is read directly: at most 64 and 16 MiB. Of
+ * other files and of class maps it then reads nothing. Must come before the first read. threads: 0 = one a
+ * processor. */
 HcStatus hc_info_values(HcReader *reader, bool stats, int32_t threads, HcInfoValues *out,
                         HcError *err) HC_MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include "core/scene.h"
 #include "figure/figure.h"
 #include "io/file.h"
+#include "pipeline/picture/overlaps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -122,6 +123,10 @@ static int32_t find_intervals(const HcScene *scene, const double *x, const int32
         to[count] = water[w];
         to[count++].label = water[0].label;
     }
+    double overlap[HC_OVERLAPS_MAX][2];
+    for (int32_t o = hc_detector_overlaps(scene, overlap); o > 0; o--) {
+        to[count++] = (HcPlotInterval){overlap[o - 1][0], overlap[o - 1][1], "overlap"};
+    }
     count = join_intervals(to, count);
     for (int32_t b = 0; b < scene->bands; b++) {
         bool within = false;
@@ -162,7 +167,7 @@ static HcStatus open_spectra(Spectra *spectra, size_t shown, size_t bands, bool 
     static const char what[] = "a plot of spectra";
     HC_OR_RETURN(hc_new(spectra->x, bands, what, err));
     HC_OR_RETURN(hc_new(spectra->from, bands, what, err));
-    HC_OR_RETURN(hc_new(spectra->interval, bands + WATER, what, err));
+    HC_OR_RETURN(hc_new(spectra->interval, bands + WATER + HC_OVERLAPS_MAX, what, err));
     HC_OR_RETURN(hc_new(spectra->y, shown * bands, what, err));
     HC_OR_RETURN(hc_new(spectra->low, spread ? shown * bands : 1, what, err));
     HC_OR_RETURN(hc_new(spectra->high, spread ? shown * bands : 1, what, err));
@@ -207,6 +212,18 @@ static void fill_series(const HcSpectraPlot *plot, Spectra *spectra, int32_t s, 
                                         .count = (int32_t)bands};
 }
 
+static void say_overlaps(const HcScene *scene, HcText *caption) {
+    double overlap[HC_OVERLAPS_MAX][2];
+    int32_t count = hc_detector_overlaps(scene, overlap);
+    for (int32_t i = 0; i < count; i++) {
+        hc_text_add(caption, i > 0                 ? ", "
+                             : caption->length > 0 ? " Detectors overlap at "
+                                                   : "Detectors overlap at ");
+        hc_text_add(caption, "%.0f-%.0f", overlap[i][0], overlap[i][1]);
+    }
+    hc_text_add(caption, count > 0 ? " nm." : "");
+}
+
 HcStatus hc_plot_spectra_draw(const HcSpectraPlot *plot, HcFigureFormat format, HcFigureFile *file,
                               HcError *err) {
     HcStatus status = HC_OK;
@@ -228,6 +245,7 @@ HcStatus hc_plot_spectra_draw(const HcSpectraPlot *plot, HcFigureFormat format, 
         hc_text_add(&spectra.caption, "%s%d of %d spectra, evenly taken.", plot->caption != NULL ? " " : "",
                     shown, plot->count);
     }
+    say_overlaps(plot->scene, &spectra.caption);
     if (spectra.caption.failed) {
         HC_TRY(hc_fail_memory(err, 256, "a plot of spectra"));
     }

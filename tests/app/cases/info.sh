@@ -42,6 +42,28 @@ run 0 info odd.hdr --stats
 [[ $(tail -n 1 <<<"$out" | tr -s ' ') == " 1 nan nan nan nan 0 0 100" ]] || fail "no values: $out"
 run 0 info odd.hdr --stats --json
 grep -q '"minimum":.null' <<<"$out" || fail "NaN in JSON: $out"
+# Constant bands are named, and the sample is of another band, also where the middle one is dead. Two detectors overlap.
+header dead 3 4 10 1 bip
+echo 'wavelength units = nm
+wavelength = {400, 410, 420, 430, 440, 425, 436, 450, 460, 470}' >>dead.hdr
+"$python" -c 'import sys
+for pixel in range(12):
+    sys.stdout.buffer.write(bytes([0, 7, 1 + pixel, 2, 0, 0, 0, 3 + pixel, 9, 5 + pixel]))' >dead.img
+for how in "" --stats; do
+    run 0 info dead.hdr $how
+    [[ $out == *$'\noverlaps     425.00 to 440.00 nm of detectors (spectra have spikes there)\n'* ]] || fail "overlaps: $out"
+    [[ $out == *$'\nconstant     7 of 10 bands'*": 1-2, 4-7, 9"$'\n'* ]] || fail "constant bands: $out"
+    [[ -n $how || $out == *"sample       0 % zero, "*"; band 8 in 4 of 4 lines"*"7 of 10 bands in these lines: "* ]] ||
+        fail "the sample of a dead band: $out"
+    run 0 info dead.hdr $how --json
+    [[ $out == *'"constant_bands_from_1":'*'[1, 2, 4, 5, 6, 7, 9]'* ]] || fail "constant bands in JSON: $out"
+done
+run 0 info dead.hdr --look dead.svg
+[[ $(<dead.svg) == *"Detectors overlap at 425-440 nm."* ]] || fail "the overlap in a plot: $(tail -c 900 dead.svg)"
+# Bands in another order are no detectors.
+sed -i 's/^wavelength = .*/wavelength = {470, 460, 450, 440, 430, 420, 410, 400, 390, 380}/' dead.hdr
+run 0 info dead.hdr
+[[ $out != *overlaps* && $out == *"not in rising order"* ]] || fail "falling wavelengths: $out"
 # Not of a class map, nor of what would have to be decompressed for it.
 run 0 bands "$scene" 1-3 tiled.tif --co COMPRESS=DEFLATE
 run 0 info tiled.tif
