@@ -17,6 +17,10 @@ static const double large_share = 0.1;
 /* Pixels and mixtures of one unit differ by less than this factor. */
 static const double same_size = 1.25;
 
+/* Sums of one cost much where their residuals are larger by this factor, and not mere rounding. */
+static const double costly = 1.05;
+static const double least_share = 1e-3;
+
 /* Sums of free abundances beyond these limits tell that the library is in another unit: shade makes them
  * smaller, bright slopes a little larger. */
 static const double least_total = 0.05;
@@ -56,6 +60,25 @@ static void mix(const float *abundance, const HcLibraryFit *library, double fact
     }
 }
 
+/* sum |pixel - factor mixture| over the bands that have a value; with the factor of least squares also, what
+ * a free sum leaves at most. */
+static void add_cost(HcAbundanceFit *fit, const float *pixel, const double *mixture) {
+    double both = 0, square = 0;
+    for (int32_t b = 0; b < fit->in.bands; b++) {
+        both += isfinite(pixel[b]) ? (double)pixel[b] * mixture[b] : 0;
+        square += isfinite(pixel[b]) ? mixture[b] * mixture[b] : 0;
+    }
+    double factor = square > 0 ? both / square : 1;
+    for (int32_t b = 0; b < fit->in.bands; b++) {
+        if (isfinite(pixel[b])) {
+            double x = (double)pixel[b];
+            fit->values += fabs(x);
+            fit->left += fabs(x - mixture[b]);
+            fit->left_scaled += fabs(x - factor * mixture[b]);
+        }
+    }
+}
+
 static int by_value(const void *a, const void *b) {
     double left = *(const double *)a;
     double right = *(const double *)b;
@@ -90,6 +113,7 @@ static void work_out(HcAbundanceFit *fit, const HcScaledLibrary *library, int32_
                 mixtures += fabs(mixture[b]);
             }
         }
+        add_cost(fit, pixel, mixture);
         if (values > 0) {
             scratch[known++] = deviation / values;
         }
@@ -122,6 +146,14 @@ done:
 void hc_abundance_fit_note(HcStage *stage, const HcAbundanceFit *fit, bool sums, double total,
                            const char *cure) {
     char size[100] = "";
+    if (sums && fit->left > costly * fit->left_scaled && fit->left > least_share * fit->values) {
+        hc_stage_note(
+            stage,
+            "sums of one cost the fit at least %.0f %%: mixtures miss %.3g %% of the values, and %.3g %% "
+            "once each has a factor (%s)",
+            100 * (fit->left / fit->left_scaled - 1), 100 * fit->left / fit->values,
+            100 * fit->left_scaled / fit->values, cure);
+    }
     if (sums && fit->missed > large_share) {
         if (fit->size > same_size || fit->size < 1 / same_size) {
             snprintf(size, sizeof size, ", which are %.3g times their mixtures", fit->size);

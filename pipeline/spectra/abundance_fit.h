@@ -9,6 +9,8 @@ typedef struct HcAbundanceFit {
     HcSpectra in, out; /* the same pixels as they come in, and their abundances */
     double missed;     /* the median over pixels of sum |y - mixture| / sum |y|; NaN = not known */
     double size;       /* the median over pixels of sum |y| / sum |mixture|; NaN = not known */
+    double values, left,
+        left_scaled; /* sums of |y|, |y - mixture|, and |y - f mixture| with the best f of a pixel */
 } HcAbundanceFit;
 
 /* Bytes of host memory that it takes, for needs.host_bytes; once stage->in and stage->out are planned. */
@@ -26,9 +28,10 @@ HcStatus hc_abundance_fit_add(const HcAbundanceFit *fit, HcQueue *queue, const H
 HcStatus hc_abundance_fit_gather(HcAbundanceFit *fit, const HcStage *stage, const HcScaledLibrary *library,
                                  int32_t top, HcError *err) HC_MUST_CHECK;
 
-/* Notes that sums of one leave much of half of the pixels unexplained (`sums`: they are one, or at most one),
- * or that the sums of free abundances, `total` in the mean, tell of another unit. `cure` are the options of
- * the stage against a sum. */
+/* Notes what sums of one cost: residuals that are more than 5 % larger than with one factor for each mixture,
+ * which free sums would better. Or that they leave much of half of the pixels unexplained (`sums`: they are
+ * one, or at most one), or that the sums of free abundances, `total` in the mean, tell of another unit.
+ * `cure` are the options of the stage against a sum. */
 void hc_abundance_fit_note(HcStage *stage, const HcAbundanceFit *fit, bool sums, double total,
                            const char *cure);
 

@@ -100,7 +100,7 @@ static int32_t find_largest(const HcAbundanceTally *tally, int32_t spectra, int3
 }
 
 void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, const HcLibraryFit *library,
-                             bool top) {
+                             const char *sums, bool top) {
     int32_t largest[NAMED];
     int32_t found = find_largest(tally, library->count, largest);
     HcText text = {0};
@@ -118,7 +118,7 @@ void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, cons
     if (text.failed) {
         hc_stage_note_lost(stage);
     } else if (found > 0) {
-        hc_stage_note(stage, "largest mean abundances: %s", text.data);
+        hc_stage_note(stage, "%s; largest mean abundances: %s", sums, text.data);
     }
     hc_text_clear(&text);
 }

@@ -36,10 +36,10 @@ void hc_abundance_tally_clear(HcAbundanceTally *tally);
 /* The mean over the pixels of the sum of the abundances. */
 double hc_abundance_tally_total(const HcAbundanceTally *tally, int32_t spectra);
 
-/* Notes what is most abundant. Spectra have the number of their band, from 1; with `top` that which the bands
- * hold, from 0. */
+/* Notes what abundances sum to (`sums`: "sums are free"), and what is most abundant: spectra with the number
+ * of their band, and with that of their entry where it is another one; with `top` with that alone. */
 void hc_abundance_tally_note(HcStage *stage, const HcAbundanceTally *tally, const HcLibraryFit *library,
-                             bool top);
+                             const char *sums, bool top);
 
 /* Adds `pixels`, `unfinished_pixels`, `worst` by that name, and a list of the spectra to a record. */
 void hc_abundance_tally_json(const HcAbundanceTally *tally, const char *worst, const HcLibraryFit *library,

@@ -209,7 +209,7 @@ void check_counts(const char *step, const char *options, void (*check)(const cha
             check_runs(&how, "read scene.img ! %s library.csv %s ! write some.img %s ! write out.img", step,
                        options, ends[e]);
             check(notes.data);
-            assert_non_null(strstr(notes.data, ": largest mean abundances: "));
+            assert_non_null(strstr(notes.data, "; largest mean abundances: "));
             hc_text_clear(&notes);
         }
     }

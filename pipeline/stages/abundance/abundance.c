@@ -369,7 +369,9 @@ static void note_tally(HcStage *stage) {
     const State *state = stage->state;
     const HcAbundanceTally *tally = &state->mixture.tally;
     HcLadSum sum = sum_of(stage);
-    hc_abundance_tally_note(stage, tally, &state->mixture.library.fit, false);
+    static const char *const sums[] = {"sums are free", "sums are one", "sums are at most one",
+                                       "shares of free sums"};
+    hc_abundance_tally_note(stage, tally, &state->mixture.library.fit, sums[params_of(stage)->sum], false);
     hc_abundance_fit_note(stage, &state->mixture.fit, sum != HC_SUM_FREE,
                           hc_abundance_tally_total(tally, state->mixture.library.fit.count),
                           sum == HC_SUM_ONE ? "--sum at-most-one or free" : "--sum free");
@@ -437,7 +439,7 @@ static const char *unit(const HcStage *stage, int32_t band) {
 const HcStageClass hc_stage_abundance = {
     .name = "abundance",
     .summary =
-        "abundances of endmembers by least absolute deviations: outliers count little, missing bands not",
+        "abundances of endmembers, which sum to one, by least absolute deviations: outliers count little",
     .cite = "Barrodale, Roberts: An improved algorithm for discrete l1 linear approximation, SIAM J. Numer. "
             "Anal. "
             "10(5), 1973",

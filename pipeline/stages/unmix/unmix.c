@@ -317,7 +317,8 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     HC_TRY(hc_abundance_counts_gather(stage, &mixture->counts, HC_UNMIX_COUNT_GAP, &counts, err));
     HC_TRY(hc_abundance_tally_unmix(&mixture->tally, counts, rule.spectra, rule.spectra, err));
     HC_TRY(hc_abundance_fit_gather(&mixture->fit, stage, &mixture->library, rule.top, err));
-    hc_abundance_tally_note(stage, &mixture->tally, &mixture->library.fit, rule.top > 0);
+    hc_abundance_tally_note(stage, &mixture->tally, &mixture->library.fit,
+                            params->sum_to_one ? "sums are one" : "sums are free", rule.top > 0);
     hc_abundance_fit_note(stage, &mixture->fit, params->sum_to_one,
                           hc_abundance_tally_total(&mixture->tally, rule.spectra), "leave out --sum-to-one");
     if (mixture->tally.unfinished > 0) {
@@ -364,7 +365,8 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_unmix = {
     .name = "unmix",
-    .summary = "abundances of the spectra of a library: sparse, not negative, to a proven gap",
+    .summary =
+        "abundances of the spectra of a library: sparse, not negative, with free sums, to a proven gap",
     .cite = "Iordache, Bioucas-Dias, Plaza: Sparse unmixing of hyperspectral data, IEEE TGRS 49(6), 2011",
     .example = "hcube unmix scene.hdr abundances.tif --library library.sli --lambda 1e-3",
     .role = HC_ROLE_STAGE,

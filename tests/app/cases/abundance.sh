@@ -2,7 +2,7 @@
 endmembers=$SAMPLE/endmembers.sli
 run 0 run read "$scene" ! abundance --endmembers "$endmembers" --residual --verify ! write abundances.tif --device cpu
 [[ $err == *"multiplied by 10000"*"they are (--scale none leaves them)"* ]] || fail "unit: $err"
-[[ $err == *"abundance: largest mean abundances: "* ]] || fail "summary: $err"
+[[ $err == *"abundance: sums are one; largest mean abundances: "* ]] || fail "summary: $err"
 [[ $err == *"abundance: all 9064 pixels are proved: the largest error is "*"(sample "*", line "* ]] || fail "proof: $err"
 run 0 info abundances.tif --bands
 [[ $out == *"     7 "*"residual"*"dual objective"*"    10 "*"error"* ]] || fail "names: $out"
@@ -82,3 +82,14 @@ for norm in l1 l2; do
     done
 done
 grep -q '"median_residual_share":.*0\.0' fit.img.hcube.json || fail "the residual is not in the record"
+
+# What a sum of one costs is noted where it is more than 5 % of the residual: of a scene in shade, not of one without.
+run 0 abundance "$scene" one.img --endmembers "$SAMPLE/endmembers.csv"
+[[ $err == *"abundance: sums are one; largest"* && $err != *"cost the fit"* ]] || fail "no shade: $err"
+for step in "abundance shade.img --endmembers" "unmix shade.img --sum-to-one --library"; do
+    read -ra words <<<"$step"
+    run 0 "${words[0]}" "$scene" "${words[@]:1}" "$SAMPLE/endmembers.csv" --scale 7500 --overwrite
+    [[ $err == *"sums of one cost the fit at least "*" % of the values"* ]] || fail "$step: shade: $err"
+done
+run 0 unmix "$scene" shade.img --library "$SAMPLE/endmembers.csv" --scale 7500 --overwrite
+[[ $err == *"unmix: sums are free; largest"* && $err != *"cost the fit"* ]] || fail "free sums: $err"
