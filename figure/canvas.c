@@ -168,6 +168,8 @@ HcStatus hc_canvas_open(HcCanvas **out, int format, const HcCanvasPage *page, Hc
     cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
     pango_cairo_context_set_font_options(canvas->context, options);
     cairo_font_options_destroy(options);
+    /* Letters at whole points would have gaps between them, since a point is several pixels. */
+    pango_context_set_round_glyph_positions(canvas->context, FALSE);
     pango_context_set_base_dir(canvas->context, PANGO_DIRECTION_LTR);
     if (format != HC_CANVAS_BLANK) {
         open_page(canvas, page);

@@ -1,4 +1,5 @@
 /* Names in any script on a page: by the boxes of the texts of an SVG, and by the ink of a PNG. */
+#include "figure/canvas.h"
 #include "figure/figure.h"
 #include "tests/support/check.h"
 
@@ -341,6 +342,20 @@ static void a_cut_name_ends_in_dots(void **state) {
     free(drawing);
 }
 
+/* Letters lie at fractions of points: a text of 7 points is a tenth as wide as one of 70. */
+static void letters_have_no_gaps(void **state) {
+    (void)state;
+    static const char text[] = "illiterate wills, components with signal";
+    HcError err = {0};
+    HcCanvas *canvas = NULL;
+    const HcCanvasPage paper = {.width = 100, .height = 100, .dpi = 72};
+    check_ok(hc_canvas_open(&canvas, HC_CANVAS_BLANK, &paper, &err), err);
+    double small = hc_canvas_text_width(canvas, &(HcLetters){.size = 7, .rgb = hc_ink_dark}, text);
+    double large = hc_canvas_text_width(canvas, &(HcLetters){.size = 70, .rgb = hc_ink_dark}, text);
+    check_near(small / large, 0.1, 0.0005);
+    hc_canvas_close(canvas);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_in_any_script_stay_in_their_columns),
@@ -349,6 +364,7 @@ int main(void) {
         cmocka_unit_test(areas_that_are_not_known_keep_their_order),
         cmocka_unit_test(names_leave_ink_where_they_stand),
         cmocka_unit_test(a_cut_name_ends_in_dots),
+        cmocka_unit_test(letters_have_no_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
