@@ -312,16 +312,23 @@ static int32_t draw_series(HcCanvas *canvas, const HcPlot *plot, const HcPlotSer
     return shown;
 }
 
-/* The label of an upright mark stands above the plot, and is left out where it would touch the one before;
- * `last`: where that ends. */
+static const HcLetters upright_letters = {.size = HC_SMALL, .align = HC_ALIGN_CENTRE, .rgb = mark_ink};
+
+/* Half of what the label of an upright mark takes, which is centred above it. */
+static double half_of(HcCanvas *canvas, const HcPlotMark *mark) {
+    return mark->label != NULL ? hc_canvas_text_width(canvas, &upright_letters, mark->label) / 2 : 0;
+}
+
+/* The label of an upright mark stands above the plot, and is left out where it would touch the one before,
+ * whose end is `last`, or that of the chosen mark, from `chosen[0]` to `chosen[1]`. */
 static void draw_upright(HcCanvas *canvas, const HcPlotMark *mark, double at, const HcFigureBox *box,
-                         double *last) {
-    const HcLetters letters = {.size = HC_SMALL, .align = HC_ALIGN_CENTRE, .rgb = mark_ink};
+                         const double chosen[2], double *last) {
     const double line[2][2] = {{at, box->y}, {at, box->y + box->height}};
-    hc_canvas_line(canvas, line, 2, 0.7, mark_ink);
-    double half = mark->label != NULL ? hc_canvas_text_width(canvas, &letters, mark->label) / 2 : 0;
-    if (half > 0 && at - half >= *last) {
-        hc_canvas_text(canvas, at, box->y - 2.5, &letters, mark->label);
+    hc_canvas_line(canvas, line, 2, mark->chosen ? 1.2 : 0.7, mark_ink);
+    double half = half_of(canvas, mark);
+    bool free = at - half >= *last && (at + half < chosen[0] || at - half > chosen[1]);
+    if (half > 0 && (mark->chosen || free)) {
+        hc_canvas_text(canvas, at, box->y - 2.5, &upright_letters, mark->label);
         *last = at + half + 2;
     }
 }
@@ -338,12 +345,20 @@ static void draw_across(HcCanvas *canvas, const HcPlotMark *mark, double at, con
 
 static void draw_marks(HcCanvas *canvas, const HcPlot *plot, const Scale *x, const Scale *y,
                        const HcFigureBox *box) {
-    double last = -INFINITY;
+    double last = -INFINITY, chosen[2] = {INFINITY, -INFINITY};
+    for (int32_t m = 0; m < plot->mark_count; m++) {
+        const HcPlotMark *mark = &plot->mark[m];
+        double at = place_of(x, mark->at), half = half_of(canvas, mark);
+        if (mark->chosen && mark->upright && half > 0 && !isnan(at)) {
+            chosen[0] = at - half - 2;
+            chosen[1] = at + half + 2;
+        }
+    }
     for (int32_t m = 0; m < plot->mark_count; m++) {
         const HcPlotMark *mark = &plot->mark[m];
         double at = place_of(mark->upright ? x : y, mark->at);
         if (!isnan(at) && mark->upright) {
-            draw_upright(canvas, mark, at, box, &last);
+            draw_upright(canvas, mark, at, box, chosen, &last);
         } else if (!isnan(at)) {
             draw_across(canvas, mark, at, box);
         }

@@ -39,6 +39,7 @@ typedef struct HcPlotInterval {
 typedef struct HcPlotMark {
     double at;
     bool upright;
+    bool chosen;       /* its label stays; those of others give way to it */
     const char *label; /* or NULL */
 } HcPlotMark;
 

@@ -113,6 +113,7 @@ typedef struct HcScree {
     int32_t count;
     const char *title; /* "PCA eigenvalues" */
     double noise;      /* the value of noise alone; 0 = not known */
+    int32_t kept;      /* how many of them the stage keeps; 0 = all */
 } HcScree;
 
 /* Some valid pixels of what comes into a stage, from lines spread over the scene: the same for every size of

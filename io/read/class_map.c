@@ -127,11 +127,22 @@ done:
     return status;
 }
 
+/* What our own files say of their values (hc_write_values). */
+static void take_values(HcScene *scene, const char *word) {
+    if (word != NULL && scene->meaning == HC_SPECTRAL) {
+        scene->meaning = hc_text_equal(word, "components")   ? HC_COMPONENT
+                         : hc_text_equal(word, "abundances") ? HC_FRACTION
+                         : hc_text_equal(word, "scores")     ? HC_OTHER
+                                                             : HC_SPECTRAL;
+    }
+}
+
 HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcError *err) {
     HcStatus status = HC_OK;
     HcText all = {0};
     char **names = NULL, *clean = NULL;
     int32_t count = 0;
+    take_values(&reader->scene, hc_envi_text(header, "hcube values"));
     if (reader->scene.number_names != NULL) {
         return HC_OK;
     }

@@ -199,7 +199,7 @@ void hc_read_check_values(HcReader *reader);
 /* read_class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
  * and from what GDAL knows of the first band. */
 HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
-/* The names of the numbers that bands of `unmix --top` hold. */
+/* The names of the numbers that bands of `unmix --top` hold, and what kind of values our own files name. */
 HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
 HcStatus hc_read_gdal_classes(HcReader *reader, HcError *err) HC_MUST_CHECK;
 
@@ -215,6 +215,9 @@ HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError
  * with its unit ("Band 1 (450.0 Nanometers)", "0.45um"), or names differ in numbers that look like nanometres
  * ("Band_503"). */
 HcStatus hc_read_names_spectral(HcReader *reader, HcError *err) HC_MUST_CHECK;
+/* Bands that are all named as components ("MNF 1", "PC Band 2") are components, in the files of others too.
+ */
+void hc_read_names_components(HcScene *scene);
 /* Adds a remark for the user; without memory for it, opening fails in the end. */
 void hc_read_note(HcReader *reader, const char *format, ...) HC_PRINTF(2, 3);
 

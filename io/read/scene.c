@@ -289,6 +289,7 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
                                        "class_names",
                                        "class_lookup",
                                        "spectrum_names",
+                                       "hcube_values",
                                        NULL};
     HcStatus status = HC_OK;
     HcError local = {0};
@@ -685,6 +686,7 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
         HC_TRY(fill_from_gdal(reader, err));
     }
     HC_TRY(hc_read_names_spectral(reader, err));
+    hc_read_names_components(scene);
     HC_TRY(set_place(reader, err));
     if (reader->product != NULL && reader->product->no_text && scene->wavelength != NULL) {
         free(reader->flaw);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The value that speaks for a list: its largest. */
 static double largest(const double *values, int32_t count) {
@@ -198,4 +199,21 @@ HcStatus hc_read_names_spectral(HcReader *reader, HcError *err) {
 done:
     free(values);
     return status;
+}
+
+static bool is_component(const char *name) {
+    static const char *const begins[] = {"mnf ", "pca ", "pc ", "ica ", "ic ", "principal component ", NULL};
+    bool found = false;
+    for (int i = 0; begins[i] != NULL && name != NULL && !found; i++) {
+        found = strncasecmp(name, begins[i], strlen(begins[i])) == 0;
+    }
+    return found;
+}
+
+void hc_read_names_components(HcScene *scene) {
+    bool all = scene->meaning == HC_SPECTRAL && scene->wavelength == NULL && scene->band_name != NULL;
+    for (int32_t b = 0; b < scene->bands && all; b++) {
+        all = is_component(scene->band_name[b]);
+    }
+    scene->meaning = all ? HC_COMPONENT : scene->meaning;
 }

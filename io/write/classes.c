@@ -78,7 +78,19 @@ static void add_number_names(HcText *to, const char *names) {
     hc_text_add(to, "}");
 }
 
+/* The reader takes it back (take_values in io/read/class_map.c). */
+const char *hc_write_values(const HcScene *scene) {
+    return scene->meaning == HC_COMPONENT  ? "components"
+           : scene->meaning == HC_FRACTION ? "abundances"
+           : scene->meaning == HC_OTHER    ? "scores"
+                                           : NULL;
+}
+
 void hc_write_envi_numbers(HcText *to, const HcScene *scene) {
+    const char *values = hc_write_values(scene);
+    if (values != NULL) {
+        hc_text_add(to, "hcube values = %s\n", values);
+    }
     if (scene->number_names != NULL) {
         hc_text_add(to, "spectrum names = ");
         add_number_names(to, scene->number_names);

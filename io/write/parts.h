@@ -137,7 +137,10 @@ HcType hc_write_class_type(const HcScene *scene);
 /* Names and colours, of a class map alone: into the header, and into a dataset, whose GeoTIFF then has an
  * .aux.xml beside it. */
 void hc_write_envi_classes(HcText *to, const HcScene *scene);
-/* The names of the numbers that bands hold, of `unmix --top`: "spectrum names" and `spectrum_names`. */
+/* What kind of values they are, for "hcube values" and `hcube_values`; NULL = spectra or classes. */
+const char *hc_write_values(const HcScene *scene);
+/* "hcube values". The names of the numbers that bands hold,
+ * of `unmix --top`: "spectrum names" and `spectrum_names`. */
 void hc_write_envi_numbers(HcText *to, const HcScene *scene);
 HcStatus hc_write_describe_numbers(GDALDatasetH dataset, const HcScene *scene, HcError *err) HC_MUST_CHECK;
 HcStatus hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan,

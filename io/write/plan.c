@@ -183,7 +183,8 @@ static bool type_can_hold(HcType type, double value) {
 
 /* Masked pixels get the scene's nodata value. */
 static bool takes_nodata(const HcScene *scene, HcType type) {
-    return scene->has_nodata && scene->meaning == HC_SPECTRAL && type_can_hold(type, scene->nodata);
+    bool own = scene->meaning == HC_SPECTRAL || (scene->stored && scene->meaning != HC_CLASS_MAP);
+    return own && scene->has_nodata && type_can_hold(type, scene->nodata);
 }
 
 /* Whether the file gets the type of the scene: blocks of float32 have kept the values, and no valid one is

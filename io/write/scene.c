@@ -113,8 +113,11 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
     /* What a format cannot say is left out, but for nodata: without it masked pixels would pass for data. */
     describe_place(dataset, scene);
     describe_rpc(dataset, scene);
+    bool tiff = plan->way == HC_WRITE_COPY || strcmp(plan->format, "GTiff") == 0;
+    if (hc_write_values(scene) != NULL && hc_write_is_tiff(plan)) {
+        GDALSetMetadataItem(dataset, "hcube_values", hc_write_values(scene), NULL);
+    }
     if (scene->description != NULL) {
-        bool tiff = plan->way == HC_WRITE_COPY || strcmp(plan->format, "GTiff") == 0;
         GDALSetMetadataItem(dataset, tiff ? "TIFFTAG_IMAGEDESCRIPTION" : "DESCRIPTION", scene->description,
                             NULL);
     }

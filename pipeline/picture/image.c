@@ -101,14 +101,11 @@ static uint8_t level_of(const float limits[2], float value) {
     return level <= 0 ? 0 : level >= 255 ? 255 : (uint8_t)(level + 0.5);
 }
 
-HcStatus hc_image_stretch(const float *plane, const uint8_t *valid, size_t count, double low, double high,
-                          uint8_t *level, HcError *err) {
-    float limits[2];
-    HcStatus status = hc_image_limits(plane, valid, count, low, high, limits, err);
-    for (size_t i = 0; i < count && status == HC_OK; i++) {
+void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, const float limits[2],
+                     uint8_t *level) {
+    for (size_t i = 0; i < count; i++) {
         level[i] = is_shown(plane, valid, i) ? level_of(limits, plane[i]) : 0;
     }
-    return status;
 }
 
 /* Viridis (Smith and van der Walt, CC0) at 16 even steps. */

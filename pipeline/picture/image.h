@@ -22,10 +22,10 @@ void hc_image_clear(HcImage *image);
 HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count, double low, double high,
                          float limits[2], HcError *err) HC_MUST_CHECK;
 
-/* Levels 0 to 255 of plane[count]: the low percentile [%] of the valid values becomes 0, the high one 255,
- * exactly (by selection). A constant plane becomes 128; pixels that are not valid (or NaN) become 0. */
-HcStatus hc_image_stretch(const float *plane, const uint8_t *valid, size_t count, double low, double high,
-                          uint8_t *level, HcError *err) HC_MUST_CHECK;
+/* Levels 0 to 255 of plane[count], from the low limit to the high one. Where both are equal their value
+ * becomes 128; pixels that are not valid (or NaN) become 0. */
+void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, const float limits[2],
+                     uint8_t *level);
 
 /* The colour of a level in the perceptually uniform map viridis. */
 void hc_image_viridis(uint8_t level, uint8_t rgb[3]);

@@ -8,6 +8,7 @@
 #include "io/read/reader.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/plots.h"
+#include "pipeline/picture/scale.h"
 #include "pipeline/spectra/library_choice.h"
 #include "pipeline/statistics/summary.h"
 
@@ -23,10 +24,12 @@ typedef struct Look {
     int32_t band[3], count; /* red, green, blue; or one */
     int32_t step;           /* every step-th line and sample is shown */
     int32_t width, height;
-    float *plane;          /* [count][height][width] */
-    uint8_t *valid;        /* [height][width] */
-    uint8_t *level;        /* [height * width] */
-    uint8_t *pixels;       /* [height][width][4] */
+    float *plane;    /* [count][height][width] */
+    uint8_t *valid;  /* [height][width] */
+    uint8_t *level;  /* [height * width] */
+    uint8_t *pixels; /* [height][width][4] */
+    HcScaled scaled;
+    float limit[3][2];     /* [count] */
     double *line;          /* [count][samples] */
     char *raw;             /* a line as it is read */
     uint8_t *mask;         /* what the mask of the file leaves of it */
@@ -109,11 +112,20 @@ static void put_line(Look *look, const HcReader *reader, const HcRaw *raw, int32
     }
 }
 
-static HcStatus colour_picture(Look *look, HcError *err) {
+static HcStatus colour_picture(Look *look, const HcScene *scene, HcError *err) {
     size_t pixels = (size_t)look->width * (size_t)look->height;
+    look->scaled = (HcScaled){.scene = scene,
+                              .band = look->band,
+                              .count = look->count,
+                              .plane = look->plane,
+                              .valid = look->valid,
+                              .pixels = pixels,
+                              .percentile = {NAN, NAN}};
+    HC_OR_RETURN(hc_scale_find(&look->scaled, look->limit, err));
     for (int32_t c = 0; c < 3; c++) {
-        const float *plane = look->plane + (size_t)(c < look->count ? c : 0) * pixels;
-        HC_OR_RETURN(hc_image_stretch(plane, look->valid, pixels, 2, 98, look->level, err));
+        int32_t from = c < look->count ? c : 0;
+        const float *plane = look->plane + (size_t)from * pixels;
+        hc_image_levels(plane, look->valid, pixels, look->limit[from], look->level);
         for (size_t p = 0; p < pixels; p++) {
             look->pixels[4 * p + (size_t)c] = look->level[p];
             look->pixels[4 * p + 3] = look->valid[p] ? 255 : 0;
@@ -132,7 +144,7 @@ static HcStatus make_picture(Look *look, HcReader *reader, HcError *err) {
         put_line(look, reader, &raw, y);
     }
     HC_OR_RETURN(hc_reader_unchanged(reader, err));
-    return colour_picture(look, err);
+    return colour_picture(look, hc_reader_scene(reader), err);
 }
 
 /* ---- the spectrum ---- */
@@ -167,8 +179,9 @@ static void say_picture(const Look *look, const HcScene *scene, HcText *text) {
     for (int32_t c = 0; c < look->count && scene->wavelength != NULL; c++) {
         hc_text_add(text, "%s%.0f", c > 0 ? ", " : " (", scene->wavelength[look->band[c]]);
     }
-    hc_text_add(text, "%s%s, stretched from 2 to 98 %%", scene->wavelength != NULL ? " nm)" : "",
+    hc_text_add(text, "%s%s, stretched from ", scene->wavelength != NULL ? " nm)" : "",
                 look->count == 3 ? " as red, green, blue" : "");
+    hc_scale_say(&look->scaled, look->band[0], look->limit[0], text);
     if (look->step > 1) {
         hc_text_add(text, "; one of %d lines and samples", look->step);
     }

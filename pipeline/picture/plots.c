@@ -272,7 +272,7 @@ HcStatus hc_plot_spectra(const char *path, const HcSpectraPlot *plot, bool overw
 
 /* ---- eigenvalues ---- */
 
-enum { MARKS_MAX = HC_DIMENSION_RULES + 1 };
+enum { MARKS_MAX = HC_DIMENSION_RULES + 2 };
 
 /* Counts with their texts, rising, each once. */
 typedef struct Marks {
@@ -286,31 +286,46 @@ static int compare_counts(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* An upright line for each count that a rule finds, and in the caption which rules find it. */
-static void mark_rules(const HcDimension *dimension, int32_t components, Marks *marks, HcText *caption) {
-    int32_t count[HC_DIMENSION_RULES] = {0}, last = 0;
+/* "; 5 by HFC, ELM": which rules find a count. */
+static void say_rules(const HcDimension *dimension, int32_t count, HcText *caption) {
+    bool first = true;
+    for (int32_t rule = HC_DIMENSION_HYSIME; dimension != NULL && rule < HC_DIMENSION_RULES; rule++) {
+        if (dimension->count[rule] != count) {
+            continue;
+        }
+        if (first) {
+            hc_text_add(caption, "%s%d by ", caption->length > 0 ? "; " : "Components with signal: ", count);
+        }
+        hc_text_add(caption, "%s%s", first ? "" : ", ", hc_dimension_names[rule]);
+        first = false;
+    }
+}
+
+/* An upright line for each count that a rule finds, and for the one that is kept. That one, or without it the
+ * recommended one, has its label in any case. */
+static void mark_rules(const HcScreePlot *plot, Marks *marks, HcText *caption) {
+    const HcDimension *dimension = plot->dimension;
+    int32_t count[HC_DIMENSION_RULES] = {plot->kept}, last = 0;
+    int32_t chosen = plot->kept > 0 || dimension == NULL ? plot->kept : dimension->count[HC_DIMENSION_AUTO];
     for (int32_t rule = HC_DIMENSION_HYSIME; dimension != NULL && rule < HC_DIMENSION_RULES; rule++) {
         count[rule] = dimension->count[rule];
     }
     qsort(count, HC_DIMENSION_RULES, sizeof *count, compare_counts);
     for (int32_t k = 0; k < HC_DIMENSION_RULES; k++) {
-        if (count[k] <= last || count[k] > components) {
+        if (count[k] <= last || count[k] > plot->count) {
             continue;
         }
         last = count[k];
-        snprintf(marks->text[marks->count], sizeof marks->text[0], "%d", last);
-        marks->mark[marks->count] =
-            (HcPlotMark){.at = last, .upright = true, .label = marks->text[marks->count]};
-        hc_text_add(caption, "%s%d by ", marks->count++ > 0 ? "; " : "Components with signal: ", last);
-        bool first = true;
-        for (int32_t rule = HC_DIMENSION_HYSIME; rule < HC_DIMENSION_RULES; rule++) {
-            if (dimension->count[rule] == last) {
-                hc_text_add(caption, "%s%s", first ? "" : ", ", hc_dimension_names[rule]);
-                first = false;
-            }
-        }
+        char *text = marks->text[marks->count];
+        snprintf(text, sizeof marks->text[0], "%d", last);
+        marks->mark[marks->count++] =
+            (HcPlotMark){.at = last, .upright = true, .chosen = last == chosen, .label = text};
+        say_rules(dimension, last, caption);
     }
-    hc_text_add(caption, marks->count > 0 ? "." : "");
+    hc_text_add(caption, caption->length > 0 ? ". " : "");
+    if (chosen > 0) {
+        hc_text_add(caption, "Thick line: %d %s.", chosen, plot->kept > 0 ? "kept" : "recommended");
+    }
 }
 
 HcStatus hc_plot_scree_draw(const HcScreePlot *plot, HcFigureFormat format, HcFigureFile *file,
@@ -325,7 +340,7 @@ HcStatus hc_plot_scree_draw(const HcScreePlot *plot, HcFigureFormat format, HcFi
         lowest = plot->values[i] > 0 ? fmin(lowest, plot->values[i]) : lowest;
         highest = isfinite(plot->values[i]) ? fmax(highest, plot->values[i]) : highest;
     }
-    mark_rules(plot->dimension, plot->count, &marks, &caption);
+    mark_rules(plot, &marks, &caption);
     if (caption.failed) {
         HC_TRY(hc_fail_memory(err, 256, "a scree plot"));
     }

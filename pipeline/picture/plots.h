@@ -48,6 +48,7 @@ typedef struct HcScreePlot {
     int32_t count;
     const char *title;            /* or NULL */
     double noise;                 /* eigenvalue of noise alone; 0 = not known */
+    int32_t kept;                 /* a marked count; 0 = none */
     const HcDimension *dimension; /* or NULL */
     double width;                 /* of the page [points], 0 = 510 (180 mm) */
 } HcScreePlot;

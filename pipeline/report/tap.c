@@ -2,6 +2,7 @@
 #include "core/allocate.h"
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
+#include "pipeline/picture/scale.h"
 #include "pipeline/picture/shown.h"
 #include "pipeline/picture/unit.h"
 #include "pipeline/report/plot_panel.h"
@@ -294,18 +295,18 @@ done:
 
 /* ---- maps ---- */
 
-/* Values of both signs get as much colour below 0 as above. */
-static HcStatus scale_of(const State *state, size_t c, HcPanelBar *bar, HcError *err) {
-    float limit[2];
-    size_t pixels = hc_shown_pixels(&state->shown);
-    const float *plane = state->shown.plane + c * pixels;
-    HC_OR_RETURN(hc_image_limits(plane, state->shown.valid, pixels, 2, 98, limit, err));
-    float less = fminf(-limit[0], limit[1]), more = fmaxf(-limit[0], limit[1]);
-    bool diverges = less > 0.05f * more;
-    *bar = (HcPanelBar){.ramp = diverges ? HC_RAMP_VIK : HC_RAMP_BATLOW,
-                        .low = diverges ? (double)-more : (double)limit[0],
-                        .high = diverges ? (double)more : (double)limit[1]};
-    return HC_OK;
+/* The limits of all maps. */
+static HcStatus find_limits(const HcStage *stage, float (*limit)[2], HcError *err) {
+    const HcShown *shown = &((const State *)stage->state)->shown;
+    return hc_scale_find(&(HcScaled){.scene = &stage->in,
+                                     .band = shown->band,
+                                     .count = shown->band_count,
+                                     .plane = shown->plane,
+                                     .valid = shown->valid,
+                                     .pixels = hc_shown_pixels(shown),
+                                     .percentile = {NAN, NAN},
+                                     .signs = HC_SIGNS_FOUND},
+                         limit, err);
 }
 
 static void paint_map(const State *state, size_t c, HcPanelBar *bar, uint8_t *pixels) {
@@ -326,15 +327,17 @@ static void paint_map(const State *state, size_t c, HcPanelBar *bar, uint8_t *pi
     }
 }
 
-static HcStatus add_map(const HcStage *stage, int32_t c, uint8_t *pixels, HcPanels *to, HcError *err) {
+static HcStatus add_map(const HcStage *stage, int32_t c, const float limit[2], uint8_t *pixels, HcPanels *to,
+                        HcError *err) {
     HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcShown *shown = &state->shown;
-    HcPanelBar bar;
+    HcPanelBar bar = {.ramp = limit[0] < 0 && limit[1] > 0 ? HC_RAMP_VIK : HC_RAMP_BATLOW,
+                      .low = (double)limit[0],
+                      .high = (double)limit[1]};
     HcText name = {0}, alt = {0};
     char low[HC_TEXT_DOUBLE], high[HC_TEXT_DOUBLE];
     bool values = hc_shown_has_values(shown, c);
-    HC_TRY(scale_of(state, (size_t)c, &bar, err));
     paint_map(state, (size_t)c, &bar, pixels);
     add_name(stage, shown->band[c], &name);
     const char *unit = hc_unit_of(stage, shown->band[c]);
@@ -510,6 +513,7 @@ static HcStatus add_scree(const HcStage *stage, HcPanels *to, HcError *err) {
                               .count = scree.count,
                               .title = scree.title,
                               .noise = scree.noise,
+                              .kept = scree.kept,
                               .dimension =
                                   from->kind->dimension != NULL ? from->kind->dimension(from) : NULL};
     return hc_panels_add_scree(to, &plot, err);
@@ -564,11 +568,13 @@ done:
 static HcStatus add_maps(const HcStage *stage, uint8_t *pixels, HcPanels *to, HcError *err) {
     const State *state = stage->state;
     bool chosen[HC_SHOWN_BANDS_MAX] = {false};
+    float limit[HC_SHOWN_BANDS_MAX][2];
     int32_t first = state->classes ? 1 : 0;
     choose_maps(state, first, chosen);
+    HC_OR_RETURN(find_limits(stage, limit, err));
     for (int32_t c = first; c < state->shown.band_count; c++) {
         if (chosen[c]) {
-            HC_OR_RETURN(add_map(stage, c, pixels, to, err));
+            HC_OR_RETURN(add_map(stage, c, limit[c], pixels, to, err));
         }
     }
     return HC_OK;

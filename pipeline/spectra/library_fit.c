@@ -280,7 +280,9 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
     const HcScene *file = hc_view_scene(stage->chain->source->view);
     bool of_file = is_of_file(scene, file) && library->bands == file->bands;
     bool as_many = of_file || library->bands == scene->bands;
-    if (scene->meaning != HC_SPECTRAL) {
+    /* A library of components fits those of a file. */
+    bool stored = scene->meaning == HC_COMPONENT && scene->stored;
+    if (scene->meaning != HC_SPECTRAL && !stored) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: %s come in, a spectral library needs the bands of the scene",
                        stage->kind->name, path, scene->meaning == HC_COMPONENT ? "components" : "no spectra");
     }

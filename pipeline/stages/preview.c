@@ -5,6 +5,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/plots.h"
+#include "pipeline/picture/scale.h"
 #include "pipeline/picture/shown.h"
 #include "pipeline/ortho_map.h"
 #include "pipeline/stages/stages.h"
@@ -45,7 +46,8 @@ static const HcOption options[] = {
      .help = "show these three bands, or one in colours; numbers from 1, as the bands come in"},
     {HC_TEXT(Params, wavelengths), .unit = "nm", .value = "R,G,B|N",
      .help = "show the bands nearest to these wavelengths, at most 50 nm away"},
-    {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH", .standard = "2,98",
+    {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH",
+     .otherwise = "2,98; abundances from 0 to 1, scores from 0 to 98 %",
      .help = "percentiles of the shown pixels that become black and full colour, 0 to 100"},
     {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = 1, .value = "VALUE",
      .help = "raise levels to 1/VALUE after the stretch: above 1 brightens"},
@@ -114,12 +116,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     HC_OR_RETURN(hc_shown_choose(stage, params->bands, params->wavelengths, &state->shown, err));
     HC_OR_RETURN(plan_classes(stage, state, err));
-    if (hc_option_numbers(params->percentiles, state->percentile, 2) != 2 || !(state->percentile[0] >= 0) ||
-        !(state->percentile[1] <= 100) || !(state->percentile[0] < state->percentile[1])) {
-        return hc_fail(err, HC_E_USAGE,
-                       "preview: --percentiles %s: must be two numbers from 0 to 100, rising",
-                       params->percentiles);
-    }
+    HC_OR_RETURN(hc_scale_percentiles("preview", params->percentiles, state->percentile, err));
     if (!hc_text_ends_with(params->path, ".png")) {
         return hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
                        params->path);
@@ -224,13 +221,22 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     size_t pixels = hc_shown_pixels(&state->shown);
     HcImage image = {0};
     uint8_t gamma[256];
+    float limit[3][2];
     uint8_t *level = NULL;
     HC_TRY(hc_new(level, pixels * (size_t)state->shown.band_count, "a preview", err));
     HC_TRY(hc_image_init(&image, state->shown.width * (int32_t)params->enlarge,
                          state->shown.height * (int32_t)params->enlarge, err));
-    for (int32_t c = 0; c < state->shown.band_count; c++) {
-        HC_TRY(hc_image_stretch(state->shown.plane + (size_t)c * pixels, state->shown.valid, pixels,
-                                state->percentile[0], state->percentile[1], level + (size_t)c * pixels, err));
+    const HcScaled scaled = {.scene = &stage->in,
+                             .band = state->shown.band,
+                             .count = state->shown.band_count,
+                             .plane = state->shown.plane,
+                             .valid = state->shown.valid,
+                             .pixels = pixels,
+                             .percentile = {state->percentile[0], state->percentile[1]}};
+    HC_TRY(hc_scale_find(&scaled, limit, err));
+    for (int32_t c = 0; c < scaled.count; c++) {
+        size_t first = (size_t)c * pixels;
+        hc_image_levels(scaled.plane + first, scaled.valid, pixels, limit[c], level + first);
     }
     fill_gamma(params->gamma, gamma);
     for (int32_t y = 0; y < image.height; y++) {
@@ -260,6 +266,7 @@ static HcStatus draw_scree(const HcStage *stage, HcError *err) {
                               .count = scree.count,
                               .title = scree.title,
                               .noise = scree.noise,
+                              .kept = scree.kept,
                               .dimension = dimension_before(stage)};
     return hc_plot_scree(params->scree, &plot, overwrites(stage), err);
 }

@@ -146,7 +146,9 @@ static void decades_of_a_logarithmic_axis(void **state) {
         y[i] = i == 7 ? 0 : i == 8 ? -4 : pow(10, 6 - i * 0.2);
     }
     const HcPlotSeries series = {.x = x, .y = y, .count = 40, .rgb = {0, 0, 200}, .points = true};
-    const HcPlotMark marks[] = {{1, false, "noise = 1"}, {12, true, "HySime 12"}, {13, true, "HFC 13"}};
+    const HcPlotMark marks[] = {{.at = 1, .label = "noise = 1"},
+                                {.at = 12, .upright = true, .label = "HySime 12"},
+                                {.at = 13, .upright = true, .label = "HFC 13"}};
     const HcPlot plot = {.x = {"component", false},
                          .y = {"eigenvalue", true},
                          .series = &series,

@@ -164,17 +164,50 @@ static void scree_marks_noise_and_dimensions(void **state) {
     dimension.count[HC_DIMENSION_HFC] = 2;
     dimension.count[HC_DIMENSION_NWHFC] = 3;
     dimension.count[HC_DIMENSION_ELM] = 70; /* beyond the eigenvalues */
-    HcScreePlot plot = {values, 5, "eigenvalues", 1, &dimension, 0};
+    HcScreePlot plot = {
+        .values = values, .count = 5, .title = "eigenvalues", .noise = 1, .dimension = &dimension};
     char *svg = draw_scree(&plot);
     check_paths(svg, "stroke=\"#b03e2c\"", 3, 6);
     assert_non_null(strstr(svg, ">noise</text>"));
-    assert_non_null(strstr(svg, ">Components with signal: 2 by HFC; 3 by HySime, NWHFC.<"));
+    assert_non_null(strstr(svg, ">Components with signal: 2 by HFC; 3 by HySime, NWHFC. "));
     check_paths(svg, "stroke-width=\"1.1\"", 1, 5);
     free(svg);
     plot.count = 3; /* all far above the noise */
     plot.dimension = NULL;
     svg = draw_scree(&plot);
     check_paths(svg, "stroke=\"#b03e2c\"", 0, 0);
+    free(svg);
+}
+
+/* Lines of neighbours are closer than their labels: that of the count that is kept stays. */
+static void scree_names_the_chosen_count(void **state) {
+    (void)state;
+    double values[200];
+    for (int k = 0; k < 200; k++) {
+        values[k] = 1000.0 / (k + 1);
+    }
+    HcDimension dimension = {.bands = 200};
+    dimension.count[HC_DIMENSION_AUTO] = dimension.count[HC_DIMENSION_HYSIME] = 112;
+    dimension.count[HC_DIMENSION_HFC] = 111;
+    dimension.count[HC_DIMENSION_ELM] = 113;
+    HcScreePlot plot = {.values = values, .count = 200, .dimension = &dimension, .width = 255};
+    for (int32_t kept = 110; kept <= 113; kept++) {
+        char wanted[20];
+        plot.kept = kept > 110 ? kept : 0;
+        char *svg = draw_scree(&plot);
+        for (int32_t count = 111; count <= 113; count++) {
+            snprintf(wanted, sizeof wanted, ">%d</text>", count);
+            assert_true((strstr(svg, wanted) != NULL) == (count == (kept > 110 ? kept : 112)));
+        }
+        snprintf(wanted, sizeof wanted, "Thick line: %d ", kept > 110 ? kept : 112);
+        assert_non_null(strstr(svg, wanted));
+        free(svg);
+    }
+    plot.dimension = NULL; /* as with --components 7 */
+    plot.kept = 7;
+    char *svg = draw_scree(&plot);
+    assert_non_null(strstr(svg, ">7</text>"));
+    assert_non_null(strstr(svg, "Thick line: 7 kept."));
     free(svg);
 }
 
@@ -196,7 +229,8 @@ static void scree_of_anything(void **state) {
         {{2, 1, 1e-30}, 3, true},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        const HcScreePlot plot = {cases[k].values, cases[k].count, "any", 1, NULL, 0};
+        const HcScreePlot plot = {
+            .values = cases[k].values, .count = cases[k].count, .title = "any", .noise = 1};
         char *svg = draw_scree(&plot);
         assert_true(cases[k].shown == (strstr(svg, ">no value<") == NULL));
         assert_true(strstr(svg, "nan") == NULL && strstr(svg, "inf") == NULL);
@@ -224,6 +258,7 @@ int main(void) {
         cmocka_unit_test(spread_has_its_place),
         cmocka_unit_test(many_spectra_are_thinned_out),
         cmocka_unit_test(scree_marks_noise_and_dimensions),
+        cmocka_unit_test(scree_names_the_chosen_count),
         cmocka_unit_test(scree_of_anything),
         cmocka_unit_test(endings_are_checked),
     };

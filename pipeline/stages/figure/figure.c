@@ -3,6 +3,7 @@
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/ortho_map.h"
+#include "pipeline/picture/scale.h"
 #include "pipeline/picture/unit.h"
 #include "pipeline/stages/figure/parts.h"
 #include "pipeline/stages/stages.h"
@@ -24,7 +25,8 @@ static const HcOption options[] = {
      .help = "show the bands nearest to these wavelengths, at most 50 nm away"},
     {HC_TEXT(Params, each), .value = "all|LIST",
      .help = "draw one map for each of these bands: all, or numbers and ranges (1-8,12), at most 64"},
-    {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH", .standard = "2,98",
+    {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH",
+     .otherwise = "2,98; abundances from 0 to 1, scores from 0 to 98 %",
      .help = "percentiles of the shown pixels that become the ends of the colours, 0 to 100"},
     {HC_TEXT(Params, limits), .value = "LOW,HIGH", .otherwise = "by --percentiles",
      .help = "values that become the ends of the colours, the same for all bands and all scenes; or six: "
@@ -134,11 +136,7 @@ static HcStatus plan_limits(const char *text, State *state, HcError *err) {
 }
 
 static HcStatus plan_stretch(const Params *params, State *state, HcError *err) {
-    if (hc_option_numbers(params->percentiles, state->percentile, 2) != 2 || !(state->percentile[0] >= 0) ||
-        !(state->percentile[1] <= 100) || !(state->percentile[0] < state->percentile[1])) {
-        return hc_fail(err, HC_E_USAGE, "figure: --percentiles %s: must be two numbers from 0 to 100, rising",
-                       params->percentiles);
-    }
+    HC_OR_RETURN(hc_scale_percentiles("figure", params->percentiles, state->percentile, err));
     state->fixed = params->limits != NULL;
     return state->fixed ? plan_limits(params->limits, state, err) : HC_OK;
 }

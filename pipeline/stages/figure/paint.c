@@ -1,6 +1,6 @@
 /* From values to colours. */
 #include "core/allocate.h"
-#include "pipeline/picture/image.h"
+#include "pipeline/picture/scale.h"
 #include "pipeline/stages/figure/parts.h"
 
 #include <math.h>
@@ -25,27 +25,22 @@ HcRamp hc_figure_ramp(const HcFigureParams *params, const HcFigureState *state, 
     return state->limit[c][0] < 0 && state->limit[c][1] > 0 ? HC_RAMP_VIK : HC_RAMP_BATLOW;
 }
 
-/* By percentiles. Values that have both signs get the same length on both sides of 0, where the chosen
- * colours have their pale middle; a few strays beyond 0 do not count. */
-static HcStatus find_limits(const HcFigureParams *params, HcFigureState *state, HcError *err) {
+static HcStatus find_limits(const HcStage *stage, HcFigureState *state, HcError *err) {
+    const HcFigureParams *params = stage->params;
     const HcShown *shown = &state->shown;
-    size_t pixels = hc_shown_pixels(shown);
-    for (int32_t c = 0; c < shown->band_count && !state->fixed && !state->classes; c++) {
-        float *limit = state->limit[c];
-        HC_OR_RETURN(hc_image_limits(shown->plane + (size_t)c * pixels, shown->valid, pixels,
-                                     state->percentile[0], state->percentile[1], limit, err));
-        float less = fminf(-limit[0], limit[1]), more = fmaxf(-limit[0], limit[1]);
-        bool single = state->each || shown->band_count == 1;
-        bool diverges =
-            params->colours < 0 ? less > 0.05f * more : params->colours == HC_RAMP_VIK && less > 0;
-        if (single && diverges) {
-            limit[0] = -more;
-            limit[1] = more;
-        } else if (single && params->colours < 0 && limit[0] < 0 && limit[1] > 0) {
-            limit[more == limit[1] ? 0 : 1] = 0;
-        }
-    }
-    return HC_OK;
+    bool single = state->each || shown->band_count == 1;
+    const HcScaled scaled = {.scene = &stage->in,
+                             .band = shown->band,
+                             .count = shown->band_count,
+                             .plane = shown->plane,
+                             .valid = shown->valid,
+                             .pixels = hc_shown_pixels(shown),
+                             .percentile = {state->percentile[0], state->percentile[1]},
+                             .signs = !single                          ? HC_SIGNS_IGNORED
+                                      : params->colours < 0            ? HC_SIGNS_FOUND
+                                      : params->colours == HC_RAMP_VIK ? HC_SIGNS_ALL
+                                                                       : HC_SIGNS_IGNORED};
+    return state->fixed || state->classes ? HC_OK : hc_scale_find(&scaled, state->limit, err);
 }
 
 /* 0 to 1. */
@@ -106,7 +101,7 @@ HcStatus hc_figure_paint(const HcStage *stage, uint8_t **pixels, HcError *err) {
     const HcFigureParams *params = stage->params;
     HcFigureState *state = stage->state;
     size_t map = 4 * hc_shown_pixels(&state->shown);
-    HC_OR_RETURN(find_limits(params, state, err));
+    HC_OR_RETURN(find_limits(stage, state, err));
     HC_OR_RETURN(hc_new(*pixels, map * (size_t)maps_of(state), "the maps of a figure", err));
     if (state->classes) {
         return paint_classes(stage, *pixels, err);

@@ -1,5 +1,6 @@
 /* What is written on the page. */
 #include "pipeline/chain.h"
+#include "pipeline/picture/scale.h"
 #include "pipeline/source.h"
 #include "pipeline/stages/figure/parts.h"
 
@@ -95,9 +96,21 @@ static void add_stretch(const HcStage *stage, HcText *to) {
     } else if (state->fixed) {
         hc_text_add(to, "Stretch: %.6g to %.6g, as asked", state->limit[0][0], state->limit[0][1]);
     } else {
-        hc_text_add(to, "Stretch: %g %% to %g %% of the shown pixels", state->percentile[0],
-                    state->percentile[1]);
+        const HcScaled scaled = {.scene = &stage->in,
+                                 .percentile = {state->percentile[0], state->percentile[1]}};
         bool single = state->each || state->shown.band_count == 1;
+        hc_text_add(to, "Stretch: ");
+        hc_scale_say(&scaled, state->shown.band[0], state->limit[0], to);
+        for (int32_t c = 1; c < state->shown.band_count; c++) {
+            if (hc_scale_is_fraction(&stage->in, state->shown.band[0]) && isnan(state->percentile[0]) &&
+                !hc_scale_is_fraction(&stage->in, state->shown.band[c])) {
+                hc_text_add(to, ", others 2 %% to 98 %% of the shown pixels");
+                break;
+            }
+        }
+        if (hc_scale_is_score(&stage->in, state->shown.band[0]) && state->shown.band_count > 1) {
+            hc_text_add(to, ", one scale for all scores");
+        }
         if (single && state->limit[0][0] < 0 && state->limit[0][0] == -state->limit[0][1]) {
             hc_text_add(to, ", as far below 0 as above");
         }

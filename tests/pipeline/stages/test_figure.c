@@ -380,6 +380,98 @@ static void colours_have_units(void **state) {
     free(e);
 }
 
+/* A scene of 20 bands, band b from low + b to high + b along the samples. */
+static void write_bands(double low, double high, double step, const char *more) {
+    Cube cube = cube_new(LINES, SAMPLES, 20);
+    for (int32_t p = 0; p < LINES * SAMPLES; p++) {
+        for (int32_t b = 0; b < 20; b++) {
+            cube.value[(size_t)p * 20 + (size_t)b] =
+                low + step * b + (high - low) * (p % SAMPLES) / (SAMPLES - 1);
+        }
+    }
+    cube_write(&cube, "bands", HC_FLOAT32, "bsq", more);
+    cube_free(&cube);
+}
+
+/* Names say it in the files of others, a field in ours. */
+static void components_of_a_file_are_the_first_three(void **state) {
+    (void)state;
+    char names[1000] = "band names = {";
+    for (int b = 1; b <= 20; b++) {
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s Band %d", b > 1 ? ", " : "",
+                 b % 2 == 0 ? "MNF" : "PC", b);
+    }
+    strcat(names, "}\n");
+    const char *const more[] = {names, "hcube values = components\n", NULL};
+    for (int k = 0; k < 3; k++) {
+        write_bands(-5, 5, 1, more[k]);
+        check_runs(NULL, "read bands.img ! figure a.svg");
+        char *svg = svg_of("a.svg");
+        if (k < 2) {
+            check_lacks(svg, "gamma");
+            check_has(svg, k == 0 ? "Red PC Band 1, " : "Red band 1, ");
+            check_has(svg, k == 0 ? "blue PC Band 3, " : "blue band 3, ");
+        } else {
+            check_has(svg, "Red band 11, "); /* spectra without wavelengths */
+            check_has(svg, "gamma 1.4");
+        }
+        free(svg);
+    }
+}
+
+static void abundances_go_from_0_to_1(void **state) {
+    (void)state;
+    write_bands(0.02, 0.3, 0.01, "hcube values = abundances\n");
+    check_runs(&recorded,
+               "read bands.img ! figure a.svg --each 1-3 ! figure a.png --bands 2 ! preview p.png --bands 2");
+    char *svg = svg_of("a.svg");
+    check_has(svg, "<desc>Stretch: 0 to 1. ");
+    check_has(svg, ">band 3 [fraction]</text>");
+    free(svg);
+    Page page = read_page("a.png", 1, 300);
+    uint8_t wanted[3];
+    hc_ramp_colour(HC_RAMP_BATLOW, 0.03 + 0.28 * 12 / (SAMPLES - 1), wanted);
+    assert_memory_equal(pixel_of(&page, 5, 12), wanted, 3);
+    free(page.pixel);
+    check_runs(NULL, "read bands.img ! figure b.svg --each 1-3 --percentiles 2,98");
+    svg = svg_of("b.svg");
+    check_has(svg, "<desc>Stretch: 2 % to 98 % of the shown pixels. ");
+    free(svg);
+}
+
+/* One scale for all scores of a page, from 0; what has both signs is as far below 0 as above. */
+static void scores_have_one_scale(void **state) {
+    (void)state;
+    write_bands(10, 20, 5, "hcube values = scores\n");
+    check_runs(&recorded, "read bands.img ! figure a.svg --each 1-3 ! figure a.png --bands 2");
+    char *svg = svg_of("a.svg");
+    check_has(
+        svg,
+        "<desc>Stretch: 0 to the value below which 98 % of the shown pixels lie, one scale for all scores. ");
+    free(svg);
+    Page page = read_page("a.png", 1, 300);
+    uint8_t wanted[3];
+    hc_ramp_colour(HC_RAMP_BATLOW, (15 + 10.0 * 10 / (SAMPLES - 1)) / 25, wanted);
+    const uint8_t *found = pixel_of(&page, 5, 10);
+    for (int c = 0; c < 3; c++) {
+        check_near(found[c], wanted[c], 5);
+    }
+    free(page.pixel);
+    size_t bytes;
+    char *text = file_bytes("record.json", &bytes);
+    text = realloc(text, bytes + 1);
+    assert_non_null(text);
+    text[bytes] = 0;
+    int same = 0;
+    for (const char *at = text; (at = strstr(at, "30]")) != NULL; at++) {
+        same++;
+    }
+    if (same != 3) { /* each of the maps from 0 to 30 */
+        fail_msg("%s", text);
+    }
+    free(text);
+}
+
 static void what_cannot_be_drawn_is_refused(void **state) {
     (void)state;
     write_ramps("scene", NULL);
@@ -417,6 +509,9 @@ int main(void) {
         cmocka_unit_test(many_classes_end_in_one_entry),
         cmocka_unit_test(components_have_eigenvalues),
         cmocka_unit_test(colours_have_units),
+        cmocka_unit_test(components_of_a_file_are_the_first_three),
+        cmocka_unit_test(abundances_go_from_0_to_1),
+        cmocka_unit_test(scores_have_one_scale),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
