@@ -145,7 +145,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
         settings.describe_user = settings.inspect_user = extra->user;
     }
     chain->overwrite = (HcOverwrite)common->overwrite;
-    chain->asks = chain->may_send = true;
+    chain->asks = chain->single = true;
     hc_chain_remove_dead(chain);
     bool quiet = common->quiet || hc_ranks_number(settings.ranks) > 0;
     hc_progress_start(&show, common->progress, quiet);

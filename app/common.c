@@ -211,7 +211,7 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
 done:
     if (status == HC_OK) {
         (*chain)->overwrite = (HcOverwrite)common->overwrite;
-        (*chain)->asks = (*chain)->may_send = true;
+        (*chain)->asks = (*chain)->single = true;
         status = hc_add_report(*chain, common, err);
     }
     if (status != HC_OK) {

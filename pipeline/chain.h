@@ -27,7 +27,8 @@ struct HcChain {
     bool note_lost; /* memory ran out for one */
     HcOutput outputs[HC_CHAIN_FILES_MAX];
     int32_t output_count;
-    bool may_send;        /* an output may go to standard output */
+    bool single;          /* the run of one scene, no batch: an output may go to standard output, rasters get
+                           * styles */
     const HcStage *sends; /* the planned stage whose output does, or NULL */
     const char
         *reads[HC_CHAIN_FILES_MAX]; /* files beside the scene that planned stages read, borrowed likewise */

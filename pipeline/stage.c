@@ -157,7 +157,7 @@ HcStatus hc_stage_will_send(HcStage *stage, HcError *err) {
     if (chain->settles_only) {
         return HC_OK;
     }
-    if (!chain->may_send) {
+    if (!chain->single) {
         return hc_fail(err, HC_E_USAGE,
                        "%s: -: only a single run sends its output to standard output (./- is a file of that "
                        "name)",

@@ -126,6 +126,28 @@ static void set_colour_table(GDALRasterBandH band, const HcClasses *classes, HcT
     GDALDestroyColorTable(table);
 }
 
+/* A TIFF has 256 or 65,536 colours, which a GIS lists. The table beside it, with the classes alone, goes
+ * first. */
+HcStatus hc_write_class_table(const char *file, const HcScene *scene, const HcWritePlan *plan, HcError *err) {
+    HcStatus status = HC_OK;
+    HcGdalErrors errors;
+    bool has_table = plan->type == HC_UINT8 || plan->type == HC_UINT16;
+    if (!hc_write_is_tiff(plan) || !hc_write_has_classes(scene, plan->type) || !has_table) {
+        return HC_OK;
+    }
+    hc_gdal_catch(&errors);
+    GDALDatasetH dataset = GDALOpen(file, GA_ReadOnly); /* to change it goes beside the file */
+    if (dataset != NULL) {
+        set_colour_table(GDALGetRasterBand(dataset, 1), &scene->classes, plan->type);
+    }
+    GDALClose(dataset);
+    if (dataset == NULL || errors.failed) {
+        status = hc_gdal_fail(err, HC_E_IO, plan->path, &errors);
+    }
+    hc_gdal_release();
+    return status;
+}
+
 static HcStatus set_categories(GDALRasterBandH band, const HcClasses *classes, HcError *err) {
     HcStatus status = HC_OK;
     /* GDAL's CPLCalloc and CPLStrdup end the program when memory runs out. */

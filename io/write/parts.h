@@ -135,7 +135,7 @@ bool hc_write_one_class_band(const HcScene *scene, HcType type);
 bool hc_write_has_classes(const HcScene *scene, HcType type);
 HcType hc_write_class_type(const HcScene *scene);
 /* Names and colours, of a class map alone: into the header, and into a dataset, whose GeoTIFF then has an
- * .aux.xml beside it. */
+ * .aux.xml beside it. When the GeoTIFF is whole, hc_write_class_table adds the colours to the .aux.xml. */
 void hc_write_envi_classes(HcText *to, const HcScene *scene);
 /* What kind of values they are, for "hcube values" and `hcube_values`; NULL = spectra or classes. */
 const char *hc_write_values(const HcScene *scene);
@@ -143,6 +143,8 @@ const char *hc_write_values(const HcScene *scene);
  * of `unmix --top`: "spectrum names" and `spectrum_names`. */
 void hc_write_envi_numbers(HcText *to, const HcScene *scene);
 HcStatus hc_write_describe_numbers(GDALDatasetH dataset, const HcScene *scene, HcError *err) HC_MUST_CHECK;
+HcStatus hc_write_class_table(const char *file, const HcScene *scene, const HcWritePlan *plan,
+                              HcError *err) HC_MUST_CHECK;
 HcStatus hc_write_describe_classes(GDALDatasetH dataset, const HcScene *scene, const HcWritePlan *plan,
                                    HcError *err) HC_MUST_CHECK;
 

@@ -487,7 +487,10 @@ HcStatus hc_writer_names(const char *path, const char *format, HcWriterNames *ou
     hc_gdal_catch(&errors);
     HC_TRY(choose_driver(&plan, path, format, err));
     HC_TRY(choose_names(&plan, path, err));
-    *out = (HcWriterNames){.data = plan.path, .header = plan.header, .style = hc_style_name(plan.path)};
+    *out = (HcWriterNames){.data = plan.path,
+                           .header = plan.header,
+                           .style = hc_style_name(plan.path),
+                           .in_gis = plan.way == HC_WRITE_ENVI || hc_write_is_tiff(&plan)};
     plan.path = plan.header = NULL;
     if (out->style == NULL) {
         hc_writer_names_clear(out);
@@ -593,7 +596,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
         HC_TRY(check_header(plan, options->overwrite, err));
     }
     if (options->style) {
-        HC_TRY(hc_style_check(plan->path, options->overwrite, err));
+        HC_TRY(hc_style_check(plan->path, err));
     }
     if (plan->way == HC_WRITE_ARRAY) {
         HC_TRY(hc_write_array_check(plan, scene, err));

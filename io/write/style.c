@@ -1,6 +1,6 @@
 /* Styles of QGIS. Classes become a legend of those that occur, spectral bands true colour, components their
  * first three, and everything else one band in a colour ramp: fractions from 0 to 1, other values between two
- * percentiles. Values of both signs diverge from 0. All of it looks as in figures (stage `figure`).
+ * percentiles, scores from 0. Values of both signs diverge from 0. All of it looks as in figures (stage `figure`).
  *
  * Percentiles come from pixels on a grid that the shape of the scene decides, so that blocks, threads and
  * ranks change nothing. Values are those that QGIS sees: with the gain and offset of the band. */
@@ -364,6 +364,7 @@ HcStatus hc_style_text(const HcStyle *style, const char *path, char **text, HcEr
         stretched.low[0] = 0;
         stretched.high[0] = 1;
     } else if (style->look == RAMP) {
+        stretched.low[0] = style->scene->meaning == HC_OTHER ? fmin(stretched.low[0], 0) : stretched.low[0];
         balance(&stretched);
     }
     add_begin(&to, path);
@@ -419,21 +420,24 @@ done:
     return status;
 }
 
-HcStatus hc_style_check(const char *path, bool overwrite, HcError *err) {
-    HcStatus status = HC_OK;
-    bool ours = false;
+HcStatus hc_style_is_free(const char *style, const char *path, bool *is_free, HcError *err) {
     struct stat info;
+    *is_free = lstat(style, &info) != 0;
+    return *is_free ? HC_OK : hc_style_is_ours(style, path, is_free, err);
+}
+
+HcStatus hc_style_check(const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    bool is_free = false;
     char *name = hc_style_name(path);
     if (name == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
     }
-    HC_TRY(hc_file_check(name, overwrite, err));
-    if (lstat(name, &info) == 0) {
-        HC_TRY(hc_style_is_ours(name, path, &ours, err));
-        status = ours
-                     ? HC_OK
-                     : hc_fail(err, HC_E_USAGE,
-                               "%s: its style would replace %s, which hcube did not make for it", path, name);
+    HC_TRY(hc_file_check(name, true, err));
+    HC_TRY(hc_style_is_free(name, path, &is_free, err));
+    if (!is_free) {
+        status = hc_fail(err, HC_E_USAGE, "%s: its style would replace %s, which hcube did not make for it",
+                         path, name);
     }
 done:
     free(name);

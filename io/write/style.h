@@ -44,8 +44,11 @@ char *hc_style_name(const char *path);
 /* Whether `style` is a style that hc_style_text made for the raster at `path`. */
 HcStatus hc_style_is_ours(const char *style, const char *path, bool *ours, HcError *err) HC_MUST_CHECK;
 
-/* Fails (HC_E_USAGE) where a file has the name of the style, unless `overwrite` and the file is ours. */
-HcStatus hc_style_check(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+/* Whether no file has the name `style`, or one that is ours: it may be replaced with the raster at `path`. */
+HcStatus hc_style_is_free(const char *style, const char *path, bool *is_free, HcError *err) HC_MUST_CHECK;
+
+/* Fails (HC_E_USAGE) where another file has the name of the style. */
+HcStatus hc_style_check(const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The style of a file that is replaced would describe the new one wrongly: it goes when the new one gets its
  * name (hc_file_retire), where it is ours. */

@@ -552,26 +552,16 @@ HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err
 /* ---- finishing ---- */
 
 static HcStatus complete_envi(HcWriter *writer, HcError *err) {
-    HcStatus status = HC_OK;
+    HC_OR_RETURN(close_envi(writer, err));
     char *header = beside_partial(writer, CPLGetFilename(writer->plan.header));
-    HC_TRY(close_envi(writer, err));
-    if (header == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(writer->partial), "a file name"));
-    }
-    HC_TRY(hc_write_check_envi(writer->partial, header, &writer->scene, &writer->plan, err));
-done:
+    HcStatus status = header != NULL
+                          ? hc_write_check_envi(writer->partial, header, &writer->scene, &writer->plan, err)
+                          : hc_fail_memory(err, (double)strlen(writer->partial), "a file name");
     free(header);
     return status;
 }
 
-static HcStatus complete(HcWriter *writer, HcError *err) {
-    if (writer->plan.way == HC_WRITE_ENVI) {
-        return complete_envi(writer, err);
-    }
-    if (writer->tiles != NULL) {
-        HC_OR_RETURN(hc_write_tiles_finish(writer->tiles, &writer->plan, err));
-        return hc_write_check(writer->partial, &writer->scene, &writer->plan, &writer->lacks, err);
-    }
+static HcStatus complete_gdal(HcWriter *writer, HcError *err) {
     if (writer->plan.way == HC_WRITE_ARRAY) {
         writer->dataset = hc_write_array_dataset(writer->array);
         writer->array = NULL;
@@ -582,11 +572,21 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     if (hc_write_is_cog(&writer->plan)) {
         HC_OR_RETURN(hc_write_cog_overviews(writer->source, &writer->plan, &writer->scene, err));
     }
-    if (writer->plan.way == HC_WRITE_COPY) {
-        HC_OR_RETURN(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
-        HC_OR_RETURN(hc_write_dataset_copy(writer->source, writer->partial, &writer->scene, &writer->plan,
-                                           &writer->loss, err));
+    if (writer->plan.way != HC_WRITE_COPY) {
+        return HC_OK;
     }
+    HC_OR_RETURN(hc_write_check_tiff(writer->source, writer->plan.path, false, err));
+    return hc_write_dataset_copy(writer->source, writer->partial, &writer->scene, &writer->plan,
+                                 &writer->loss, err);
+}
+
+static HcStatus complete(HcWriter *writer, HcError *err) {
+    if (writer->plan.way == HC_WRITE_ENVI) {
+        return complete_envi(writer, err);
+    }
+    HC_OR_RETURN(writer->tiles != NULL ? hc_write_tiles_finish(writer->tiles, &writer->plan, err)
+                                       : complete_gdal(writer, err));
+    HC_OR_RETURN(hc_write_class_table(writer->partial, &writer->scene, &writer->plan, err));
     return hc_write_check(writer->partial, &writer->scene, &writer->plan, &writer->lacks, err);
 }
 
@@ -603,7 +603,7 @@ static HcStatus keep(HcWriter *writer, HcError *err) {
     if (writer->sends) {
         return hc_file_send(writer->partial, writer->plan.path, writer->cancel, err);
     }
-    HC_OR_RETURN(writer->overwrite && !writer->styled ? hc_style_retire(writer->plan.path, err) : HC_OK);
+    HC_OR_RETURN(writer->overwrite != writer->styled ? hc_style_retire(writer->plan.path, err) : HC_OK);
     return hc_file_keep(writer->partial, writer->plan.path, writer->overwrite, err);
 }
 

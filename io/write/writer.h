@@ -56,6 +56,7 @@ typedef struct HcWriterNames {
     char *data;   /* scene.img for an ENVI output scene.hdr, else the path itself; fresh memory */
     char *header; /* the header beside the data file of an ENVI output; fresh memory, or NULL */
     char *style;  /* the style of QGIS, of an output that has one; fresh memory */
+    bool in_gis;  /* GeoTIFF or ENVI */
 } HcWriterNames;
 
 /* Finds the names; looks at no file. `format` as in HcWriterOptions. hc_writer_names_clear() is safe after a

@@ -20,7 +20,7 @@ typedef struct Params {
     const char *nodata; /* a text, since NaN may be asked for */
     HcOptionList creation;
     double scale, offset;
-    bool style;
+    bool style, no_style;
     int32_t overwrite; /* HcOverwrite */
     int64_t threads;
 } Params;
@@ -36,6 +36,7 @@ typedef struct State {
     /* A map is written at the end, from all lines of the scene. */
     HcOrtho *ortho;      /* NULL = the scene is written as it comes */
     HcOrthoStore *store; /* its lines */
+    bool styled;         /* a style is written */
     HcStyle *style;      /* or NULL */
 } State;
 
@@ -76,7 +77,9 @@ static const HcOption options[] = {
      .help = "value of masked pixels in the file; nan is a value"},
     {HC_FLAG(Params, style, "qml"),
      .help = "write a style for QGIS beside the file, of its name with the ending .qml. It shows classes "
-             "that occur, true colour, the first components, or a colour ramp"},
+             "that occur, true colour, the first components, or a colour ramp. A single run writes it beside "
+             "GeoTIFF and ENVI files unless it would replace another file"},
+    {HC_FLAG(Params, no_style, "no-qml"), .help = "write no style for QGIS"},
     HC_ORTHO_OPTION(Params),
     {HC_LEVEL(Params, overwrite), .value = "any",
      .help = "replace an existing file; any: also a scene with more bands than the result"},
@@ -105,7 +108,7 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                                  state->sent != NULL || hc_stage_overwrite(stage) != HC_OVERWRITE_NONE,
                              .sends = state->sent != NULL,
                              .cancel = hc_stage_cancel(stage),
-                             .style = params->style,
+                             .style = state->styled,
                              .threads = (int32_t)params->threads};
 }
 
@@ -122,15 +125,46 @@ static HcStatus plan_writing(HcStage *stage, const HcWriterOptions *how, HcError
     }
     HC_OR_RETURN(hc_writer_needs(state->path, &state->scene, how, &state->needs, err));
     state->scene.type = state->needs.type;
-    state->needs.memory += params->style ? hc_style_bytes(&stage->in) : 0;
+    state->needs.memory += state->styled ? hc_style_bytes(&stage->in) : 0;
     state->needs.memory += state->ortho != NULL ? hc_ortho_write_bytes(&stage->in, state->ortho) : 0;
     return HC_OK;
+}
+
+/* QGIS takes a style for all rasters of its name, whatever their endings. */
+static HcStatus style_is_free(const HcStage *stage, const HcWriterNames *names, bool *is_free, HcError *err) {
+    char *of_scene = hc_style_name(hc_reader_path(hc_view_reader(stage->chain->source->view)));
+    if (of_scene == NULL) {
+        return hc_fail_memory(err, (double)strlen(names->data), "a file name");
+    }
+    *is_free = !hc_chain_writes(stage->chain, names->style) && !hc_file_same_place(of_scene, names->style);
+    free(of_scene);
+    return *is_free ? hc_style_is_free(names->style, names->data, is_free, err) : HC_OK;
+}
+
+/* By --qml, or beside a file of a single run that QGIS opens, where the name is free. */
+static HcStatus plan_style(HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
+    State *state = stage->state;
+    const HcWriterNames *names = &state->names;
+    bool usual = stage->chain->single && names->in_gis && !params->no_style;
+    state->styled = params->style;
+    if (usual && !params->style) {
+        HC_OR_RETURN(style_is_free(stage, names, &state->styled, err));
+    }
+    if (usual && !state->styled) {
+        hc_stage_note(stage, "%s gets no style for QGIS: %s belongs to another file", names->data,
+                      names->style);
+    }
+    return state->styled ? hc_stage_will_write(stage, names->style, err) : HC_OK;
 }
 
 /* The names of the output, and what the chain is told of them. */
 static HcStatus plan_names(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
+    if (params->style && params->no_style) {
+        return hc_fail(err, HC_E_USAGE, "write: give one of --qml and --no-qml");
+    }
     if (hc_write_is_sent(params->path) && params->style) {
         return hc_fail(err, HC_E_USAGE,
                        "write: -: --qml writes a second file, which standard output cannot take");
@@ -159,7 +193,7 @@ static HcStatus plan_names(HcStage *stage, HcError *err) {
     if (state->names.header != NULL) {
         HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
     }
-    return params->style ? hc_stage_will_write(stage, state->names.style, err) : HC_OK;
+    return plan_style(stage, err);
 }
 
 /* Blocks are float32, which is less than some types of files. */
@@ -269,13 +303,12 @@ static HcStatus begin(HcStage *stage, HcError *err) {
 }
 
 static HcStatus open_write(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
     State *state = stage->state;
     HcRanks *ranks = hc_stage_ranks(stage);
     HcWriterOptions how = writer_options(stage);
     how.compressors = stage->threads;
     how.begun = state->begun;
-    if (params->style) {
+    if (state->styled) {
         HC_OR_RETURN(hc_style_open(&state->style, &stage->in, err));
     }
     state->begun = NULL;

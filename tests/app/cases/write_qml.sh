@@ -38,8 +38,8 @@ cd own
 run 0 mnf "$scene" a.tif --components 3 --qml
 only a.tif a.qml a.tif.hcube.json
 refuse 2 "a.tif" mnf "$scene" a.tif --components 3 --qml
-rm a.tif
-refuse 2 "a.qml" mnf "$scene" a.tif --components 3 --qml
+rm a.tif # what is left of it is replaced
+run 0 mnf "$scene" a.tif --components 3 --qml
 run 0 mnf "$scene" a.tif --components 3 --qml --overwrite
 # The style of another raster, and one that somebody made, stay even with --overwrite.
 before=$(cksum a.qml)
@@ -47,10 +47,10 @@ refuse 2 "a.qml" mnf "$scene" a.img --components 3 --qml --overwrite
 echo '<qgis version="3.40"/>' >b.qml
 refuse 2 "b.qml" mnf "$scene" b.tif --components 3 --qml --overwrite
 [[ $(cksum a.qml) == "$before" && $(cat b.qml) == '<qgis version="3.40"/>' ]]
-# Without --qml a style of ours goes with the file that it described; others stay.
-run 0 mnf "$scene" a.tif --components 3 --overwrite
-run 0 mnf "$scene" b.tif --components 3
-run 0 mnf "$scene" b.tif --components 3 --overwrite
+# Without a style, one of ours goes with the file that it described; others stay.
+run 0 mnf "$scene" a.tif --components 3 --overwrite --no-qml
+run 0 mnf "$scene" b.tif --components 3 --no-qml
+run 0 mnf "$scene" b.tif --components 3 --overwrite --no-qml
 only a.tif a.tif.hcube.json b.tif b.tif.hcube.json b.qml
 refuse 2 "writes this file already" run read "$scene" ! write c.tif --qml ! write c.img --qml
 refuse 2 "writes this file already" run read "$scene" ! cov c.qml ! write c.tif --qml
@@ -63,3 +63,57 @@ only e.img e.hdr e.qml e.img.hcube.json
 cd .. && rm -r pair
 run 8 mnf "$scene" d.tif --qml --noise-window 0,0,5,5
 only a.tif a.tif.hcube.json b.tif b.tif.hcube.json b.qml
+
+# ---- without being asked for ----
+cd ..
+mkdir usual
+cd usual
+run 0 run read "$scene" ! mnf --components 3 ! write a.tif ! write b.img ! write c.nc ! write d.png --type uint8 --scale 9
+run 0 mnf "$scene" e.tif --components 3 --format COG
+run 0 mnf "$scene" f.tif --components 3 --no-qml
+run 0 mnf "$scene" g.nc --components 3 --qml
+[[ $(echo ./*.qml) == "./a.qml ./b.qml ./e.qml ./g.qml" ]] || fail "styles: $(echo ./*.qml)"
+refuse 2 "give one of --qml and --no-qml" mnf "$scene" h.tif --qml --no-qml
+# One that hcube did not make for the output stays, and a note says so.
+echo '<qgis version="3.40"/>' >h.qml
+before=$(cksum a.qml h.qml)
+for output in a.img h.tif h.img; do
+    run 0 mnf "$scene" $output --components 3 --overwrite
+    [[ $err == *"$output gets no style for QGIS: ${output%.*}.qml belongs to another file"* ]] || fail "$output: $err"
+done
+run 0 run read "$scene" ! write i.tif ! write i.img
+[[ $err == *"i.img gets no style for QGIS: i.qml belongs to another file"* ]] || fail "$err"
+shows i.qml '<qgis hcube="i.tif"'
+[[ $(cksum a.qml h.qml) == "$before" ]] || fail "a style was replaced"
+ln -s h.qml j.qml
+ln -s nowhere k.qml
+run 0 mnf "$scene" j.tif --components 3
+run 0 mnf "$scene" k.tif --components 3
+[[ -L j.qml && -L k.qml && $(cksum a.qml h.qml) == "$before" && ! -e nowhere ]] || fail "a link was replaced"
+# It would be the style of the scene, too.
+cp "$SAMPLE/scene.img" "$SAMPLE/scene.hdr" .
+run 0 mnf scene.hdr scene.tif --components 3
+[[ ! -e scene.qml && $err == *"scene.tif gets no style for QGIS"* ]] || fail "$err"
+# One that outlived its output describes it no more.
+rm a.tif
+run 0 read "$scene" a.tif
+shows a.qml '<qgis hcube="a.tif"'
+[[ $(cksum a.qml h.qml) != "$before" ]] || fail "a.qml is that of the old a.tif"
+# A batch writes none unless it is told to.
+run 0 batch mnf --components 3 ! write --scenes "$scene" --output 'out/{stem}.tif'
+[[ ! -e out/scene.qml && -e out/scene.tif ]] || fail "out: $(ls out)"
+run 0 batch mnf --components 3 ! write --qml --scenes "$scene" --output 'more/{stem}.tif'
+[[ -e more/scene.qml ]] || fail "more: $(ls more)"
+
+# ---- the colours of classes ----
+for format in GTiff COG; do
+    for type in uint8 uint16; do
+        run 0 run read "$scene" ! knn --training "$SAMPLE/class.hdr" -k 3 ! bands 1 ! write map.tif --format $format --type $type --overwrite
+        [[ $(grep -c '<Entry ' map.tif.aux.xml) == 7 ]] || fail "$format: colours of $(cat map.tif.aux.xml)"
+        if command -v gdalinfo >/dev/null; then
+            [[ $(gdalinfo map.tif) == *"Color Table (RGB with 7 entries)"* ]] || fail "$(gdalinfo map.tif)"
+        fi
+        run 0 info map.tif
+        [[ $out == *"#2c68be Water"* ]] || fail "$out"
+    done
+done
