@@ -109,7 +109,7 @@ static HcStatus reproject(HcShapes *shapes, OGRSpatialReferenceH from, OGRSpatia
 static HcStatus set_pixels(HcShapes *shapes, bool has_crs, HcError *err) {
     const HcPlace *place = &shapes->scene->place;
     OGREnvelope extent = {0};
-    if (place->has_transform) {
+    if (place->has_transform && shapes->table != HC_TABLE_PIXELS) {
         double forward[6];
         memcpy(forward, place->transform, sizeof forward);
         return GDALInvGeoTransform(forward, shapes->to_pixel)
@@ -128,12 +128,33 @@ static HcStatus set_pixels(HcShapes *shapes, bool has_crs, HcError *err) {
     return HC_OK;
 }
 
+bool hc_shapes_on_earth(const HcShapes *shapes) {
+    return shapes->table == HC_TABLE_NONE ? hc_shape_is_crs(OGR_L_GetSpatialRef(shapes->layer))
+                                          : shapes->table != HC_TABLE_PIXELS;
+}
+
+/* The CRS of the coordinates, to be released; *out = NULL where there is none. */
+static HcStatus crs_of_data(const HcShapes *shapes, OGRSpatialReferenceH of_scene, OGRSpatialReferenceH *out,
+                            HcError *err) {
+    *out = shapes->table == HC_TABLE_MAP ? of_scene : OGR_L_GetSpatialRef(shapes->layer);
+    if (shapes->table == HC_TABLE_LONLAT) {
+        *out = OSRNewSpatialReference(NULL);
+        if (*out == NULL || OSRImportFromEPSG(*out, 4326) != OGRERR_NONE) {
+            return hc_fail_memory(err, 0, "a CRS");
+        }
+        OSRSetAxisMappingStrategy(*out, OAMS_TRADITIONAL_GIS_ORDER);
+    } else if (*out != NULL) {
+        OSRReference(*out);
+    }
+    return HC_OK;
+}
+
 HcStatus hc_shapes_place(HcShapes *shapes, HcError *err) {
     HcStatus status = HC_OK;
-    OGRSpatialReferenceH of_scene = NULL;
-    OGRSpatialReferenceH of_data = OGR_L_GetSpatialRef(shapes->layer);
+    OGRSpatialReferenceH of_scene = NULL, of_data = NULL;
     HC_TRY(hc_shape_scene_crs(shapes->scene, shapes->path, &of_scene, err));
-    bool placed = shapes->scene->place.has_transform;
+    HC_TRY(crs_of_data(shapes, of_scene, &of_data, err));
+    bool placed = shapes->scene->place.has_transform && shapes->table != HC_TABLE_PIXELS;
     bool known = hc_shape_is_crs(of_scene) && placed;
     if (hc_shape_is_crs(of_data) != known) {
         status = fail_crs(shapes, hc_shape_is_crs(of_data) ? of_data : NULL, of_scene, err);
@@ -145,7 +166,10 @@ HcStatus hc_shapes_place(HcShapes *shapes, HcError *err) {
     HC_TRY(set_pixels(shapes, known, err));
 done:
     if (of_scene != NULL) {
-        OSRDestroySpatialReference(of_scene);
+        OSRRelease(of_scene);
+    }
+    if (of_data != NULL) {
+        OSRRelease(of_data);
     }
     return status;
 }

@@ -9,6 +9,14 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
+/* What the coordinates of a table of points are, which names no CRS. */
+typedef enum HcTable {
+    HC_TABLE_NONE,   /* it is none: as the layer says */
+    HC_TABLE_MAP,    /* those of the scene */
+    HC_TABLE_LONLAT, /* longitude and latitude, WGS 84 */
+    HC_TABLE_PIXELS  /* sample and line of the file, the first pixel from 0 to 1 */
+} HcTable;
+
 typedef struct HcShape {
     OGRGeometryH polygon; /* owned; NULL = a point */
     OGREnvelope extent;
@@ -24,6 +32,7 @@ typedef struct HcShapes {
     const HcScene *scene; /* borrowed */
     const char *taken;    /* "classes are taken from polygons and points": why other geometries are refused */
     bool no_points;       /* points are refused as well */
+    HcTable table;
 
     OGRLayerH layer;
     const char *layer_name;
@@ -50,6 +59,9 @@ int hc_shapes_layers(GDALDatasetH dataset);
  * such layer or several. */
 HcStatus hc_shapes_choose(HcShapes *shapes, GDALDatasetH dataset, const char *layer,
                           HcError *err) HC_MUST_CHECK;
+
+/* Whether the coordinates of the layer are on Earth. */
+bool hc_shapes_on_earth(const HcShapes *shapes);
 
 /* Settles how coordinates of the layer become pixels: by the CRS of both, or without a place as pixels of the
  * file that the scene is of. HC_E_INPUT where only one of both has a CRS. */

@@ -21,6 +21,7 @@ typedef struct HcLabelling {
     const HcScene *scene;
     HcLabelled *out;
     bool any;               /* hc_labelled_read_any */
+    HcTable table;          /* the source is a table of points */
     const char *attributes; /* that are kept, or NULL */
     int64_t capacity;       /* pixels that the arrays of `out` can hold */
     HcClassKey *key;
@@ -48,6 +49,15 @@ HcStatus hc_labelling_name(const HcClassKey *key, const HcNamed *named, const ch
 
 /* Makes labels and features dense and fills names, colours and counts; `named` is NULL for vector data. */
 HcStatus hc_labelling_finish(HcLabelling *labelling, const HcNamed *named, HcError *err) HC_MUST_CHECK;
+
+/* Frees the keys, and not `out`. */
+void hc_labelling_clear(HcLabelling *labelling);
+
+/* table.c */
+bool hc_table_is_csv(GDALDatasetH dataset);
+/* Opens a CSV once more with its points, where two columns are named like coordinates. */
+HcStatus hc_table_of_points(const char *path, GDALDatasetH *dataset, HcTable *table,
+                            HcError *err) HC_MUST_CHECK;
 
 /* training_vector.c */
 /* number: the field of the number of the class, or NULL. */

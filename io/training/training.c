@@ -14,7 +14,7 @@
 
 /* ---- classes ---- */
 
-static void clear_labelling(HcLabelling *labelling) {
+void hc_labelling_clear(HcLabelling *labelling) {
     for (int32_t k = 0; k < labelling->key_count; k++) {
         free(labelling->key[k].text);
     }
@@ -26,14 +26,16 @@ static void clear_labelling(HcLabelling *labelling) {
 
 /* Neither a layer with geometries nor a raster. `opened`: as vector data it could be opened; else `messages`
  * holds why not. `raster`: why it is no raster. */
-static HcStatus fail_neither(const char *path, bool opened, const HcGdalErrors *messages,
+static HcStatus fail_neither(const char *path, GDALDatasetH opened, const HcGdalErrors *messages,
                              const HcError *raster, HcError *err) {
     bool is_flaw = raster->status == HC_E_INPUT || raster->status == HC_E_UNSUPPORTED;
     if (!is_flaw) {
         return hc_fail(err, raster->status, "%s", raster->text);
     }
-    if (opened) {
-        return hc_fail(err, HC_E_INPUT, "%s: has no layer with geometries", path);
+    if (opened != NULL) {
+        return hc_fail(
+            err, HC_E_INPUT, "%s: has no layer with geometries%s", path,
+            hc_table_is_csv(opened) ? "; a table of points has columns x,y or lon,lat or sample,line" : "");
     }
     if (messages->failed && GDALIdentifyDriverEx(path, GDAL_OF_VECTOR, NULL, NULL) != NULL &&
         GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL) == NULL) {
@@ -72,29 +74,35 @@ static HcStatus read_raster(HcLabelling *labelling, HcView *view, const char *fi
     return hc_labelling_raster(labelling, view, err);
 }
 
+/* dataset: NULL where the source is no vector data, for the reason in `messages`. */
+static HcStatus read_opened(HcLabelling *labelling, GDALDatasetH dataset, const HcGdalErrors *messages,
+                            const char *field, const char *number, const char *layer, HcError *err) {
+    HcError why = {0};
+    HcView *view = NULL;
+    if (dataset != NULL && hc_shapes_layers(dataset) > 0) {
+        return hc_labelling_vector(labelling, dataset, field, number, layer, err);
+    }
+    HcStatus status = open_raster(&view, labelling->path, labelling->scene, &why) == HC_OK
+                          ? read_raster(labelling, view, field, number, layer, err)
+                          : fail_neither(labelling->path, dataset, messages, &why, err);
+    hc_view_close(view);
+    return status;
+}
+
 static HcStatus read_source(const char *path, const char *field, const char *number, const char *layer,
                             HcLabelling how, HcError *err) {
-    HcStatus status = HC_OK;
-    HcError why = {0};
     HcGdalErrors messages;
-    HcView *view = NULL;
     HcLabelling labelling = how;
-    if ((status = hc_file_check_regular(path, err)) != HC_OK) {
-        return status;
-    }
+    HC_OR_RETURN(hc_file_check_regular(path, err));
     hc_gdal_catch(&messages);
     GDALDatasetH dataset = hc_guard_open(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL);
     hc_gdal_release();
-    if (dataset != NULL && hc_shapes_layers(dataset) > 0) {
-        status = hc_labelling_vector(&labelling, dataset, field, number, layer, err);
-    } else if (open_raster(&view, path, how.scene, &why) == HC_OK) {
-        status = read_raster(&labelling, view, field, number, layer, err);
-    } else {
-        status = fail_neither(path, dataset != NULL, &messages, &why, err);
+    HcStatus status = hc_table_of_points(path, &dataset, &labelling.table, err);
+    if (status == HC_OK) {
+        status = read_opened(&labelling, dataset, &messages, field, number, layer, err);
     }
-    hc_view_close(view);
     GDALClose(dataset);
-    clear_labelling(&labelling);
+    hc_labelling_clear(&labelling);
     return status;
 }
 

@@ -93,6 +93,13 @@ void hc_labelled_clear(HcLabelled *labelled);
 HcStatus hc_labelled_read_any(const char *path, const char *field, const char *layer, const char *attributes,
                               const HcScene *scene, HcLabelled *out, HcError *err) HC_MUST_CHECK;
 
+/* Pixels that the user types in `texts`: SAMPLE,LINE[:SAMPLE,LINE...] from 0, or (on_map) X,Y[:X,Y...] in the
+ * CRS of the scene, of pixels in sensor geometry in that of their map. Each is a class of its own: labels are
+ * in the order of the texts, names are "sample 40 line 25" or "x 331515 y 5562885". HC_E_USAGE, with `option`
+ * and the place: no such numbers, outside of the scene, a pixel twice. */
+HcStatus hc_labelled_typed(const char *option, bool on_map, const char *const *text, int32_t texts,
+                           const HcScene *scene, HcLabelled *out, HcError *err) HC_MUST_CHECK;
+
 /* Adds a remark on what was left out, one line ("12 pixels that two classes claim, ..."); nothing where
  * nothing was. */
 void hc_labelled_note(const HcLabelled *labelled, HcText *to);

@@ -287,6 +287,7 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
     Vector vector = {.labelling = labelling,
                      .shapes = {.path = labelling->path,
                                 .scene = labelling->scene,
+                                .table = labelling->table,
                                 .taken = "classes are taken from polygons and points"}};
     HcShapes *shapes = &vector.shapes;
     HcShapeMap map = {0};
@@ -297,7 +298,7 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
         HC_TRY(hc_attributes_choose(&labelling->out->attributes, shapes, labelling->attributes, vector.field,
                                     err));
     }
-    if (hc_shape_on_map(labelling->scene) && hc_shape_is_crs(OGR_L_GetSpatialRef(shapes->layer))) {
+    if (hc_shape_on_map(labelling->scene) && hc_shapes_on_earth(shapes)) {
         HC_TRY(hc_shape_map_open(&map, labelling->scene, err));
         shapes->scene = &map.scene;
     }
