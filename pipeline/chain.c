@@ -96,8 +96,17 @@ static bool is_separator(const char *word) {
     return strcmp(word, "!") == 0;
 }
 
+/* Replaces names that options had before, with a note. */
+static HcStatus renew_words(HcStage *stage, const HcOptionSet *sets, int32_t set_count, char **words,
+                            int32_t count, int32_t *at, HcError *err) {
+    HcText note = {0};
+    HcStatus status = hc_options_renew(stage->kind->name, sets, set_count, words, count, at, &note, err);
+    hc_stage_note_file(stage, NULL, &note);
+    return status;
+}
+
 /* at: the word of a failure, 0 = that of the step. */
-static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t count, const HcOptionSet *common,
+static HcStatus parse_step(HcChain *chain, char **words, int32_t count, const HcOptionSet *common,
                            int32_t *at, HcError *err) {
     const HcStageClass *kind = hc_stage_find(words[0]);
     if (kind == NULL) {
@@ -112,8 +121,13 @@ static HcStatus parse_step(HcChain *chain, const char *const *words, int32_t cou
     if (common != NULL) {
         sets[1] = *common;
     }
+    int32_t set_count = common != NULL ? 2 : 1;
     HcStatus status =
-        hc_options_parse_at(kind->name, sets, common != NULL ? 2 : 1, words + 1, count - 1, at, err);
+        renew_words(&chain->stages[chain->count - 1], sets, set_count, words + 1, count - 1, at, err);
+    if (status == HC_OK) {
+        status = hc_options_parse_at(kind->name, sets, set_count, (const char *const *)words + 1, count - 1,
+                                     at, err);
+    }
     *at += 1; /* behind the name of the step */
     return status;
 }
@@ -144,7 +158,6 @@ static HcStatus at_line(HcStatus status, const char *file, const int32_t *lines,
 static HcStatus add_step(HcChain *chain, int32_t from, int32_t to, const int32_t *lines,
                          const HcOptionSet *common, HcError *err) {
     int32_t at = 0;
-    const char *const *own = (const char *const *)chain->words;
     HcStatus status = HC_OK;
     if (from == to) {
         bool ends = to == chain->word_count;
@@ -153,7 +166,7 @@ static HcStatus add_step(HcChain *chain, int32_t from, int32_t to, const int32_t
         from = ends && to > 0 ? to - 1 : from; /* the ! */
         return ends && to == 0 ? status : at_line(status, chain->file, lines, from, err);
     }
-    status = parse_step(chain, own + from, to - from, common, &at, err);
+    status = parse_step(chain, chain->words + from, to - from, common, &at, err);
     if (status == HC_OK) {
         chain->stages[chain->count - 1].line = lines != NULL ? lines[from] : 0;
     }
@@ -206,7 +219,7 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
     HcStatus status = HC_OK;
     HcChain *chain = NULL;
     HcOptionSet sets[4];
-    int32_t set_count = 0;
+    int32_t set_count = 0, at = -1;
     HC_TRY(make_chain(&chain, words, word_count, 3, err));
     HC_TRY(add_stage(chain, &hc_stage_read, err));
     if (kind->role == HC_ROLE_STAGE || kind->role == HC_ROLE_SINK) {
@@ -216,7 +229,7 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
         HC_TRY(add_stage(chain, &hc_stage_write, err));
     }
     /* The common options first: --overwrite is then for every output, not for the first stage that knows the
-     * word. What the stage and read both know (--window) belongs to the stage. */
+     * word. What the stage and read both know (--mask) belongs to the stage. */
     if (common != NULL) {
         sets[set_count++] = *common;
     }
@@ -227,6 +240,8 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
                                           .named_only = stage->kind->role == HC_ROLE_STAGE,
                                           .yields = s == 0};
     }
+    HC_TRY(renew_words(&chain->stages[kind->role != HC_ROLE_SOURCE], sets, set_count, chain->words,
+                       word_count, &at, err));
     /* bands SCENE LIST OUTPUT: with three words, that between them is the stage's. */
     bool three = hc_options_places(sets, set_count, (const char *const *)chain->words, word_count) == 3;
     for (int32_t s = 0; three && s < set_count; s++) {

@@ -430,6 +430,58 @@ static HcStatus parse_named(const char *who, const HcOptionSet *sets, int32_t se
     return set_value(who, option, params, value, err);
 }
 
+/* ---- names that options had before ---- */
+
+/* The option that had this name: --window, or --window=21. */
+static const HcOption *renamed(const HcOptionSet *sets, int32_t set_count, const char *word) {
+    bool is_long = strncmp(word, "--", 2) == 0;
+    size_t length = is_long ? strcspn(word + 2, "=") : 0;
+    for (int32_t s = 0; s < set_count && length > 0; s++) {
+        HC_EACH_OPTION(option, sets[s].table) {
+            if (option->was != NULL && strlen(option->was) == length &&
+                strncmp(option->was, word + 2, length) == 0) {
+                return option;
+            }
+        }
+    }
+    return NULL;
+}
+
+static HcStatus renew(const HcOption *option, char **word, const char *value, HcText *note, HcError *err) {
+    const char *tail = strchr(*word, '=');
+    char *fresh = hc_text_format("--%s%s", option->name, tail != NULL ? tail : "");
+    if (fresh == NULL) {
+        return hc_fail_memory(err, 64, "an option");
+    }
+    hc_text_add(note, "%s--%s %s: the option is called --%s; its old name ends with version 0.2",
+                note->length > 0 ? "; " : "", option->was, value, option->name);
+    free(*word); /* `value` may be its end */
+    *word = fresh;
+    return HC_OK;
+}
+
+HcStatus hc_options_renew(const char *who, const HcOptionSet *sets, int32_t set_count, char **words,
+                          int32_t word_count, int32_t *at, HcText *note, HcError *err) {
+    void *params = NULL;
+    int64_t number = 0;
+    for (int32_t w = 0; w < word_count && strcmp(words[w], "--") != 0; w++) {
+        const HcOption *option = renamed(sets, set_count, words[w]);
+        if (option == NULL) {
+            continue;
+        }
+        *at = w;
+        const char *tail = strchr(words[w], '=');
+        const char *value = tail != NULL ? tail + 1 : w + 1 < word_count ? words[w + 1] : "";
+        if (option->kind == HC_OPTION_INT && hc_text_parse_int(value, &number)) {
+            HC_OR_RETURN(renew(option, &words[w], value, note, err));
+        } else if (option_of_word(sets, set_count, words[w], &params) == NULL) {
+            return hc_fail(err, HC_E_USAGE, "%s: --%s%s%s: the option is called --%s %s", who, option->was,
+                           *value != '\0' ? " " : "", value, option->name, option->value);
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t set_count,
                              const char *const *words, int32_t word_count, int32_t *at, HcError *err) {
     Taken taken = {0};

@@ -59,6 +59,7 @@ typedef struct HcOptionList {
 
 typedef struct HcOption {
     const char *name; /* "components": given as --components */
+    const char *was;  /* its name before, which hc_options_renew takes or refuses; or NULL */
     HcOptionKind kind;
     size_t offset; /* of the field in the parameters */
     char letter;   /* 'k': also as -k; 0 = none */
@@ -140,6 +141,12 @@ HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t s
 /* What does here what a word or "--option" of other programs does there: "hcube dimension SCENE"; NULL for
  * any other word (pipeline/foreign.def). */
 const char *hc_foreign_advice(const char *word);
+
+/* Replaces names that options had before (HcOption.was). An INT keeps its old name until 0.2, where a whole
+ * number follows: the word becomes the new name, in fresh memory, and `note` gets a remark. Other values are
+ * those of an option that has this name now, or HC_E_USAGE names the successor. at: the word in hand. */
+HcStatus hc_options_renew(const char *who, const HcOptionSet *sets, int32_t set_count, char **words,
+                          int32_t word_count, int32_t *at, HcText *note, HcError *err) HC_MUST_CHECK;
 
 /* How many of the first words are options of these sets with their values, before the first other word. */
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,

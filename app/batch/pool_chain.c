@@ -89,7 +89,7 @@ static HcStatus make_sums_chain(HcBatchPool *pool, const HcBatch *batch, const H
         HC_OR_RETURN(hc_paths_add(words, hc_noise_word_of(how.noise), err));
     }
     if (pool->sums_noise && how.window != NULL) {
-        HC_OR_RETURN(hc_paths_add(words, "--window", err));
+        HC_OR_RETURN(hc_paths_add(words, "--noise-window", err));
         HC_OR_RETURN(hc_paths_add(words, how.window, err));
     }
     return hc_batch_print_chain(&pool->sums, err);

@@ -41,12 +41,12 @@ SCENES = {
 REDUCED = "pca --components 20 ! svd --noise {noise} ! pca --inverse"
 CHAINS = {
     "svd": [
-        "svd", "svd --window 4", "svd --window 6", "svd --window 12", "svd --window 16", "svd --step 2",
-        "svd --noise estimate --window 8", "svd --noise estimate", "svd --noise estimate --window 24", "svd --noise SIGMA",
+        "svd", "svd --side 4", "svd --side 6", "svd --side 12", "svd --side 16", "svd --step 2",
+        "svd --noise estimate --side 8", "svd --noise estimate", "svd --noise estimate --side 24", "svd --noise SIGMA",
         REDUCED.format(noise="estimate"), REDUCED.format(noise="SIGMA"),
     ],
     "denoise": [
-        "denoise", "denoise --method patches", "denoise --method subspace", "denoise --window 16", "denoise --window 6",
+        "denoise", "denoise --method patches", "denoise --method subspace", "denoise --side 16", "denoise --side 6",
         "denoise --noise regression",
     ],
     "correlated": ["denoise", "denoise --noise trimmed", "denoise --noise spatial-spectral"],

@@ -32,7 +32,8 @@ static const HcOption options[] = {
              "spatial-spectral-lower: of shift-lower differences. auto: regression or mean3x3, whichever the "
              "scene confirms"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix)},
-    {HC_TEXT(Params, window), .unit = "pixels", .value = "X,Y,W,H", .otherwise = "the whole scene",
+    {HC_TEXT(Params, window, "noise-window"), .was = "window", .unit = "pixels", .value = "X,Y,W,H",
+     .otherwise = "the whole scene",
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
     {HC_FLAG(Params, sums), .help = "save the sums instead of mean and covariance: sums of several scenes "
                                     "can be added, as batch --pool does"},

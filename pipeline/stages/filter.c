@@ -32,8 +32,8 @@ static const HcOption options[] = {
      .standard = "mean3x3",
      .help = "filter of the neighbourhood; shift and shift-diagonal only with --noise; majority: the most "
              "frequent class of a class map"},
-    {HC_INT(Params, window), .range = {3, WINDOW_MAX}, .otherwise = "3", .value = "SIZE",
-     .help = "majority: width and height of the neighbourhood, an odd number"},
+    {HC_INT(Params, window, "side"), .was = "window", .range = {3, WINDOW_MAX}, .otherwise = "3",
+     .unit = "pixels", .value = "SIDE", .help = "majority: side of the square neighbourhood, an odd number"},
     {HC_FLAG(Params, noise),
      .help = "output the noise image: each pixel minus the filtered one; shift: minus its right neighbour, "
              "shift-diagonal: minus its lower right neighbour"},
@@ -71,8 +71,7 @@ static HcStatus plan_majority(HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "filter: --noise: a class map has none, majority takes no --noise");
     }
     if (params->window > 0 && params->window % 2 == 0) {
-        return hc_fail(err, HC_E_USAGE, "filter: --window %lld: not an odd number",
-                       (long long)params->window);
+        return hc_fail(err, HC_E_USAGE, "filter: --side %lld: not an odd number", (long long)params->window);
     }
     if (in->meaning != HC_CLASS_MAP || in->bands != 1) {
         return hc_fail(err, HC_E_USAGE,
@@ -215,7 +214,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         return plan_majority(stage, err);
     }
     if (params->window > 0) {
-        return hc_fail(err, HC_E_USAGE, "filter: --window %lld: %s is 3x3, majority has a window",
+        return hc_fail(err, HC_E_USAGE, "filter: --side %lld: %s is 3x3, only majority has a side",
                        (long long)params->window, kind_words[params->kind]);
     }
     HcDifference kind = kind_of(stage);

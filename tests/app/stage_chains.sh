@@ -27,8 +27,8 @@ each_chain() {
     "$check" denoise
     "$check" denoise --noise regression
     "$check" denoise --sigma-map
-    "$check" svd --window 8
-    "$check" svd --output dimension --values 8 --window 8
+    "$check" svd --side 8
+    "$check" svd --output dimension --values 8 --side 8
     "$check" knn "${classes[@]}" -k 5 --confidence --distance --neighbours
     "$check" knn "${classes[@]}" -k 3 --vote distance --metric angle --confidence
     for method in lda ml distance sam sid svm; do
@@ -51,7 +51,7 @@ each_chain() {
         done
     done
     "$check" rx --rates both
-    "$check" rx --window 15
+    "$check" rx --side 15
     for method in mf cem ace amf osp sam sid; do
         "$check" detect --targets "$endmembers" --method $method
     done

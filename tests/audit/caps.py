@@ -76,7 +76,7 @@ def all_cases():
                                     "--robust", "1e-3"]),
         "stage/rx-classes": ("small", 100, ["rx", "SCENE", "out.img", "--background-classes", "classes.hdr", "--shrink", "oas"]),
         "stage/rx": ("bil", 120, ["rx", "SCENE", "out.img"]),
-        "stage/rx-window": ("small", 100, ["rx", "SCENE", "out.img", "--window", "15", "--guard", "5"]),
+        "stage/rx-window": ("small", 100, ["rx", "SCENE", "out.img", "--side", "15", "--guard", "5"]),
         "stage/kmeans": ("small", 100, ["kmeans", "SCENE", "out.img", "--clusters", "5"]),
         "stage/unmix": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv"]),
         "stage/unmix-map": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv", "--noise-map", "sigma.hdr"]),

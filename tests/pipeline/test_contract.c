@@ -20,7 +20,7 @@ int main(void) {
         STAGE_TEST("pca --correlation --denoise --components 2"),
         STAGE_TEST("mnf --components 3"),
         STAGE_TEST("mnf --noise shift --denoise --components 2"),
-        STAGE_TEST("svd --window 4 --noise estimate"),
+        STAGE_TEST("svd --side 4 --noise estimate"),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -113,7 +113,7 @@ static void statistics_of_integers_have_the_same_bits(void **state) {
         snprintf(chain, sizeof chain,
                  "%s ! cov scene.json ! cov mean.json --noise mean3x3 ! cov median.json --noise median3x3 ! "
                  "cov shift.json --noise shift ! cov diag.json --noise shift-diagonal ! "
-                 "cov window.json --noise mean3x3 --window 13,17,60,50",
+                 "cov window.json --noise mean3x3 --noise-window 13,17,60,50",
                  words);
         check_runs(NULL, "%s", chain);
         files_keep(names);
@@ -301,7 +301,7 @@ static void statistics_of_floats_agree(void **state) {
     static const char *const names[] = {"scene.json", "mean.json", "median.json", "window.json", NULL};
     const char *chain =
         "read floats.img ! cov scene.json ! cov mean.json --noise mean3x3 ! "
-        "cov median.json --noise median3x3 ! cov window.json --noise shift --window 9,7,200,31";
+        "cov median.json --noise median3x3 ! cov window.json --noise shift --noise-window 9,7,200,31";
     static const int32_t lines[] = {4, 12, 40, 0};
     Cube cube = float_scene(LINES, SAMPLES, BANDS, 72);
     for (int type = 0; type < 2; type++) { /* wide integers are summed as floats are */
@@ -384,7 +384,7 @@ static void denoise_and_inverse_agree(void **state) {
         {"bands 1-30 ! mnf --noise shift ! filter mean3x3 ! bands 30-21", 10, 1e-5},
         {"mnf --keep-all ! svd --step 3 ! mnf --inverse", 59, 1e-3},
         {"mnf --components 12 ! svd --tiled --keep optimal ! filter mean3x3", 12, 1e-3},
-        {"mnf --components 8 ! svd --window 5 --output dimension --values 3", 4, 1e-5},
+        {"mnf --components 8 ! svd --side 5 --output dimension --values 3", 4, 1e-5},
         {"denoise", 59, 1e-3},
         {"svd", 59, 1e-3},
         {"denoise --method subspace ! filter mean3x3", 59, 1e-5},
@@ -395,18 +395,18 @@ static void denoise_and_inverse_agree(void **state) {
         {"rx --background-mask part.img:1=0", 1, 1e-5},
         {"rx --background-mask part.img:1=0 --shrink ledoit-wolf", 1, 1e-5},
         {"rx --robust 1e-3", 1, 1e-5},
-        {"detect --method mf --target-pixel 40,25 --target-pixel 60,70 --robust 1e-3", 2, 1e-5},
-        {"mnf --components 8 ! rx --window 11 --guard 3 ! filter mean3x3", 1, 1e-4},
-        {"detect --method mf --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
-        {"detect --method mf --target-pixel 40,25 --columns 4", 1, 0}, /* the same bits */
-        {"detect --method ace --target-pixel 40,25 --target-pixel 60,70 --columns 7 --shrink oas", 2, 0},
-        {"detect --method ace --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
-        {"detect --method amf --target-pixel 40,25", 1, 1e-5},
-        {"detect --method sid --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
-        {"mnf --components 8 ! detect --method mtmf --target-pixel 40,25", 2, 1e-5},
-        {"detect --method cem --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
-        {"detect --method osp --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
-        {"detect --method sam --target-pixel 40,25 --target-pixel 60,70", 2, 1e-5},
+        {"detect --method mf --target-at 25,40 --target-at 70,60 --robust 1e-3", 2, 1e-5},
+        {"mnf --components 8 ! rx --side 11 --guard 3 ! filter mean3x3", 1, 1e-4},
+        {"detect --method mf --target-at 25,40 --target-at 70,60", 2, 1e-5},
+        {"detect --method mf --target-at 25,40 --columns 4", 1, 0}, /* the same bits */
+        {"detect --method ace --target-at 25,40 --target-at 70,60 --columns 7 --shrink oas", 2, 0},
+        {"detect --method ace --target-at 25,40 --target-at 70,60", 2, 1e-5},
+        {"detect --method amf --target-at 25,40", 1, 1e-5},
+        {"detect --method sid --target-at 25,40 --target-at 70,60", 2, 1e-5},
+        {"mnf --components 8 ! detect --method mtmf --target-at 25,40", 2, 1e-5},
+        {"detect --method cem --target-at 25,40 --target-at 70,60", 2, 1e-5},
+        {"detect --method osp --target-at 25,40 --target-at 70,60", 2, 1e-5},
+        {"detect --method sam --target-at 25,40 --target-at 70,60", 2, 1e-5},
         {"endmembers found.sli --count 5 --overwrite ! rx", 1, 1e-5},
         {"kmeans --clusters 5 --distance", 2, 1e-5},
     };
@@ -673,7 +673,7 @@ static void impossible_memory_is_refused(void **state) {
 static void local_scores_in_little_memory(void **state) {
     (void)state;
     enum { LINES = 70, SAMPLES = 700, BANDS = 20 };
-    static const char chain[] = "read local.img ! rx --window 7 --guard 3 --shrink 0.1 ! write out.img";
+    static const char chain[] = "read local.img ! rx --side 7 --guard 3 --shrink 0.1 ! write out.img";
     static const char *const all[] = {"out.img", NULL};
     HcRunReport report = {0};
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 81, true);

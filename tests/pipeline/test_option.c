@@ -428,6 +428,71 @@ static void a_set_yields(void **state) {
     }
 }
 
+/* The words of a line after renewal, joined again; `note` gets the remark. */
+static HcStatus renew(const HcOptionSet *sets, const char *line, HcText *joined, HcText *note, HcError *err) {
+    char *words[WORDS_MAX];
+    char buffer[256];
+    int32_t count = 0, at = -1;
+    snprintf(buffer, sizeof buffer, "%s", line);
+    for (char *word = strtok(buffer, " "); word != NULL; word = strtok(NULL, " ")) {
+        words[count++] = strdup(word);
+    }
+    HcStatus status = hc_options_renew("test", sets, 2, words, count, &at, note, err);
+    for (int32_t w = 0; w < count; w++) {
+        hc_text_add(joined, "%s%s", w > 0 ? " " : "", words[w]);
+        free(words[w]);
+    }
+    return status;
+}
+
+/* A number keeps the old name of its option, other values are of who has the name now, or refused. */
+static void names_before(void **state) {
+    (void)state;
+    static const HcOption own[] = {
+        {HC_INT(Params, whole, "side"), .was = "window", .value = "SIDE", .help = "h"},
+        {HC_LIST(Params, list, "at"), .was = "pixel", .value = "SAMPLE,LINE", .help = "h"},
+        {0}};
+    static const HcOption other[] = {{HC_TEXT(Params, text, "window"), .value = "X,Y,W,H", .help = "h"}, {0}};
+    static const struct {
+        bool both; /* with the other set */
+        const char *words, *expected;
+        bool noted;
+    } cases[] = {
+        {true, "--window 21 x", "--side 21 x", true},
+        {true, "--window=21 x", "--side=21 x", true},
+        {false, "--window 21", "--side 21", true},
+        {true, "--window 1,2,3,4 --window 5", "--window 1,2,3,4 --side 5", true},
+        {true, "--windows 21 --side 3", "--windows 21 --side 3", false},
+        {true, "-- --window 21", "-- --window 21", false},
+    };
+    HcError err = {0};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const HcOptionSet sets[2] = {{.table = own}, {.table = cases[c].both ? other : NULL}};
+        HcText joined = {0}, note = {0};
+        check_ok(renew(sets, cases[c].words, &joined, &note, &err), err);
+        assert_string_equal(joined.data, cases[c].expected);
+        assert_int_equal(note.length > 0, cases[c].noted);
+        assert_true(!cases[c].noted || strstr(note.data, "the option is called --side") != NULL);
+        hc_text_clear(&joined);
+        hc_text_clear(&note);
+    }
+    static const char *const refused[][2] = {
+        {"--window 1,2,3,4", "test: --window 1,2,3,4: the option is called --side SIDE"},
+        {"--window", "test: --window: the option is called --side SIDE"},
+        {"--pixel 3,4", "test: --pixel 3,4: the option is called --at SAMPLE,LINE"},
+        {"--pixel=3", "test: --pixel 3: the option is called --at SAMPLE,LINE"}};
+    for (size_t r = 0; r < sizeof refused / sizeof *refused; r++) {
+        const HcOptionSet sets[2] = {{.table = own}, {0}};
+        HcText joined = {0}, note = {0};
+        check_fails(renew(sets, refused[r][0], &joined, &note, &err), HC_E_USAGE, err);
+        assert_string_equal(err.text, refused[r][1]);
+        assert_int_equal(note.length, 0);
+        hc_text_clear(&joined);
+        hc_text_clear(&note);
+        err = (HcError){0};
+    }
+}
+
 static char *before_colon(const char *value) {
     return strndup(value, strcspn(value, ":"));
 }
@@ -638,6 +703,7 @@ int main(void) {
         cmocka_unit_test(lists_have_a_limit),
         cmocka_unit_test(leading_options_are_counted),
         cmocka_unit_test(a_set_yields),
+        cmocka_unit_test(names_before),
         cmocka_unit_test(files_of_values),
         cmocka_unit_test(numbers_of_a_list),
         cmocka_unit_test(tables_of_all_stages_are_sane),

@@ -98,7 +98,7 @@ static void float_sums_are_the_scene(void **state) {
         cube.value[i] = (double)(float)cube.value[i];
     }
     check_runs(NULL, "read scene.img ! cov all.json ! cov noise.json --noise mean3x3 ! cov part.json --noise "
-                     "shift-diagonal --window 10,300,200,700");
+                     "shift-diagonal --noise-window 10,300,200,700");
     int64_t pixels = reference_covariance(&cube, mean, covariance);
     check_statistics("all.json", pixels, mean, covariance);
     pixels = reference_noise(&cube, NOISE_MEAN3X3, NULL, covariance);

@@ -40,12 +40,12 @@ static const HcOption options[] = {
      .help =
          "keep this many components (1 to 100000), or as many as a rule of dimension finds: auto, hysime, "
          "hfc, nwhfc, elm, gavish-donoho or marchenko-pastur"},
-    {HC_INT(HcDenoiseParams, window), .range = {1, HC_PATCH_SIZE_MAX},
-     .otherwise = "8; 16 where more than 32 components are kept", .unit = "pixels", .value = "SIZE",
-     .help = "lines and samples of a patch"},
+    {HC_INT(HcDenoiseParams, window, "side"), .was = "window", .range = {1, HC_PATCH_SIZE_MAX},
+     .otherwise = "8; 16 where more than 32 components are kept", .unit = "pixels", .value = "SIDE",
+     .help = "side of a square patch"},
     {HC_INT(HcDenoiseParams, step), .range = {1, HC_PATCH_SIZE_MAX},
-     .otherwise = "half the window; patches: a quarter of it", .unit = "pixels", .value = "STEP",
-     .help = "lines and samples from one patch to the next, at most the window"},
+     .otherwise = "half the side; patches: a quarter of it", .unit = "pixels", .value = "STEP",
+     .help = "lines and samples from one patch to the next, at most the side"},
     {HC_FLAG(HcDenoiseParams, sigma_map, "sigma-map"),
      .help = "write the error that is expected of each denoised pixel (root mean square over the bands), "
              "instead of the bands"},
@@ -198,9 +198,9 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
         params->window > 0 ? params->window : HC_DENOISE_WINDOW; /* the default is that, or larger */
     if (params->step > window) {
         return hc_fail(err, HC_E_USAGE,
-                       "denoise: --step %lld: more than the window of %lld leaves pixels out%s",
+                       "denoise: --step %lld: more than the side of %lld leaves pixels out%s",
                        (long long)params->step, (long long)window,
-                       params->window > 0 ? "" : " (--window makes it larger)");
+                       params->window > 0 ? "" : " (--side makes it larger)");
     }
     if (params->linear.model != NULL && hc_denoise_noise_kind(stage) != HC_DENOISE_AUTO) {
         return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here", params->noise);

@@ -29,8 +29,8 @@ static const HcOption options[] = {
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
      .help = "factor that brings the library to the unit of the scene; auto takes it from headers and "
              "values, none is 1"},
-    {HC_LIST(Params, pixels, "target-pixel"), .value = "LINE,SAMPLE",
-     .help = "a pixel of the scene is a target (from 0)"},
+    {HC_LIST(Params, pixels, "target-at"), .was = "target-pixel", .value = "SAMPLE,LINE[:SAMPLE,LINE...]",
+     .help = "pixels of the scene are targets (from 0)"},
     {HC_FLAG(Params, absorption),
      .help =
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
@@ -70,7 +70,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->absorption && (params->pixels.count > 0 || stage->in.meaning == HC_COMPONENT)) {
         return hc_fail(err, HC_E_USAGE,
                        "detect: --absorption: spectra of --targets and of the scene are needed%s",
-                       params->pixels.count > 0 ? ", not --target-pixel" : ", components come in");
+                       params->pixels.count > 0 ? ", not --target-at" : ", components come in");
     }
     if (method == &hc_detect_mtmf) {
         const HcStage *before = hc_detect_transform(stage);
@@ -556,10 +556,6 @@ static void close_detect(HcStage *stage) {
     }
     free(state->class_detector);
     hc_class_backgrounds_close(&state->classes, stage);
-    for (int32_t k = 0; state->own_name != NULL && k < hc_detect_params(stage)->pixels.count; k++) {
-        free(state->own_name[k]);
-    }
-    free(state->own_name);
     free(state->name);
     hc_scaled_library_clear(&state->library, stage->compute);
     hc_spectra_clear(&state->pixels, stage->compute);

@@ -99,8 +99,7 @@ typedef struct HcDetectState {
     HcScaledLibrary library; /* of --targets */
     HcSpectra pixels;        /* of --target-pixel */
     HcBackground background;
-    char **name;     /* [targets], borrowed from the library or own_name */
-    char **own_name; /* [pixels] */
+    char **name; /* [targets], borrowed from the library or the pixels */
     int32_t targets;
     HcDeviceScoring detector;
     HcClassBackgrounds classes;      /* with --background-classes */

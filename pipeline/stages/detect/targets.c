@@ -28,62 +28,12 @@ static HcStage in_front(const HcStage *stage) {
 
 /* ---- plan ---- */
 
+static bool has_pixels(const HcStage *stage) {
+    return hc_detect_params(stage)->pixels.count > 0;
+}
+
 static int32_t pixel_count(const HcStage *stage) {
-    return hc_detect_params(stage)->pixels.count;
-}
-
-static HcStatus parse_pixel(const HcStage *stage, const char *text, int32_t *line, int32_t *sample,
-                            HcError *err) {
-    double number[2] = {0};
-    bool whole = hc_option_numbers(text, number, 2) == 2;
-    for (int i = 0; i < 2 && whole; i++) {
-        whole = number[i] >= 0 && number[i] == floor(number[i]);
-    }
-    if (!whole) {
-        return hc_fail(err, HC_E_USAGE, "detect: --target-pixel %s: two whole numbers, LINE,SAMPLE from 0",
-                       text);
-    }
-    if (number[0] >= (double)stage->in.lines || number[1] >= (double)stage->in.samples) {
-        return hc_fail(err, HC_E_USAGE, "detect: --target-pixel %s: the scene has %lld lines of %lld samples",
-                       text, (long long)stage->in.lines, (long long)stage->in.samples);
-    }
-    *line = (int32_t)number[0];
-    *sample = (int32_t)number[1];
-    return HC_OK;
-}
-
-static bool lies_before(int32_t line, int32_t sample, int32_t other_line, int32_t other_sample) {
-    return line != other_line ? line < other_line : sample < other_sample;
-}
-
-/* In the order of the scene; the label of a pixel is its place among the options. */
-static HcStatus read_pixels(HcStage *stage, HcError *err) {
-    HcDetectState *state = stage->state;
-    HcLabelled *pixels = &state->pixels.pixels;
-    int32_t count = pixel_count(stage);
-    HC_OR_RETURN(hc_new(pixels->line, count, "target pixels", err));
-    HC_OR_RETURN(hc_new(pixels->sample, count, "target pixels", err));
-    HC_OR_RETURN(hc_new(pixels->label, count, "target pixels", err));
-    for (int32_t i = 0; i < count; i++) {
-        int32_t line = 0, sample = 0;
-        const char *text = hc_detect_params(stage)->pixels.item[i];
-        HC_OR_RETURN(parse_pixel(stage, text, &line, &sample, err));
-        int32_t at = i;
-        while (at > 0 && lies_before(line, sample, pixels->line[at - 1], pixels->sample[at - 1])) {
-            pixels->line[at] = pixels->line[at - 1];
-            pixels->sample[at] = pixels->sample[at - 1];
-            pixels->label[at] = pixels->label[at - 1];
-            at--;
-        }
-        if (at > 0 && pixels->line[at - 1] == line && pixels->sample[at - 1] == sample) {
-            return hc_fail(err, HC_E_USAGE, "detect: --target-pixel %s: given twice", text);
-        }
-        pixels->line[at] = line;
-        pixels->sample[at] = sample;
-        pixels->label[at] = i;
-    }
-    pixels->count = count;
-    return HC_OK;
+    return (int32_t)((const HcDetectState *)stage->state)->pixels.pixels.count;
 }
 
 /* Names of the spectra, then of the pixels. */
@@ -92,18 +42,11 @@ static HcStatus name_targets(HcStage *stage, HcError *err) {
     const HcLibraryFit *fit = &state->library.fit;
     int32_t pixels = pixel_count(stage);
     HC_OR_RETURN(hc_new(state->name, fit->count + pixels, "names of targets", err));
-    HC_OR_RETURN(hc_new(state->own_name, pixels, "names of targets", err));
     for (int32_t k = 0; k < fit->count; k++) {
         state->name[k] = fit->name[k];
     }
     for (int32_t k = 0; k < pixels; k++) {
-        int32_t line = 0, sample = 0; /* commas would be lost in an ENVI header */
-        HC_OR_RETURN(parse_pixel(stage, hc_detect_params(stage)->pixels.item[k], &line, &sample, err));
-        state->own_name[k] = hc_text_format("line %d sample %d", line, sample);
-        if (state->own_name[k] == NULL) {
-            return hc_fail_memory(err, 0, "names of targets");
-        }
-        state->name[fit->count + k] = state->own_name[k];
+        state->name[fit->count + k] = state->pixels.pixels.classes.name[k + 1];
     }
     state->targets = fit->count + pixels;
     return HC_OK;
@@ -113,8 +56,8 @@ HcStatus hc_detect_plan_targets(HcStage *stage, HcError *err) {
     const HcDetectParams *params = hc_detect_params(stage);
     HcDetectState *state = stage->state;
     HcStage seen = in_front(stage);
-    if (params->targets == NULL && params->pixels.count == 0) {
-        return hc_fail(err, HC_E_USAGE, "detect: give --targets or --target-pixel");
+    if (params->targets == NULL && !has_pixels(stage)) {
+        return hc_fail(err, HC_E_USAGE, "detect: give --targets or --target-at");
     }
     if (params->targets == NULL && (params->choice.spectra != NULL || params->choice.all)) {
         return hc_fail(err, HC_E_USAGE, "detect: --%s: there are no --targets to choose from",
@@ -125,8 +68,9 @@ HcStatus hc_detect_plan_targets(HcStage *stage, HcError *err) {
         HC_OR_RETURN(
             hc_scaled_library_read(&state->library, &seen, params->targets, &params->choice, scale, err));
     }
-    if (pixel_count(stage) > 0 && state->pixels.pixels.count == 0) {
-        HC_OR_RETURN(read_pixels(stage, err));
+    if (has_pixels(stage) && pixel_count(stage) == 0) {
+        HC_OR_RETURN(hc_labelled_typed("detect: --target-at", false, params->pixels.item,
+                                       params->pixels.count, &stage->in, &state->pixels.pixels, err));
     }
     return state->name == NULL ? name_targets(stage, err) : HC_OK;
 }
@@ -177,8 +121,8 @@ HcStatus hc_detect_settle_targets(HcStage *stage, HcQueue *queue, HcError *err) 
         while (state->pixels.valid[i]) {
             i++;
         }
-        return hc_fail(err, HC_E_NUMERIC, "detect: --target-pixel %s: the pixel is masked",
-                       params->pixels.item[state->pixels.pixels.label[i]]);
+        return hc_fail(err, HC_E_NUMERIC, "detect: --target-at %d,%d: the pixel is masked",
+                       state->pixels.pixels.sample[i], state->pixels.pixels.line[i]);
     }
     return HC_OK;
 }
@@ -240,7 +184,7 @@ HcStatus hc_detect_spectra(HcStage *stage, double **spectrum, HcError *err) {
         out[i] = (double)state->library.fit.value[i] * state->library.factor;
     }
     for (int32_t i = 0; i < pixel_count(stage); i++) {
-        size_t target = (size_t)of_library + (size_t)state->pixels.pixels.label[i];
+        size_t target = (size_t)of_library + (size_t)state->pixels.pixels.label[i] - 1;
         for (size_t b = 0; b < bands; b++) {
             out[target * bands + b] = (double)state->pixels.value[(size_t)i * bands + b];
         }

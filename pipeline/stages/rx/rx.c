@@ -43,7 +43,7 @@ typedef struct State {
     bool fitted;
     Fit fit;
     Fit *class_fit;    /* [classes.count] */
-    HcWindows windows; /* with --window */
+    HcWindows windows; /* with --side */
     int64_t bare;      /* valid pixels without a score */
     HcScoreRates rates;
     HcDetections detections;
@@ -52,16 +52,16 @@ typedef struct State {
 static const HcOption options[] = {
     HC_BACKGROUND_OPTIONS(Params, background),
     HC_CLASS_BACKGROUNDS_OPTIONS(Params, classes),
-    {HC_INT(Params, window), .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels", .value = "SIDE",
-     .otherwise = "the whole scene",
+    {HC_INT(Params, window, "side"), .was = "window", .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels",
+     .value = "SIDE", .otherwise = "the whole scene",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
     {HC_INT(Params, guard), .range = {1, HC_LOCAL_WINDOW_MAX - 2}, .unit = "pixels", .value = "SIDE",
-     .otherwise = "1, the pixel itself", .help = "leave a square of this side out of the window; odd"},
+     .otherwise = "1, the pixel itself", .help = "leave an inner square of this side out; odd"},
     {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
      .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
-             "this share (0 to 1). With --window: the share of the covariance of the scene in that of each "
-             "window"},
+             "this share (0 to 1). With --side: the share of the covariance of the scene in that of each "
+             "square"},
     HC_RATES_OPTION(Params, rates),
     HC_DETECTION_OPTIONS(Params, detections),
     {0}};
@@ -96,21 +96,21 @@ static HcWindowAsk window_ask(const HcStage *stage, int32_t directions) {
 static HcStatus check_window(const HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     if (!is_local(stage)) {
-        return params->guard > 0 ? hc_fail(err, HC_E_USAGE, "rx: --guard needs --window") : HC_OK;
+        return params->guard > 0 ? hc_fail(err, HC_E_USAGE, "rx: --guard needs --side") : HC_OK;
     }
     if (share_of_window(stage) < 0) {
-        return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --window a share from 0 to 1",
+        return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --side a share from 0 to 1",
                        params->background.shrink);
     }
     const HcBackgroundParams *other = &params->background;
     if (!isnan(other->robust)) {
-        return hc_fail(err, HC_E_USAGE, "rx: --robust: a --window is its own background");
+        return hc_fail(err, HC_E_USAGE, "rx: --robust: with --side the neighbourhood is the background");
     }
     const char *file = other->file != NULL   ? other->file
                        : other->mask != NULL ? other->mask
                                              : params->classes.path;
     if (file != NULL) {
-        return hc_fail(err, HC_E_USAGE, "rx: --%s %s: a --window is its own background",
+        return hc_fail(err, HC_E_USAGE, "rx: --%s %s: with --side the neighbourhood is the background",
                        other->file != NULL   ? "background"
                        : other->mask != NULL ? "background-mask"
                                              : "background-classes",
@@ -118,12 +118,12 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
     }
     if (params->window % 2 == 0 || (params->guard > 0 && params->guard % 2 == 0)) {
         bool window = params->window % 2 == 0;
-        return hc_fail(err, HC_E_USAGE, "rx: --%s %lld: an odd number of pixels", window ? "window" : "guard",
+        return hc_fail(err, HC_E_USAGE, "rx: --%s %lld: an odd number of pixels", window ? "side" : "guard",
                        (long long)(window ? params->window : params->guard));
     }
     return params->guard < params->window
                ? HC_OK
-               : hc_fail(err, HC_E_USAGE, "rx: --guard %lld: a square inside that of --window %lld",
+               : hc_fail(err, HC_E_USAGE, "rx: --guard %lld: a square inside that of --side %lld",
                          (long long)params->guard, (long long)params->window);
 }
 
@@ -132,7 +132,7 @@ static HcStatus check_rates(const HcStage *stage, HcError *err) {
     bool shrunk = !hc_text_equal(params->background.shrink, "none");
     return hc_rates_check(stage, params->rates,
                           is_local(stage) || shrunk ? HC_NULL_UNKNOWN : HC_NULL_CHI_SQUARE,
-                          is_local(stage) ? "with --window" : "with --shrink", err);
+                          is_local(stage) ? "with --side" : "with --shrink", err);
 }
 
 static HcStatus plan_scores(HcStage *stage, HcError *err) {
@@ -198,14 +198,14 @@ static HcStatus check_pixels(const HcWindowAsk *ask, HcError *err) {
         return HC_OK;
     }
     if (larger > 0) {
-        (void)snprintf(cure, sizeof cure, "--window %d", larger);
+        (void)snprintf(cure, sizeof cure, "--side %d", larger);
     }
-    return hc_fail(
-        err, HC_E_NUMERIC,
-        "rx: --window %d less the guard has at most %lld pixels in %lld x %lld, %d directions need "
-        "at least %lld: give %s%s",
-        ask->window, (long long)pixels, (long long)ask->lines, (long long)ask->samples, ask->directions,
-        (long long)least, cure, ask->share > 0 ? "" : ", --shrink, or fewer bands (pca --components)");
+    return hc_fail(err, HC_E_NUMERIC,
+                   "rx: --side %d less the guard has at most %lld pixels in %lld x %lld, %d directions need "
+                   "at least %lld: give %s%s",
+                   ask->window, (long long)pixels, (long long)ask->lines, (long long)ask->samples,
+                   ask->directions, (long long)least, cure,
+                   ask->share > 0 ? "" : ", --shrink, or fewer bands (pca --components)");
 }
 
 static HcStatus open_window(HcStage *stage, HcError *err) {

@@ -41,12 +41,12 @@ static const char *const output_words[] = {"denoised", "dimension", NULL};
 static const char *const keep_words[] = {"optimal", "edge", "shrink", NULL};
 
 static const HcOption options[] = {
-    {HC_INT(Params, window), .range = {1, HC_PATCH_SIZE_MAX},
+    {HC_INT(Params, window, "side"), .was = "window", .range = {1, HC_PATCH_SIZE_MAX},
      .otherwise = "16; 8 where patches have at most 32 bands or components, and with --output dimension",
-     .unit = "pixels", .value = "SIZE", .help = "lines and samples of a patch"},
-    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "half the window", .unit = "pixels",
-     .value = "STEP", .help = "lines and samples from one patch to the next, at most the window"},
-    {HC_FLAG(Params, tiled), .help = "patches side by side: the step is the window"},
+     .unit = "pixels", .value = "SIDE", .help = "side of a square patch"},
+    {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "half the side", .unit = "pixels",
+     .value = "STEP", .help = "lines and samples from one patch to the next, at most the side"},
+    {HC_FLAG(Params, tiled), .help = "patches beside each other: the step is the side"},
     {HC_TEXT(Params, keep), .value = "optimal|edge|shrink|COUNT",
      .otherwise = "shrink; with --output dimension optimal",
      .help = "which singular values are signal: those above the optimal limit, those above the edge of the "
@@ -162,7 +162,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "svd: give one of --step and --tiled");
     }
     if (params->step > window) {
-        return hc_fail(err, HC_E_USAGE, "svd: --step %lld: more than the window of %lld leaves pixels out",
+        return hc_fail(err, HC_E_USAGE, "svd: --step %lld: more than the side of %lld leaves pixels out",
                        (long long)params->step, (long long)window);
     }
     if (reduces(stage) && params->output != OUTPUT_DENOISED) {

@@ -74,9 +74,9 @@ reads=(
     "rx --background-mask|read in/s.hdr % ! rx --background-mask in/class.hdr|class.hdr class.img"
     "rx --background-classes|read in/s.hdr % ! rx --shrink 0.1 --background-classes in/class.hdr|class.hdr class.img"
     "detect --targets|read in/s.hdr % ! detect --targets in/lib.sli|lib.sli lib.hdr"
-    "detect --background|read in/s.hdr % ! detect --target-pixel 3,3 --background in/scene.json|scene.json"
-    "detect --background-mask|read in/s.hdr % ! detect --target-pixel 3,3 --background-mask in/class.hdr|class.hdr class.img"
-    "detect --background-classes|read in/s.hdr % ! detect --target-pixel 3,3 --shrink 0.1 --background-classes in/class.hdr|class.hdr class.img"
+    "detect --background|read in/s.hdr % ! detect --target-at 3,3 --background in/scene.json|scene.json"
+    "detect --background-mask|read in/s.hdr % ! detect --target-at 3,3 --background-mask in/class.hdr|class.hdr class.img"
+    "detect --background-classes|read in/s.hdr % ! detect --target-at 3,3 --shrink 0.1 --background-classes in/class.hdr|class.hdr class.img"
     "abundance --weights|read in/s.hdr % ! abundance --endmembers $SAMPLE/endmembers.csv --weights in/noise.json|noise.json"
 )
 # What writes: the option, the ending that the name must have, and the steps.
@@ -102,7 +102,7 @@ writes=(
     "extract --picture|.png|! extract own.sli --labels ref/class.hdr --picture TARGET"
     "extract --statistics|.csv|! extract own.sli --labels ref/class.hdr --statistics TARGET"
     "rx --detections|.gpkg|! rx --detections TARGET"
-    "detect --detections|.gpkg|! detect --target-pixel 3,3 --detections TARGET"
+    "detect --detections|.gpkg|! detect --target-at 3,3 --detections TARGET"
     "mnf --save-model||! mnf --denoise --components 2 --save-model TARGET"
     "pca --save-model||! pca --denoise --components 2 --save-model TARGET"
     "denoise --save-model||! denoise --components 2 --save-model TARGET"

@@ -43,18 +43,18 @@ same "2 3 5" read "$scene" ! mnf --components 7 --save-model model.json ! write 
 same "3" read "$scene" ! cov noise.json --noise median3x3 ! cov choice.json --noise auto ! cov trimmed.json --noise trimmed ! cov columns.json --noise spatial-spectral-lower ! cov quad.json --noise quad ! cov all.json ! pca --components 3 ! write out.bil
 same "2" read "$scene" ! filter median3x3 ! filter mean3x3 ! write out.bip --type int16 \
     ! write tiled.tif --co TILED=YES --co INTERLEAVE=PIXEL --compress deflate ! write cloud.tif --format COG
-same "2 3" read "$scene" ! pca --components 6 ! rx --window 9 --guard 3 --detections local.gpkg ! write local.img
-same "2 3" read "$scene" ! detect --method sam --target-pixel 40,25 --target-pixel 60,70 --detections found.gpkg --top 50 --false-alarm 0.003
-same "2 3" read "$scene" ! detect --target-pixel 40,25 --target-pixel 60,70 --rates both ! write rates.img
-same "3" read "$scene" ! pca --components 4 ! rx --window 9 --rates rank ! write ranks.img
+same "2 3" read "$scene" ! pca --components 6 ! rx --side 9 --guard 3 --detections local.gpkg ! write local.img
+same "2 3" read "$scene" ! detect --method sam --target-at 25,40 --target-at 70,60 --detections found.gpkg --top 50 --false-alarm 0.003
+same "2 3" read "$scene" ! detect --target-at 25,40 --target-at 70,60 --rates both ! write rates.img
+same "3" read "$scene" ! pca --components 4 ! rx --side 9 --rates rank ! write ranks.img
 same "3" read "$scene" ! rx --background-classes "$SAMPLE/class.hdr" --shrink oas --rates rank ! write classes.img
-same "2 3" read "$scene" ! detect --target-pixel 40,25 --background-mask "$SAMPLE/class.hdr:1=2" --robust 1e-3 --shrink ledoit-wolf ! write score.img
+same "2 3" read "$scene" ! detect --target-at 25,40 --background-mask "$SAMPLE/class.hdr:1=2" --robust 1e-3 --shrink ledoit-wolf ! write score.img
 # Sums of columns: ranks share panels of 128 lines, and some may have none.
 run 0 run read "$scene" ! filter mean3x3 ! write part.bil
 cat part.bil part.bil part.bil part.bil part.bil >tall.bil
 sed 's/^lines *=.*/lines = 500/' part.hdr >tall.hdr
 for columns in 1 3; do
-    same "2 3 7" read "$PWD/tall.hdr" ! detect --method mf --target-pixel 40,25 --columns $columns ! write columns.img
+    same "2 3 7" read "$PWD/tall.hdr" ! detect --method mf --target-at 25,40 --columns $columns ! write columns.img
 done
 rm part.* tall.*
 same "2 3" read "$scene" ! endmembers found.sli --count 5 --csv found.csv --places found.gpkg --picture found.png \
@@ -73,7 +73,7 @@ for stage in $(cut -d' ' -f1 <<<"$out"); do
     fi
 done
 [[ $tried == *" filter"*" pca"*" denoise"*" rx"* ]] || fail "stages without words:$tried"
-same "3" read "$scene" ! svd --window 8 --step 4 --noise estimate ! write out.img
+same "3" read "$scene" ! svd --side 8 --step 4 --noise estimate ! write out.img
 same "2 3" read "$scene" ! denoise --stripes ! write out.img
 same "2 3" read "$scene" ! denoise --stripes --columns 1 ! write out.img
 same "2 3" read "$scene" ! noise noise.json --columns 7 ! denoise --stripes ! write out.img

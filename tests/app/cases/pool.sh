@@ -71,7 +71,7 @@ END
 }
 
 # One scene: its own model, by all that a fit can be told.
-for fit in "pca --denoise" mnf denoise "denoise --noise trimmed" "denoise --noise regression --window 5" "denoise --noise noise.json" "mnf --noise-window 3,2,70,20" "mnf --noise trimmed" "mnf --noise spatial-spectral-lower" "mnf --noise hv-average --noise-window 3,2,70,20" "mnf --singular stop --noise noise.json" "mnf --dark in/b.hdr"; do
+for fit in "pca --denoise" mnf denoise "denoise --noise trimmed" "denoise --noise regression --side 5" "denoise --noise noise.json" "mnf --noise-window 3,2,70,20" "mnf --noise trimmed" "mnf --noise spatial-spectral-lower" "mnf --noise hv-average --noise-window 3,2,70,20" "mnf --singular stop --noise noise.json" "mnf --dark in/b.hdr"; do
     run 0 cov in/c.hdr noise.json --noise shift --overwrite
     run 0 run read in/a.hdr ! $fit --save-model own.json --components 3 ! write own.img --device cpu
     run 0 batch $fit --components 3 --scenes in/a.hdr --output 'out/{stem}.img' --device cpu --pool pooled.json

@@ -10,8 +10,8 @@ same "2 3" read "$scene" ! mnf --components 7 --save-model model.json ! write ou
 same "2 5" read "$scene" ! filter median3x3 ! filter mean3x3 ! write out.bip --type int16 \
     ! write tiled.tif --co TILED=YES --co INTERLEAVE=PIXEL --compress deflate ! write cloud.tif --format COG
 same "2 3" read "$scene" ! pca --components 6 ! kmeans --clusters 7 --distance --centres found.sli ! write out.img
-same "3" read "$scene" ! pca --components 6 ! rx --window 9 --guard 3 --detections local.gpkg ! write local.img
-same "2" read "$scene" ! detect --target-pixel 40,25 --target-pixel 60,70 --rates both ! write rates.img
+same "3" read "$scene" ! pca --components 6 ! rx --side 9 --guard 3 --detections local.gpkg ! write local.img
+same "2" read "$scene" ! detect --target-at 25,40 --target-at 70,60 --rates both ! write rates.img
 same "2 3" read "$scene" ! denoise --stripes ! write out.img
 same "3" read "$scene" ! noise noise.json --columns 7 --column-csv columns.csv ! write out.img
 same "3" read "$scene" ! endmembers found.sli --count 5 --csv found.csv --places found.gpkg --picture found.png ! write out.tif

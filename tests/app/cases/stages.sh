@@ -42,7 +42,7 @@ assert record["pixels"]["all"] == 10000 and record["pixels"]["masked_nodata"] ==
 assert record["device"]["backend"] == "cpu" and record["seconds"]["all"] > 0
 PYTHON
 fi
-# A part of the scene; where a stage has a --window of its own, the word is its own.
+# A part of the scene: --window is that of read for every stage.
 run 0 mnf "$scene" part.img --window 10,20,30,40 --components 3
 [[ $(stat -c %s part.img) == 14400 ]]
 grep -q "331500, *5562900" part.hdr || fail "part.hdr does not lie at the window"
@@ -55,9 +55,9 @@ run 0 run read "$scene" ! dimension dimension.json --false-alarm 1e-2 ! pca --co
 kept=$(sed -n 's/.*"recommended":[[:space:]]*\([0-9]*\).*/\1/p' dimension.json)
 grep -q "^bands *= *$kept\$" found.hdr || fail "$kept components were recommended"
 run 0 cov "$scene" part.json --window 20,20,40,40
-run 0 run read "$scene" ! cov same.json --window 20,20,40,40
+run 0 run read "$scene" ! cov same.json --noise-window 20,20,40,40
 cmp part.json same.json
-run 0 svd "$scene" patches.img --window 4
+run 0 svd "$scene" patches.img --side 4
 [[ $(stat -c %s patches.img) == 2360000 ]]
 refuse 2 "leaves the scene of 100 samples x 100 lines" mnf "$scene" no.img --window 90,0,20,20
 run 0 plan read "$scene" --window 10,20,30,40 ! mnf ! write no.img

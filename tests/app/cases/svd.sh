@@ -1,12 +1,12 @@
 # Patches: denoised between a transform and its inverse, and described.
-run 0 run read "$scene" ! mnf --keep-all ! svd --window 8 ! mnf --inverse ! write clean.img --device cpu
+run 0 run read "$scene" ! mnf --keep-all ! svd --side 8 ! mnf --inverse ! write clean.img --device cpu
 [[ $(stat -c %s clean.img) == 2360000 ]]
 grep -q 'wavelength units' clean.hdr
 grep -q 'data ignore value' clean.hdr
 only clean.hdr clean.img clean.img.hcube.json
 # The same bytes for every number of threads and size of blocks.
 for threads in 1 2 3; do
-    run 0 run read "$scene" ! mnf --keep-all ! svd --window 8 ! mnf --inverse ! write threads.img --device cpu \
+    run 0 run read "$scene" ! mnf --keep-all ! svd --side 8 ! mnf --inverse ! write threads.img --device cpu \
         --threads "$threads" --memory 150M --overwrite
     cmp clean.img threads.img
 done
@@ -39,7 +39,7 @@ run 0 svd --help
 [[ $out == *"--keep optimal|edge|shrink|COUNT"* ]]
 mkdir refused
 cd refused
-refuse 2 "more than the window of 4" svd "$scene" bad.img --window 4 --step 5
+refuse 2 "more than the side of 4" svd "$scene" bad.img --side 4 --step 5
 refuse 2 "did you mean shrink" svd "$scene" bad.img --keep shrunk
 refuse 2 "--noise 0: scene, estimate, or a number above 0" svd "$scene" bad.img --noise 0
 refuse 2 "svd: the scene is a class map" svd "$SAMPLE/class.hdr" bad.img

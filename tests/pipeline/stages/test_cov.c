@@ -198,7 +198,8 @@ static void windows_are_scenes_of_their_own(void **state) {
     cube_write(&cube, "scene", HC_UINT16, "bip", "data ignore value = 0\n");
     for (int kind = 0; kind < NOISES; kind++) {
         int64_t count = reference_noise(&cube, (NoiseKind)kind, window, covariance);
-        check_runs(NULL, "read scene.img ! cov out.json --window 3,7,21,30 --noise %s", noise_words[kind]);
+        check_runs(NULL, "read scene.img ! cov out.json --noise-window 3,7,21,30 --noise %s",
+                   noise_words[kind]);
         HcStatistics found = load("out.json");
         assert_int_equal(found.pixels, count);
         for (size_t i = 0; i < BANDS * BANDS; i++) {
@@ -206,8 +207,9 @@ static void windows_are_scenes_of_their_own(void **state) {
         }
         hc_statistics_clear(&found);
     }
-    check_run_fails(NULL, HC_E_USAGE, "leaves the scene", "read scene.img ! cov bad.json --window 0,0,261,5");
-    check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read scene.img ! cov bad.json --window 4,4,1,1");
+    check_run_fails(NULL, HC_E_USAGE, "leaves the scene",
+                    "read scene.img ! cov bad.json --noise-window 0,0,261,5");
+    check_run_fails(NULL, HC_E_NUMERIC, "pixel", "read scene.img ! cov bad.json --noise-window 4,4,1,1");
     assert_false(file_exists("bad.json"));
     cube_free(&cube);
 }
@@ -244,7 +246,7 @@ static void integer_files_are_the_same_for_every_cut(void **state) {
     write_interleaves(&cube, HC_UINT16, "data ignore value = 0\n");
     check_all_ways("");
     check_all_ways("--noise mean3x3");
-    check_all_ways("--noise median3x3 --window 1,2,30,55");
+    check_all_ways("--noise median3x3 --noise-window 1,2,30,55");
     check_all_ways("--noise shift-diagonal");
     cube_free(&cube);
 }

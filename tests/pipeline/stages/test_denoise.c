@@ -317,17 +317,17 @@ static void chains_say_the_same(void **state) {
     check_same_files("a.img", "b.img");
     check_runs(NULL,
                "read scene.img ! denoise --method patches --components 5 --noise regression ! write c.img");
-    check_runs(NULL, "read scene.img ! mnf --components 5 --noise regression ! svd --window 8 --step 2 ! mnf "
+    check_runs(NULL, "read scene.img ! mnf --components 5 --noise regression ! svd --side 8 --step 2 ! mnf "
                      "--inverse ! write d.img");
     check_same_files("c.img", "d.img");
     check_runs(NULL, "read scene.img ! denoise --method patches --components 5 --noise regression --step 2 ! "
                      "write g.img");
     check_same_files("c.img", "g.img");
     check_runs(NULL,
-               "read scene.img ! denoise --method patches --components hysime --noise regression --window 5 "
+               "read scene.img ! denoise --method patches --components hysime --noise regression --side 5 "
                "--step 3 ! write e.img");
     check_runs(NULL,
-               "read scene.img ! mnf --components hysime --noise regression ! svd --window 5 --step 3 ! mnf "
+               "read scene.img ! mnf --components hysime --noise regression ! svd --side 5 --step 3 ! mnf "
                "--inverse ! write f.img");
     check_same_files("e.img", "f.img");
     /* A file has the same noise, all of its covariances included. */
@@ -350,7 +350,7 @@ static void chains_say_the_same(void **state) {
     check_runs(NULL, "read scene.img ! denoise --components 5 --noise regression ! write h.img");
     check_runs(
         NULL,
-        "read scene.img ! denoise --method groups --components 5 --noise regression --window 8 --step 4 ! "
+        "read scene.img ! denoise --method groups --components 5 --noise regression --side 8 --step 4 ! "
         "write i.img");
     check_same_files("h.img", "i.img");
     free_scene(&scene);
@@ -363,7 +363,7 @@ static void the_window_goes_by_the_components(void **state) {
     const char *scene = sample_path(path, sizeof path, "scene.hdr");
     for (int32_t count = 32; count <= 33; count++) {
         check_runs(NULL, "read %s ! denoise --components %d ! write a.img --overwrite", scene, count);
-        check_runs(NULL, "read %s ! denoise --components %d --window %d ! write b.img --overwrite", scene,
+        check_runs(NULL, "read %s ! denoise --components %d --side %d ! write b.img --overwrite", scene,
                    count, count == 32 ? 8 : 16);
         check_same_files("a.img", "b.img");
     }
@@ -394,7 +394,7 @@ static void wrong_input_is_refused(void **state) {
     (void)state;
     Scene scene = make_scene(1, 1, 1, 8);
     cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
-    check_run_fails(NULL, HC_E_USAGE, "denoise: --step 9: more than the window of 8",
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --step 9: more than the side of 8",
                     "read scene.img ! denoise --step 9 ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "--method", "read scene.img ! denoise --method patch ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "did you mean hysime",
@@ -426,7 +426,7 @@ static void strips_and_blocks_leave_no_trace(void **state) {
     Scene scene = make_scene(2, 2, 1, 9);
     cube_write(&scene.cube, "scene", HC_FLOAT32, "bil", NULL);
     const char *const chains[] = {"read scene.img ! denoise ! write out.img",
-                                  "read scene.img ! denoise --window 6 ! filter median3x3 ! write out.img",
+                                  "read scene.img ! denoise --side 6 ! filter median3x3 ! write out.img",
                                   "read scene.img ! denoise --method patches ! write out.img"};
     check_runs_agree(chains, 3, 13);
     free_scene(&scene);

@@ -169,7 +169,7 @@ static int majority_of(const Cube *map, int line, int sample, int reach) {
 }
 
 static void check_majority(const Cube *map, int window) {
-    check_runs(NULL, "read map.img ! filter majority --window %d ! write out.img --type float32 --nodata nan",
+    check_runs(NULL, "read map.img ! filter majority --side %d ! write out.img --type float32 --nodata nan",
                window);
     Cube out = cube_read_floats("out", MAP_LINES, MAP_SAMPLES, 1);
     int changed = 0;
@@ -196,7 +196,7 @@ static void majorities(void **state) {
     check_majority(&map, 31);
     static const char *const chains[] = {
         "read map.img ! filter majority ! write out.img",
-        "read map.img ! filter majority --window 7 ! filter majority --window 5 ! write out.img"};
+        "read map.img ! filter majority --side 7 ! filter majority --side 5 ! write out.img"};
     static const char *const results[] = {"out.img", "out.hdr", NULL};
     file_remove("out.img");
     file_remove("out.hdr");
@@ -214,10 +214,10 @@ static void majorities_of_other_things(void **state) {
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
     check_run_fails(NULL, HC_E_USAGE, "filter: majority: 3 bands come in that are no class map",
                     "read scene.img ! filter majority ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "filter: --window 4: not an odd number",
-                    "read map.img ! filter majority --window 4 ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "filter: --window 5: mean3x3 is 3x3",
-                    "read map.img ! filter --window 5 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "filter: --side 4: not an odd number",
+                    "read map.img ! filter majority --side 4 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "filter: --side 5: mean3x3 is 3x3",
+                    "read map.img ! filter --side 5 ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "majority takes no --noise",
                     "read map.img ! filter majority --noise ! write bad.img");
     cube_free(&cube);

@@ -158,14 +158,14 @@ static void check_rule(const Cube *cube, const char *read, const Rule *rule) {
     free(sum);
 }
 
-static const Rule rules[] = {{"--window 4 --keep optimal --noise 1", 4, 2, 'o', 1, 0},
-                             {"--window 5 --step 3 --keep edge --noise 1.5", 5, 3, 'e', 1.5, 0},
+static const Rule rules[] = {{"--side 4 --keep optimal --noise 1", 4, 2, 'o', 1, 0},
+                             {"--side 5 --step 3 --keep edge --noise 1.5", 5, 3, 'e', 1.5, 0},
                              {"--keep shrink --noise 1", 8, 4, 's', 1, 0},
-                             {"--window 6 --tiled --keep shrink --noise estimate", 6, 6, 's', 0, 0},
-                             {"--window 3 --step 1 --keep optimal --noise estimate", 3, 1, 'o', 0, 0},
-                             {"--window 7 --keep 2", 7, 3, 'c', 1, 2},
-                             {"--window 1 --keep shrink --noise 1", 1, 1, 's', 1, 0},
-                             {"--window 32 --step 32 --keep optimal --noise 1", 32, 32, 'o', 1, 0}};
+                             {"--side 6 --tiled --keep shrink --noise estimate", 6, 6, 's', 0, 0},
+                             {"--side 3 --step 1 --keep optimal --noise estimate", 3, 1, 'o', 0, 0},
+                             {"--side 7 --keep 2", 7, 3, 'c', 1, 2},
+                             {"--side 1 --keep shrink --noise 1", 1, 1, 's', 1, 0},
+                             {"--side 32 --step 32 --keep optimal --noise 1", 32, 32, 'o', 1, 0}};
 
 static void agrees_with_the_definition(void **state) {
     (void)state;
@@ -221,7 +221,7 @@ static void dimensions_are_counted(void **state) {
     check_same_files("optimal.img", "standard.img");
     HcText notes = {0};
     RunHow how = {.notes = &notes};
-    check_runs(&how, "read scene.img ! svd --window 2 --output dimension --values 5 ! write four.img");
+    check_runs(&how, "read scene.img ! svd --side 2 --output dimension --values 5 ! write four.img");
     assert_non_null(strstr(notes.data, "svd: --values 5: a patch has only 4 singular values"));
     hc_text_clear(&notes);
     Cube four = cube_read_floats("four", 16, 24, 5);
@@ -235,9 +235,9 @@ static void dimensions_are_counted(void **state) {
 static void blocks_threads_and_devices_agree(void **state) {
     (void)state;
     static const char *const chains[] = {
-        "read scene.img ! svd --window 5 --step 2 --noise estimate ! write out.img",
-        "read scene.img ! mnf --noise shift ! svd --window 6 --keep optimal ! mnf --inverse ! write out.img",
-        "read scene.img ! svd --window 4 --noise 1 ! svd --window 3 --noise 0.3 ! filter ! write out.img",
+        "read scene.img ! svd --side 5 --step 2 --noise estimate ! write out.img",
+        "read scene.img ! mnf --noise shift ! svd --side 6 --keep optimal ! mnf --inverse ! write out.img",
+        "read scene.img ! svd --side 4 --noise 1 ! svd --side 3 --noise 0.3 ! filter ! write out.img",
         "read scene.img ! svd --keep 2 --output dimension --values 3 ! pca ! write out.img"};
     Cube cube = make_cube(41, 30, BANDS, true, 6);
     cube_write(&cube, "scene", HC_FLOAT32, "bil", nodata);
@@ -250,10 +250,10 @@ static void neighbours_are_there_for_later_stages(void **state) {
     (void)state;
     Cube cube = make_cube(37, 20, BANDS, true, 7);
     cube_write(&cube, "scene", HC_FLOAT32, "bsq", nodata);
-    check_runs(NULL, "read scene.img ! svd --window 6 ! write one.img --nodata nan");
+    check_runs(NULL, "read scene.img ! svd --side 6 ! write one.img --nodata nan");
     check_runs(NULL, "read one.img ! filter median3x3 ! write two.img --nodata nan");
     RunHow how = {.settings = {.block_lines = 35}};
-    check_runs(&how, "read scene.img ! svd --window 6 ! filter median3x3 ! write both.img --nodata nan");
+    check_runs(&how, "read scene.img ! svd --side 6 ! filter median3x3 ! write both.img --nodata nan");
     check_same_files("two.img", "both.img");
 
     /* Integers come in, none go out: sums that took them for such would be wrong. */
@@ -339,8 +339,8 @@ static void many_bands(void **state) {
     Cube cube = make_cube(18, 20, MANY, false, 10);
     cube_write(&cube, "wide", HC_FLOAT32, "bip", NULL);
     check_all_kept("wide.img", &cube, 1e-2);
-    check_runs(NULL, "read wide.img ! svd --window 9 --step 6 --keep 4096 ! write out.img");
-    check_runs(NULL, "read wide.img ! svd --window 9 --tiled --keep optimal --noise 1 ! write low.img");
+    check_runs(NULL, "read wide.img ! svd --side 9 --step 6 --keep 4096 ! write out.img");
+    check_runs(NULL, "read wide.img ! svd --side 9 --tiled --keep optimal --noise 1 ! write low.img");
     Cube out = cube_read_floats("out", 18, 20, MANY);
     Cube low = cube_read_floats("low", 18, 20, MANY);
     double before = 0;
@@ -373,11 +373,11 @@ static void wrong_options_are_refused(void **state) {
     static const struct {
         const char *words, *part;
     } cases[] = {
-        {"svd --window 0", "--window 0"},
+        {"svd --side 0", "--side 0"},
         {"pca ! svd", "svd: components of pca come in (PCA 1"},
         {"pca ! svd --output dimension", "svd: components of pca come in (PCA 1"},
-        {"svd --window 65", "--window 65"},
-        {"svd --window 4 --step 5", "svd: --step 5: more than the window of 4"},
+        {"svd --side 65", "--side 65"},
+        {"svd --side 4 --step 5", "svd: --step 5: more than the side of 4"},
         {"svd --step 2 --tiled", "one of --step and --tiled"},
         {"svd --keep 0", "--keep 0"},
         {"svd --keep 2.5", "--keep 2.5"},
@@ -390,7 +390,7 @@ static void wrong_options_are_refused(void **state) {
         {"svd --keep 3 --noise 2", "does not look at the noise"},
         {"svd --noise scene --output dimension", "svd: --noise scene: goes with --output denoised"},
         {"svd --keep 3 --noise scene", "does not look at the noise"},
-        {"svd --step 9", "svd: --step 9: more than the window of 8"},
+        {"svd --step 9", "svd: --step 9: more than the side of 8"},
         {"svd --values 3", "--output dimension"},
         {"svd --output components", "--output components"},
         {"mnf ! svd --output dimension --values 4 ! mnf --inverse", "svd in between makes other bands"}};
@@ -429,7 +429,7 @@ static void the_window_goes_by_the_bands(void **state) {
         Cube cube = make_cube(40, 37, cases[c].bands, false, 12);
         cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
         check_runs(NULL, "read scene.img ! svd --noise 2 %s ! write standard.img", cases[c].options);
-        check_runs(NULL, "read scene.img ! svd --noise 2 %s --window %s ! write given.img", cases[c].options,
+        check_runs(NULL, "read scene.img ! svd --noise 2 %s --side %s ! write given.img", cases[c].options,
                    cases[c].window);
         check_same_files("standard.img", "given.img");
         cube_free(&cube);
@@ -469,13 +469,12 @@ static void scenes_are_reduced_first(void **state) {
     check_runs(NULL, "read scene.img ! mnf --components 2 --noise regression ! svd ! mnf --inverse ! write "
                      "steps.img");
     check_same_files("steps.img", "out.img");
-    check_runs(NULL, "read scene.img ! svd --noise scene --window 6 --step 2 --keep edge ! write out.img");
-    check_runs(NULL,
-               "read scene.img ! mnf --components 2 --noise regression ! svd --window 6 --step 2 --keep "
-               "edge ! mnf --inverse ! write steps.img");
+    check_runs(NULL, "read scene.img ! svd --noise scene --side 6 --step 2 --keep edge ! write out.img");
+    check_runs(NULL, "read scene.img ! mnf --components 2 --noise regression ! svd --side 6 --step 2 --keep "
+                     "edge ! mnf --inverse ! write steps.img");
     check_same_files("steps.img", "out.img");
     static const char *const chains[] = {"read scene.img ! svd ! filter median3x3 ! write out.img",
-                                         "read scene.img ! svd --tiled ! svd --window 3 ! write out.img"};
+                                         "read scene.img ! svd --tiled ! svd --side 3 ! write out.img"};
     check_runs_agree(chains, sizeof chains / sizeof *chains, 35);
     cube_free(&cube);
 
@@ -484,7 +483,7 @@ static void scenes_are_reduced_first(void **state) {
     check_runs(&how, "read white.img ! svd ! write out.img");
     assert_non_null(strstr(notes.data, "svd: noise by regression, white, patches of 2 of 24 components"));
     hc_text_clear(&notes);
-    check_runs(NULL, "read white.img ! denoise --method patches --window 8 --step 4 ! write steps.img");
+    check_runs(NULL, "read white.img ! denoise --method patches --side 8 --step 4 ! write steps.img");
     check_same_files("steps.img", "out.img");
     cube_free(&cube);
 }
@@ -545,17 +544,17 @@ static const struct {
     const char *mnf, *svd;
 } rows[ROWS] = {
     [STANDARD] = {"--keep-all", "svd"},
-    [SHRINK] = {"--keep-all", "svd --window 8"},
-    [OPTIMAL] = {"--keep-all", "svd --window 8 --keep optimal"},
-    [EDGE] = {"--keep-all", "svd --window 8 --keep edge"},
-    [FIVE] = {"--keep-all", "svd --window 8 --keep 5"},
-    [ESTIMATED] = {"--keep-all", "svd --window 8 --noise estimate"},
-    [TILED] = {"--keep-all", "svd --window 8 --tiled"},
-    [STEP2] = {"--keep-all", "svd --window 8 --step 2"},
-    [WIDE] = {"--keep-all", "svd --window 12 --step 3"},
-    [WIDER] = {"--keep-all", "svd --window 16 --step 4"},
+    [SHRINK] = {"--keep-all", "svd --side 8"},
+    [OPTIMAL] = {"--keep-all", "svd --side 8 --keep optimal"},
+    [EDGE] = {"--keep-all", "svd --side 8 --keep edge"},
+    [FIVE] = {"--keep-all", "svd --side 8 --keep 5"},
+    [ESTIMATED] = {"--keep-all", "svd --side 8 --noise estimate"},
+    [TILED] = {"--keep-all", "svd --side 8 --tiled"},
+    [STEP2] = {"--keep-all", "svd --side 8 --step 2"},
+    [WIDE] = {"--keep-all", "svd --side 12 --step 3"},
+    [WIDER] = {"--keep-all", "svd --side 16 --step 4"},
     [FEW] = {"--min-eigenvalue 1.5", "svd"},
-    [FEW_SMALL] = {"--min-eigenvalue 1.5", "svd --window 5 --step 2"},
+    [FEW_SMALL] = {"--min-eigenvalue 1.5", "svd --side 5 --step 2"},
 };
 
 /* Signal has five directions in the whole scene, and the transform of the scene leaves 5/59 of the noise if
@@ -597,8 +596,8 @@ static void denoising_needs_no_dark_image(void **state) {
     double mnf = denoise(&truth, "mnf --noise mean3x3 --denoise --components 5");
     double shrink = denoise(&truth, "svd --noise estimate");
     assert_true(shrink < 0.13 && shrink < 0.2 * mnf);
-    double small = denoise(&truth, "svd --noise estimate --window 8");
-    assert_true(small < denoise(&truth, "svd --noise estimate --window 8 --keep optimal"));
+    double small = denoise(&truth, "svd --noise estimate --side 8");
+    assert_true(small < denoise(&truth, "svd --noise estimate --side 8 --keep optimal"));
     assert_true(shrink < 0.95 * small);
     double by_pca = denoise(&truth, "pca --components 10 ! svd --noise estimate ! pca --inverse");
     assert_true(by_pca < 0.9 * shrink);

@@ -66,7 +66,7 @@ static void check_step(const Cube *cube, const char *step, int32_t bands) {
     cube_free(&got);
 }
 
-#define TARGETS " --target-pixel 20,5 --target-pixel 12,9"
+#define TARGETS " --target-at 5,20 --target-at 9,12"
 
 static void classes_are_backgrounds(void **state) {
     (void)state;
@@ -96,9 +96,9 @@ static void ranks_are_of_all_classes(void **state) {
     write_map();
     Cube cube = make_scene(3, true);
     cube_write(&cube, "scene", HC_INT16, "bil", NULL);
-    check_runs(
-        NULL, "read scene.img ! detect --background-classes map.img --target-pixel 20,5 --rates rank ! write "
-              "out.img --nodata nan");
+    check_runs(NULL,
+               "read scene.img ! detect --background-classes map.img --target-at 5,20 --rates rank ! write "
+               "out.img --nodata nan");
     Cube got = cube_read_floats("out", LINES, SAMPLES, 2);
     for (size_t p = 0; p < PIXELS; p++) {
         double better = 0, all = 0;
@@ -122,10 +122,9 @@ static void pixels_without_a_class_are_told(void **state) {
     write_map();
     Cube cube = make_scene(4, true);
     cube_write(&cube, "scene", HC_INT16, "bil", NULL);
-    check_runs(
-        &how,
-        "read scene.img ! detect --background-classes map.img --target-pixel 20,5 --rates rank ! filter "
-        "mean3x3 ! write out.img");
+    check_runs(&how,
+               "read scene.img ! detect --background-classes map.img --target-at 5,20 --rates rank ! filter "
+               "mean3x3 ! write out.img");
     if (strstr(notes.data, "12 pixels have no class") == NULL) {
         fail_msg("%s", notes.data);
     }
@@ -168,7 +167,7 @@ static void vectors_are_classes_by_a_field(void **state) {
     }
     file_write("points.csv", points.data);
     hc_text_clear(&points);
-    static const char *const steps[] = {"rx", "detect --target-pixel 20,5"};
+    static const char *const steps[] = {"rx", "detect --target-at 5,20"};
     for (int k = 0; k < 2; k++) {
         check_runs(NULL, chain, steps[k], "map.img", k == 0 ? "map0" : "map1");
         check_runs(NULL, chain, steps[k], "points.csv --field kind --layer points",
@@ -205,7 +204,7 @@ static void write_with_few(int number, int left, double value) {
 static void classes_that_are_no_background(void **state) {
     (void)state;
     static const char chain[] =
-        "read scene.img ! detect --background-classes map.img --target-pixel 20,5%s ! write "
+        "read scene.img ! detect --background-classes map.img --target-at 5,20%s ! write "
         "out.img";
     write_map();
     write_with_few(11, 0, NAN);
@@ -244,12 +243,11 @@ static void refusals(void **state) {
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         check_run_fails(
             NULL, HC_E_USAGE, cases[k][1],
-            "read scene.img ! detect --target-pixel 3,3 --background-classes map.img %s ! write out.img",
+            "read scene.img ! detect --target-at 3,3 --background-classes map.img %s ! write out.img",
             cases[k][0]);
     }
-    check_run_fails(
-        NULL, HC_E_INPUT, "none.img",
-        "read scene.img ! detect --target-pixel 3,3 --background-classes none.img ! write out.img");
+    check_run_fails(NULL, HC_E_INPUT, "none.img",
+                    "read scene.img ! detect --target-at 3,3 --background-classes none.img ! write out.img");
     cube_free(&cube);
 }
 

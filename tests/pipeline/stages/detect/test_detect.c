@@ -342,7 +342,7 @@ static void pixels_are_targets(void **state) {
         bool low = m >= 5;
         check_runs(NULL,
                    "read scene.img ! detect --method %s --targets targets.csv --spectra tar --scale none "
-                   "--target-pixel 30,20 --target-pixel 12,9 ! write out.img --nodata nan",
+                   "--target-at 20,30 --target-at 9,12 ! write out.img --nodata nan",
                    methods[m]);
         Cube got = cube_read_floats("out", LINES, SAMPLES, 3);
         if (m != 3) {
@@ -352,15 +352,15 @@ static void pixels_are_targets(void **state) {
         assert_true(fabs(cube_pixel(&got, 12, 9)[1] - (low ? 0 : 1)) > 1e-3);
         cube_free(&got);
     }
-    assert_true(file_holds("out.hdr", "line 30 sample 20"));
-    check_run_fails(NULL, HC_E_NUMERIC, "--target-pixel 0,3: the pixel is masked",
-                    "read scene.img ! detect --target-pixel 0,3 ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "the scene has 41 lines of 37 samples",
-                    "read scene.img ! detect --target-pixel 5,37 ! write bad.img");
+    assert_true(file_holds("out.hdr", "sample 20 line 30"));
+    check_run_fails(NULL, HC_E_NUMERIC, "--target-at 3,0: the pixel is masked",
+                    "read scene.img ! detect --target-at 3,0 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "the scene has 37 samples x 41 lines",
+                    "read scene.img ! detect --target-at 37,5 ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "given twice",
-                    "read scene.img ! detect --target-pixel 5,7 --target-pixel 5,7 ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "two whole numbers",
-                    "read scene.img ! detect --target-pixel 5 ! write bad.img");
+                    "read scene.img ! detect --target-at 7,5 --target-at 7,5 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "not SAMPLE,LINE in whole numbers from 0",
+                    "read scene.img ! detect --target-at 5 ! write bad.img");
     cube_free(&cube);
 }
 
@@ -388,8 +388,8 @@ static void absorption_gives_amounts(void **state) {
     cube_free(&cube);
     check_run_fails(NULL, HC_E_USAGE, "--absorption",
                     "read scene.img ! detect --method cem --absorption --targets gas.csv ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "not --target-pixel",
-                    "read scene.img ! detect --method mf --absorption --target-pixel 3,4 ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "not --target-at",
+                    "read scene.img ! detect --method mf --absorption --target-at 4,3 ! write bad.img");
 }
 
 static void refusals(void **state) {
@@ -405,13 +405,13 @@ static void refusals(void **state) {
                "wavelength,shade,two\n500,0,1\n510,1,2\n520,1,2\n530,2,4\n540,1,2\n550,1,2\n560,1,2\n");
     file_write("same.csv",
                "wavelength,one,two\n500,1,2\n510,1,2\n520,1,2\n530,2,4\n540,1,2\n550,1,2\n560,1,2\n");
-    check_run_fails(NULL, HC_E_USAGE, "give --targets or --target-pixel",
+    check_run_fails(NULL, HC_E_USAGE, "give --targets or --target-at",
                     "read scene.img ! detect --method mf ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "mff", "read scene.img ! detect --method mff ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "brick",
                     "read scene.img ! detect --targets targets.csv --spectra brick ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "there are no --targets",
-                    "read scene.img ! detect --target-pixel 1,1 --spectra brick ! write bad.img");
+                    "read scene.img ! detect --target-at 1,1 --spectra brick ! write bad.img");
     check_run_fails(NULL, HC_E_INPUT, "none.csv",
                     "read scene.img ! detect --targets none.csv ! write bad.img");
     check_run_fails(NULL, HC_E_INPUT, "targets.csv",
@@ -439,11 +439,11 @@ static void refusals(void **state) {
 
 static void contract(void **state) {
     (void)state;
-    check_stage_contract("detect --method mf --target-pixel 20,3 --target-pixel 4,2");
-    check_stage_contract("detect --method ace --target-pixel 20,3 --shrink oas");
-    check_stage_contract("detect --method mf --target-pixel 20,3 --shrink ledoit-wolf");
-    check_stage_contract("detect --method sam --target-pixel 20,3");
-    check_stage_contract("detect --method osp --target-pixel 20,3 --target-pixel 4,2");
+    check_stage_contract("detect --method mf --target-at 3,20 --target-at 2,4");
+    check_stage_contract("detect --method ace --target-at 3,20 --shrink oas");
+    check_stage_contract("detect --method mf --target-at 3,20 --shrink ledoit-wolf");
+    check_stage_contract("detect --method sam --target-at 3,20");
+    check_stage_contract("detect --method osp --target-at 3,20 --target-at 2,4");
 }
 
 static void contract_of_libraries(void **state) {

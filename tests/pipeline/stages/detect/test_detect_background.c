@@ -58,7 +58,7 @@ static void check_mask(const Cube *cube, const Cube *mask, const char *text, boo
     know(cube, mask, selected, mean, covariance);
     check_runs(NULL, "read scene.img ! rx --background-mask %s ! write rx.img --nodata nan", text);
     check_runs(NULL,
-               "read scene.img ! detect --method mf --target-pixel 20,20 --background-mask %s ! write mf.img "
+               "read scene.img ! detect --method mf --target-at 20,20 --background-mask %s ! write mf.img "
                "--nodata nan",
                text);
     check_scores(cube, mean, covariance);
@@ -155,9 +155,8 @@ static void shrinkage_is_that_of_the_background(void **state) {
     }
     check_runs(NULL,
                "read scene.img ! rx --background-mask mask.img:1!=2 --shrink ledoit-wolf ! write rx.img");
-    check_runs(NULL,
-               "read scene.img ! detect --method mf --target-pixel 20,20 --background-mask mask.img:1!=2 "
-               "--shrink ledoit-wolf ! write mf.img");
+    check_runs(NULL, "read scene.img ! detect --method mf --target-at 20,20 --background-mask mask.img:1!=2 "
+                     "--shrink ledoit-wolf ! write mf.img");
     check_scores(&cube, mean, covariance);
     cube_free(&some);
     cube_free(&cube);
@@ -291,7 +290,7 @@ static void far_pixels_are_left_out(void **state) {
                      (int)(candidates - left), (int)candidates, rounds);
             if (along) {
                 check_runs(&how,
-                           "read scene.img ! detect --method mf --target-pixel 20,20 --robust 1e-3 %s ! "
+                           "read scene.img ! detect --method mf --target-at 20,20 --robust 1e-3 %s ! "
                            "write mf.img",
                            more);
             } else {
@@ -314,14 +313,14 @@ static void blocks_and_backends_agree(void **state) {
     (void)state;
     static const char *const chains[] = {
         "read scene.img ! rx --background-mask mask.img ! write out.img",
-        "read scene.img ! filter mean3x3 ! detect --target-pixel 20,20 --background-mask mask.img:1=2 "
+        "read scene.img ! filter mean3x3 ! detect --target-at 20,20 --background-mask mask.img:1=2 "
         "--shrink "
         "ledoit-wolf ! "
         "write out.img",
         "read scene.img ! rx --background-mask mask.img --robust 1e-3 ! write out.img",
-        "read floats.img ! detect --target-pixel 20,20 --target-pixel 9,8 --robust 0.01 --shrink ledoit-wolf "
+        "read floats.img ! detect --target-at 20,20 --target-at 8,9 --robust 0.01 --shrink ledoit-wolf "
         "! write out.img",
-        "read floats.img ! detect --target-pixel 20,20 --method cem --background-mask mask.img ! write "
+        "read floats.img ! detect --target-at 20,20 --method cem --background-mask mask.img ! write "
         "out.img",
     };
     static const char *const results[] = {"out.img", "out.hdr", NULL};
@@ -353,7 +352,7 @@ static void refusals(void **state) {
         cube.value[p] = p / BANDS >= 100 && p / BANDS < 105 ? 0 : cube.value[p];
     }
     cube_write(&cube, "holes", HC_UINT16, "bil", "data ignore value = 0\n");
-    static const char *const stages[] = {"rx", "detect --target-pixel 20,20"};
+    static const char *const stages[] = {"rx", "detect --target-at 20,20"};
     for (int k = 0; k < 2; k++) {
         check_run_fails(NULL, HC_E_INPUT, "other.img",
                         "read scene.img ! %s --background-mask other.img ! write b.img", stages[k]);
@@ -374,15 +373,15 @@ static void refusals(void **state) {
     check_runs(NULL, "read scene.img ! cov cov.json");
     check_run_fails(NULL, HC_E_USAGE, "--robust needs the pixels of the background",
                     "read scene.img ! rx --robust 1e-3 --background cov.json ! write b.img");
-    check_run_fails(NULL, HC_E_USAGE, "--robust: a --window is its own background",
-                    "read scene.img ! rx --robust 1e-3 --window 9 ! write b.img");
+    check_run_fails(NULL, HC_E_USAGE, "--robust: with --side the neighbourhood is the background",
+                    "read scene.img ! rx --robust 1e-3 --side 9 ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--robust: --method sam has no background",
-                    "read scene.img ! detect --method sam --target-pixel 3,3 --robust 1e-3 ! write b.img");
+                    "read scene.img ! detect --method sam --target-at 3,3 --robust 1e-3 ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--robust 0.5", "read scene.img ! rx --robust 0.5 ! write b.img");
-    check_run_fails(NULL, HC_E_USAGE, "a --window is its own background",
-                    "read scene.img ! rx --window 9 --background-mask mask.img ! write b.img");
+    check_run_fails(NULL, HC_E_USAGE, "with --side the neighbourhood is the background",
+                    "read scene.img ! rx --side 9 --background-mask mask.img ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--background-mask: --method sam has no background",
-                    "read scene.img ! detect --method sam --target-pixel 3,3 --background-mask mask.img ! "
+                    "read scene.img ! detect --method sam --target-at 3,3 --background-mask mask.img ! "
                     "write b.img");
     assert_false(file_exists("b.img"));
     cube_free(&cube);

@@ -154,9 +154,8 @@ static void scores_are_those_of_each_group(void **state) {
                        widths[w]);
             check_scores(&cube, &(Expected){.width = widths[w]});
         }
-        check_runs(NULL,
-                   "read scene.img ! detect --method mf --target-pixel 20,5 --columns 3 ! write out.img "
-                   "--nodata nan");
+        check_runs(NULL, "read scene.img ! detect --method mf --target-at 5,20 --columns 3 ! write out.img "
+                         "--nodata nan");
         check_scores(&cube, &(Expected){.width = 3, .pixel = true});
         check_runs(NULL, "read scene.img ! " ABSORBING " --columns 1 --shrink 0.02 ! write out.img --nodata "
                          "nan");
@@ -177,14 +176,14 @@ static void other_methods_are_those_of_each_group(void **state) {
             for (int width = 1; width <= 5; width += 4) {
                 check_runs(
                     NULL,
-                    "read scene.img ! detect --method %s --target-pixel 20,5 --columns %d ! write out.img "
+                    "read scene.img ! detect --method %s --target-at 5,20 --columns %d ! write out.img "
                     "--nodata nan",
                     methods[k], width);
                 check_scores(&cube, &(Expected){.width = width, .pixel = true, .method = methods[k]});
             }
             check_runs(
                 NULL,
-                "read scene.img ! detect --method %s --target-pixel 20,5 --columns 2 --shrink 0.02 ! write "
+                "read scene.img ! detect --method %s --target-at 5,20 --columns 2 --shrink 0.02 ! write "
                 "out.img --nodata nan",
                 methods[k]);
             check_scores(&cube, &(Expected){.width = 2, .share = 0.02, .pixel = true, .method = methods[k]});
@@ -352,10 +351,10 @@ static void blocks_and_backends_agree(void **state) {
         "read floats.img ! " ABSORBING " --columns 4 ! filter mean3x3 ! write out.img",
         "read floats.img ! filter mean3x3 ! " ABSORBING " --columns 1 --background-mask mask.img ! write "
         "out.img",
-        "read floats.img ! detect --method mf --target-pixel 20,5 --columns 2 --shrink oas ! write out.img",
-        "read floats.img ! detect --method ace --target-pixel 20,5 --target-pixel 3,3 --columns 2 ! write "
+        "read floats.img ! detect --method mf --target-at 5,20 --columns 2 --shrink oas ! write out.img",
+        "read floats.img ! detect --method ace --target-at 5,20 --target-at 3,3 --columns 2 ! write "
         "out.img",
-        "read floats.img ! detect --method cem --target-pixel 20,5 --columns 2 --rates rank ! filter mean3x3 "
+        "read floats.img ! detect --method cem --target-at 5,20 --columns 2 --rates rank ! filter mean3x3 "
         "! "
         "write out.img",
     };
@@ -386,7 +385,7 @@ static void refusals(void **state) {
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
     cube_write(&few, "few", HC_UINT16, "bil", NULL);
     check_run_fails(NULL, HC_E_USAGE, "detect: --columns 1: --method sam has no background",
-                    "read scene.img ! detect --method sam --target-pixel 3,3 --columns 1 ! write out.img");
+                    "read scene.img ! detect --method sam --target-at 3,3 --columns 1 ! write out.img");
     check_run_fails(NULL, HC_E_USAGE, "no --robust",
                     "read scene.img ! " ABSORBING " --columns 1 --robust 1e-3 ! write out.img");
     check_run_fails(NULL, HC_E_USAGE, "give rao-blackwell or oas",

@@ -78,9 +78,9 @@ static void write_scene(void) {
 
 static void points_are_the_best_pixels(void **state) {
     (void)state;
-    static const char *const names[] = {"line 4 sample 5", "line 12 sample 9"};
+    static const char *const names[] = {"sample 5 line 4", "sample 9 line 12"};
     static const char *const anomaly[] = {"anomaly"};
-    static const char detect[] = "detect --target-pixel 4,5 --target-pixel 12,9 --overwrite";
+    static const char detect[] = "detect --target-at 5,4 --target-at 9,12 --overwrite";
     write_scene();
     check_runs(NULL, "read scene.img ! %s --method mf --detections d.gpkg ! write out.img --nodata nan",
                detect);
@@ -107,9 +107,8 @@ static void points_are_the_best_pixels(void **state) {
     check_points("d.gpkg", 2, names, true, 1000, 1e-5);
     check_runs(NULL, "read scene.img ! rx --detections rx.gpkg --top 1000 ! write out.img --nodata nan");
     check_points("rx.gpkg", 1, anomaly, false, 1000, NAN);
-    check_runs(NULL,
-               "read scene.img ! rx --window 9 --detections rx.gpkg --overwrite --top 5 ! write out.img "
-               "--nodata nan");
+    check_runs(NULL, "read scene.img ! rx --side 9 --detections rx.gpkg --overwrite --top 5 ! write out.img "
+                     "--nodata nan");
     check_points("rx.gpkg", 1, anomaly, false, 5, NAN);
 }
 
@@ -204,15 +203,15 @@ static void check_rates(const char *method, const char *step, bool fitted) {
 static void rates_are_those_of_the_background(void **state) {
     (void)state;
     write_scene();
-    check_rates("mf", "detect --target-pixel 4,5 --method mf", true);
-    check_rates("amf", "detect --target-pixel 4,5 --method amf", true);
-    check_rates("ace", "detect --target-pixel 4,5 --method ace", true);
+    check_rates("mf", "detect --target-at 5,4 --method mf", true);
+    check_rates("amf", "detect --target-at 5,4 --method amf", true);
+    check_rates("ace", "detect --target-at 5,4 --method ace", true);
     check_rates("rx", "rx", true);
-    check_rates("", "detect --target-pixel 4,5 --method cem", false);
-    check_rates("", "detect --target-pixel 4,5 --method sam", false);
-    check_rates("", "detect --target-pixel 4,5 --method ace --shrink 0.1", false);
+    check_rates("", "detect --target-at 5,4 --method cem", false);
+    check_rates("", "detect --target-at 5,4 --method sam", false);
+    check_rates("", "detect --target-at 5,4 --method ace --shrink 0.1", false);
     check_rates("", "rx --shrink 0.1", false);
-    check_rates("", "rx --window 9", false);
+    check_rates("", "rx --side 9", false);
 }
 
 /* The same bytes for any blocks, threads and backends, also without an image. */
@@ -220,7 +219,7 @@ static void files_do_not_depend_on_blocks(void **state) {
     (void)state;
     write_scene();
     static const char chain[] =
-        "read scene.img ! detect --method ace --target-pixel 4,5 --top 6 --false-alarm 0.5 --detections";
+        "read scene.img ! detect --method ace --target-at 5,4 --top 6 --false-alarm 0.5 --detections";
     RunHow whole = {.settings = {.block_lines = LINES}};
     RunHow parts = {.threads = 3, .settings = {.block_lines = 2}};
     RunHow strict = {.ops = hc_strict_ops(), .settings = {.block_lines = 5}};
@@ -234,7 +233,7 @@ static void files_do_not_depend_on_blocks(void **state) {
 static void failures_leave_nothing(void **state) {
     (void)state;
     static const char *const chains[] = {
-        "read scene.img ! detect --method mf --target-pixel 4,5 --detections d.gpkg",
+        "read scene.img ! detect --method mf --target-at 5,4 --detections d.gpkg",
         "read scene.img ! rx --detections r.gpkg"};
     static const char *const outputs[] = {"d.gpkg", "r.gpkg", NULL};
     write_scene();
@@ -251,11 +250,11 @@ static void wrong_input_is_refused(void **state) {
         {"rx --detections d.gpkg --false-alarm 0", "--false-alarm 0"},
         {"rx --detections d.gpkg --false-alarm 2", "--false-alarm 2"},
         {"rx --detections d.gpkg --false-alarm nan", "--false-alarm nan"},
-        {"detect --target-pixel 4,5 --top 5", "detect: --top needs --detections"},
+        {"detect --target-at 5,4 --top 5", "detect: --top needs --detections"},
         {"rx --detections d.shp", "d.shp: ends neither with .gpkg nor .geojson"},
         {"rx --detections d.geojson", "the scene has no CRS"},
         {"rx --detections d.gpkg --top 0", "--top 0"},
-        {"mnf --keep-all ! detect --method mtmf --target-pixel 4,5 --detections d.gpkg", "no single order"},
+        {"mnf --keep-all ! detect --method mtmf --target-at 5,4 --detections d.gpkg", "no single order"},
         {"rx --detections no/folder/d.gpkg", "no/folder"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

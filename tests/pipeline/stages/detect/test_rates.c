@@ -100,7 +100,7 @@ static void check_case(const Case *of) {
     cube_free(&got);
 }
 
-#define TARGETS " --target-pixel 4,5 --target-pixel 12,9"
+#define TARGETS " --target-at 5,4 --target-at 9,12"
 
 static void rates_are_those_of_the_scores(void **state) {
     (void)state;
@@ -117,7 +117,7 @@ static void rates_are_those_of_the_scores(void **state) {
         {"detect --method ace --shrink ledoit-wolf" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
         {"detect --method mf --robust 1e-3" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
         {"detect --method mf --columns 4" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
-        {"rx --window 9", 1, HC_NULL_UNKNOWN, false, false},
+        {"rx --side 9", 1, HC_NULL_UNKNOWN, false, false},
         {"rx --shrink ledoit-wolf", 1, HC_NULL_UNKNOWN, false, false},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -172,8 +172,8 @@ static void large_scenes_go_in_parts(void **state) {
     }
     cube_write(&cube, "wide", HC_UINT8, "bip", NULL);
     cube_free(&cube);
-    check_runs(NULL, "read wide.img ! detect --target-pixel 4,5 ! write scores.img");
-    check_runs(NULL, "read wide.img ! detect --target-pixel 4,5 --rates rank ! write out.img");
+    check_runs(NULL, "read wide.img ! detect --target-at 5,4 ! write scores.img");
+    check_runs(NULL, "read wide.img ! detect --target-at 5,4 --rates rank ! write out.img");
     Cube scores = cube_read_floats("scores", HIGH, WIDE, 1);
     Cube got = cube_read_floats("out", HIGH, WIDE, 2);
     for (size_t p = 0; p < HIGH * WIDE; p += 997) {
@@ -193,7 +193,7 @@ static void large_scenes_go_in_parts(void **state) {
     } runs[] = {{"whole", HIGH}, {"parts", 5}};
     for (int32_t r = 0; r < 2; r++) {
         check_runs(&(RunHow){.settings = {.block_lines = runs[r].lines}},
-                   "read wide.img ! rx --rates rank ! rx --window 39 --shrink 0.1 ! write %s.img",
+                   "read wide.img ! rx --rates rank ! rx --side 39 --shrink 0.1 ! write %s.img",
                    runs[r].name);
     }
     check_same_files("whole.img", "parts.img");
@@ -203,7 +203,7 @@ static void blocks_and_backends_agree(void **state) {
     (void)state;
     static const char *const chains[] = {
         "read scene.img ! rx --rates both ! write out.img",
-        "read scene.img ! rx --window 7 --rates rank ! filter mean3x3 ! write out.img",
+        "read scene.img ! rx --side 7 --rates rank ! filter mean3x3 ! write out.img",
         "read scene.img ! detect" TARGETS " --rates both ! filter mean3x3 ! write out.img",
         "read scene.img ! detect --method mf --columns 5 --rates rank" TARGETS " ! write out.img",
         "read scene.img ! detect --method sam --rates rank" TARGETS " ! write out.img",
@@ -223,9 +223,9 @@ static void refusals(void **state) {
          "detect: --rates both: scores of sam have no known distribution: give --rates rank"},
         {"detect --method cem --rates gaussian" TARGETS, "scores of cem have no known distribution"},
         {"detect --shrink oas --rates gaussian" TARGETS, "scores with --shrink have no known distribution"},
-        {"rx --window 9 --rates both", "rx: --rates both: scores with --window have no known distribution"},
+        {"rx --side 9 --rates both", "rx: --rates both: scores with --side have no known distribution"},
         {"rx --shrink 0.1 --rates both", "scores with --shrink have no known distribution"},
-        {"mnf --keep-all ! detect --method mtmf --rates rank --target-pixel 4,5", "no single order"},
+        {"mnf --keep-all ! detect --method mtmf --rates rank --target-at 5,4", "no single order"},
         {"rx --rates all", "--rates all"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

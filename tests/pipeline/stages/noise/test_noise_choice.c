@@ -158,8 +158,8 @@ static void a_window_takes_differences(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "cov: --sums --noise auto: a regression needs the sums of the scene",
                     "read scene.img ! cov bad.json --sums --noise auto");
     /* cov sums both in its window. */
-    check_runs(NULL, "read scene.img ! cov auto.json --noise auto --window 4,4,30,30");
-    check_runs(NULL, "read scene.img ! cov named.json --noise regression --window 4,4,30,30");
+    check_runs(NULL, "read scene.img ! cov auto.json --noise auto --noise-window 4,4,30,30");
+    check_runs(NULL, "read scene.img ! cov named.json --noise regression --noise-window 4,4,30,30");
     check_same_files("auto.json", "named.json");
 }
 

@@ -138,7 +138,7 @@ static void stencils_agree_with_their_weights(void **state) {
                        kinds[kind].word);
             check_statistics("out.json", count, BANDS, mean, covariance, scenes[s].relative);
             count = reference(&cube, kind, part, mean, covariance);
-            check_runs(NULL, "read %s.img ! cov out.json --noise %s --window 3,7,21,30 --overwrite",
+            check_runs(NULL, "read %s.img ! cov out.json --noise %s --noise-window 3,7,21,30 --overwrite",
                        scenes[s].name, kinds[kind].word);
             check_statistics("out.json", count, BANDS, mean, covariance, scenes[s].relative);
         }
@@ -299,11 +299,11 @@ static void other_stages_take_them(void **state) {
     check_runs(NULL, "read scene.img ! noise n.json --compare trimmed");
     check_runs(NULL, "read scene.img ! cov sums.json --sums --noise hv-average");
     check_run_fails(NULL, HC_E_NUMERIC, "0 valid pixels in the noise",
-                    "read scene.img ! cov bad.json --noise trimmed --window 0,0,60,7");
+                    "read scene.img ! cov bad.json --noise trimmed --noise-window 0,0,60,7");
     check_run_fails(NULL, HC_E_NUMERIC, "0 valid pixels in the noise",
-                    "read scene.img ! cov bad.json --noise trimmed --window 0,0,7,60");
+                    "read scene.img ! cov bad.json --noise trimmed --noise-window 0,0,7,60");
     check_run_fails(NULL, HC_E_NUMERIC, "0 valid pixels in the noise",
-                    "read scene.img ! cov bad.json --noise shift-lower --window 0,3,9,1");
+                    "read scene.img ! cov bad.json --noise shift-lower --noise-window 0,3,9,1");
     assert_false(file_exists("bad.json"));
     cube_free(&cube);
 }

@@ -358,7 +358,7 @@ static void mnf_takes_pairs(void **state) {
     assert_true(file_holds("model.json", "\"spatial-spectral\""));
     check_runs(NULL,
                "read scene.img ! mnf --noise spatial-spectral --noise-window 3,4,20,30 ! write window.img");
-    check_runs(NULL, "read scene.img ! cov part.json --noise spatial-spectral --window 3,4,20,30");
+    check_runs(NULL, "read scene.img ! cov part.json --noise spatial-spectral --noise-window 3,4,20,30");
     check_runs(NULL, "read scene.img ! mnf --noise part.json ! write part.img");
     check_same_files("window.img", "part.img");
     check_stage_contract("mnf --noise spatial-spectral --components 3");

@@ -1,4 +1,4 @@
-/* rx --window: scores against statistics of each window in long double, by Gauss elimination written here;
+/* rx --side: scores against statistics of each window in long double, by Gauss elimination written here;
  * sums that slide against sums that are formed anew; windows with too few pixels; scenes smaller than the
  * window; blocks that jump; what is refused. */
 #include "cpu/cpu.h"
@@ -105,7 +105,7 @@ static void check_scores(const Cube *cube, int window, int guard, double share) 
     RunHow how = {.notes = &notes};
     int64_t bare = 0;
     (void)reference_covariance(cube, mean, scene);
-    check_runs(&how, "read scene.img ! rx --window %d --guard %d --shrink %g ! write out.img --nodata nan",
+    check_runs(&how, "read scene.img ! rx --side %d --guard %d --shrink %g ! write out.img --nodata nan",
                window, guard, share);
     Cube got = cube_read_floats("out", LINES, SAMPLES, 1);
     for (int p = 0; p < LINES * SAMPLES; p++) {
@@ -144,7 +144,7 @@ static void scores_agree_with_windows(void **state) {
  * threads. */
 static void sums_that_slide_are_exact(void **state) {
     (void)state;
-    static const char chain[] = "read scene.img ! rx --window 9 --guard 3 ! filter mean3x3 ! write";
+    static const char chain[] = "read scene.img ! rx --side 9 --guard 3 ! filter mean3x3 ! write";
     Cube cube = make_scene(2);
     for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) { /* values whose sums round in floats */
         cube.value[i] = (double)(float)(cube.value[i] * 1e-3 + (i % 97 == 0 ? 1e4 / 3 : 1.0 / 3));
@@ -170,12 +170,12 @@ static void flat_windows_have_no_score(void **state) {
         }
     }
     cube_write(&cube, "scene", HC_FLOAT32, "bsq", NULL);
-    check_runs(NULL, "read scene.img ! rx --window 5 ! write out.img --nodata nan");
+    check_runs(NULL, "read scene.img ! rx --side 5 ! write out.img --nodata nan");
     Cube got = cube_read_floats("out", LINES, SAMPLES, 1);
     assert_true(isnan(got.value[17 * SAMPLES + 5]));
     assert_true(got.value[5 * SAMPLES + 5] >= 0);
     cube_free(&got);
-    check_runs(NULL, "read scene.img ! rx --window 5 --shrink 0.1 ! write out.img --nodata nan");
+    check_runs(NULL, "read scene.img ! rx --side 5 --shrink 0.1 ! write out.img --nodata nan");
     got = cube_read_floats("out", LINES, SAMPLES, 1);
     check_near(got.value[17 * SAMPLES + 5], 0, 1e-10);
     cube_free(&got);
@@ -188,15 +188,15 @@ static void wrong_windows_are_refused(void **state) {
     cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
     check_runs(NULL, "read scene.img ! cov scene.json");
     static const char *const cases[][2] = {
-        {"--window 8", "--window 8: an odd number"},
-        {"--window 9 --guard 2", "--guard 2: an odd number"},
-        {"--window 5 --guard 5", "--guard 5: a square inside that of --window 5"},
-        {"--window 257", "--window 257"},
-        {"--guard 3", "--guard needs --window"},
-        {"--window 5 --shrink 1.5", "--shrink 1.5"},
-        {"--window 5 --shrink oas", "--shrink oas: with --window a share from 0 to 1"},
+        {"--side 8", "--side 8: an odd number"},
+        {"--side 9 --guard 2", "--guard 2: an odd number"},
+        {"--side 5 --guard 5", "--guard 5: a square inside that of --side 5"},
+        {"--side 257", "--side 257"},
+        {"--guard 3", "--guard needs --side"},
+        {"--side 5 --shrink 1.5", "--shrink 1.5"},
+        {"--side 5 --shrink oas", "--shrink oas: with --side a share from 0 to 1"},
         {"--shrink ledoitwolf", "did you mean ledoit-wolf?"},
-        {"--window 5 --background scene.json", "a --window is its own background"},
+        {"--side 5 --background scene.json", "with --side the neighbourhood is the background"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         check_run_fails(NULL, HC_E_USAGE, cases[k][1], "read scene.img ! rx %s ! write bad.img", cases[k][0]);
@@ -204,11 +204,11 @@ static void wrong_windows_are_refused(void **state) {
     Cube wide = cube_smooth(40, 40, 10, 5, true);
     cube_write(&wide, "wide", HC_UINT16, "bil", NULL);
     check_run_fails(NULL, HC_E_NUMERIC,
-                    "--window 3 less the guard has at most 8 pixels in 40 x 40, 10 directions need at least "
-                    "11: give --window 5",
-                    "read wide.img ! rx --window 3 ! write bad.img");
-    check_runs(NULL, "read wide.img ! rx --window 3 --shrink 0.1 ! write good.img");
-    check_runs(NULL, "read wide.img ! pca --components 3 ! rx --window 3 ! write good.img --overwrite");
+                    "--side 3 less the guard has at most 8 pixels in 40 x 40, 10 directions need at least "
+                    "11: give --side 5",
+                    "read wide.img ! rx --side 3 ! write bad.img");
+    check_runs(NULL, "read wide.img ! rx --side 3 --shrink 0.1 ! write good.img");
+    check_runs(NULL, "read wide.img ! pca --components 3 ! rx --side 3 ! write good.img --overwrite");
     assert_false(file_exists("bad.img"));
     cube_free(&wide);
     cube_free(&cube);
@@ -223,8 +223,8 @@ static void check_far_pixel(double times, double bound) {
         cube_pixel(&cube, far_line, far_sample)[b] *= times * (1 + 0.3 * b);
     }
     cube_write(&cube, "far", HC_FLOAT32, "bip", NULL);
-    check_runs(NULL, "read near.img ! rx --window 9 --guard 3 ! write near_rx.img --nodata nan");
-    check_runs(NULL, "read far.img ! rx --window 9 --guard 3 ! write far_rx.img --nodata nan");
+    check_runs(NULL, "read near.img ! rx --side 9 --guard 3 ! write near_rx.img --nodata nan");
+    check_runs(NULL, "read far.img ! rx --side 9 --guard 3 ! write far_rx.img --nodata nan");
     Cube expected = cube_read_floats("near_rx", LINES, SAMPLES, 1);
     Cube got = cube_read_floats("far_rx", LINES, SAMPLES, 1);
     int compared = 0;
@@ -277,7 +277,7 @@ static double without_pixel(const Cube *cube, int32_t pixel) {
 static void thin_scenes(void **state) {
     (void)state;
     static const int32_t shapes[][2] = {{1, 70}, {70, 1}, {2, 45}, {45, 3}, {6, 6}};
-    static const char *const options[] = {"--window 9", "--window 255", "--window 11 --guard 3 --shrink 0.2"};
+    static const char *const options[] = {"--side 9", "--side 255", "--side 11 --guard 3 --shrink 0.2"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         int32_t lines = shapes[i][0], samples = shapes[i][1];
         Cube cube = cube_smooth(lines, samples, 2, 6 + i, false);
@@ -288,7 +288,7 @@ static void thin_scenes(void **state) {
             check_runs(&how, "read thin.img ! rx %s ! write parts.img --nodata nan", options[k]);
             check_same_files("whole.img", "parts.img");
         }
-        check_runs(NULL, "read thin.img ! rx --window 255 ! write whole.img --nodata nan");
+        check_runs(NULL, "read thin.img ! rx --side 255 ! write whole.img --nodata nan");
         Cube got = cube_read_floats("whole", lines, samples, 1);
         for (int32_t p = 0; p < lines * samples && lines * samples < 127; p++) {
             check_near(got.value[p], without_pixel(&cube, p), 1e-4 * (1 + got.value[p]));
@@ -305,15 +305,14 @@ static void scenes_too_thin_are_refused(void **state) {
         int32_t lines, samples;
         const char *options, *says;
     } cases[] = {
-        {1, 70, "--window 3",
-         "has at most 2 pixels in 1 x 70, 2 directions need at least 3: give --window 5,"},
-        {70, 1, "--window 9 --guard 7",
+        {1, 70, "--side 3", "has at most 2 pixels in 1 x 70, 2 directions need at least 3: give --window 5,"},
+        {70, 1, "--side 9 --guard 7",
          "has at most 2 pixels in 70 x 1, 2 directions need at least 3: give "
          "--window 11,"},
-        {6, 6, "--window 31 --guard 29",
+        {6, 6, "--side 31 --guard 29",
          "has at most 0 pixels in 6 x 6, 2 directions need at least 3: give a "
          "smaller --guard,"},
-        {6, 6, "--window 31 --guard 29 --shrink 0.5", "need at least 2: give a smaller --guard"},
+        {6, 6, "--side 31 --guard 29 --shrink 0.5", "need at least 2: give a smaller --guard"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Cube cube = cube_smooth(cases[i].lines, cases[i].samples, 2, 12, false);
@@ -419,8 +418,8 @@ static void lines_may_jump(void **state) {
 
 static void contract(void **state) {
     (void)state;
-    check_stage_contract("rx --window 5 --guard 3 --shrink 0.2");
-    check_stage_contract("pca --components 2 ! rx --window 7");
+    check_stage_contract("rx --side 5 --guard 3 --shrink 0.2");
+    check_stage_contract("pca --components 2 ! rx --side 7");
 }
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
