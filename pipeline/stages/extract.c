@@ -1,5 +1,5 @@
-/* extract: the spectra of labelled pixels, as a spectral library: the mean of each class or polygon, or every
- * pixel. What is written is input of the stages that take a library or training data.
+/* extract: the spectra of labelled or typed pixels, as a spectral library: the mean of each class or polygon,
+ * or every pixel. What is written is input of the stages that take a library or training data.
  *
  * The pixels are gathered while the blocks pass, so that one pass does, and joined in the order of the scene.
  * Sums are then formed in that order, the same for any blocks, threads and ranks. */
@@ -18,7 +18,8 @@ typedef enum Each { CLASS, POLYGON, PIXEL } Each;
 typedef struct Params {
     HcSpectraParams files; /* first */
     const char *labels, *field, *layer, *attributes, *statistics;
-    int32_t each; /* Each */
+    HcOptionList pixels, places; /* typed */
+    int32_t each;                /* Each */
 } Params;
 
 /* Sums over the pixels of one class or polygon. */
@@ -46,8 +47,13 @@ static const char *const each_words[] = {"class", "polygon", "pixel", NULL};
 
 static const HcOption options[] = {
     HC_SPECTRA_FILE_OPTIONS,
-    {HC_TEXT(Params, labels), .file = HC_FILE_READ, .value = "FILE", .required = true,
-     .help = "labelled pixels of this scene: polygons, points or a class raster"},
+    {HC_TEXT(Params, labels), .file = HC_FILE_READ, .value = "FILE",
+     .help = "labelled pixels of this scene: polygons, points (also a table of points as CSV) or a class "
+             "raster"},
+    {HC_LIST(Params, pixels, "pixel"), .value = "SAMPLE,LINE[:SAMPLE,LINE...]",
+     .help = "pixels of the scene (from 0) instead of --labels; each becomes a spectrum"},
+    {HC_LIST(Params, places, "at"), .value = "X,Y[:X,Y...]", .unit = "coordinates of the scene",
+     .help = "the pixels at these places instead of --labels; each becomes a spectrum"},
     {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute, or the number of the feature",
      .help = "attribute of polygons and points that names the class"},
     {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",
@@ -70,13 +76,44 @@ static Each each_of(const HcStage *stage) {
     return (Each)params_of(stage)->each;
 }
 
+/* Typed pixels have no mean to speak of. */
+static bool is_typed(const HcStage *stage) {
+    return params_of(stage)->labels == NULL;
+}
+
 /* ---- plan ---- */
+
+static HcStatus check_source(const Params *params, HcError *err) {
+    bool labels = params->labels != NULL, pixels = params->pixels.count > 0, at = params->places.count > 0;
+    const char *of_labels = params->field != NULL        ? "field"
+                            : params->layer != NULL      ? "layer"
+                            : params->attributes != NULL ? "attributes"
+                                                         : NULL;
+    if (labels + pixels + at != 1) {
+        return hc_fail(err, HC_E_USAGE, "extract: give %s --labels, --pixel and --at",
+                       labels + pixels + at == 0 ? "one of" : "only one of");
+    }
+    return labels || of_labels == NULL
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "extract: --%s goes with --labels", of_labels);
+}
+
+static HcStatus read_typed(HcStage *stage, HcError *err) {
+    const Params *params = params_of(stage);
+    bool on_map = params->places.count > 0;
+    const HcOptionList *list = on_map ? &params->places : &params->pixels;
+    return hc_labelled_typed(on_map ? "extract: --at" : "extract: --pixel", on_map, list->item, list->count,
+                             &stage->in, &((State *)stage->state)->spectra.pixels, err);
+}
 
 static HcStatus read_labels(HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
     HcLabelled *pixels = &((State *)stage->state)->spectra.pixels;
     if (pixels->count > 0) {
         return HC_OK;
+    }
+    if (is_typed(stage)) {
+        return read_typed(stage, err);
     }
     HC_OR_RETURN(hc_labelled_read_any(params->labels, params->field, params->layer, params->attributes,
                                       &stage->in, pixels, err));
@@ -101,6 +138,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (stage->in.meaning == HC_CLASS_MAP) {
         return hc_fail(err, HC_E_USAGE, "extract: classes come in, spectra are needed");
     }
+    HC_OR_RETURN(check_source(params, err));
     bool of_polygons = params->statistics != NULL && each_of(stage) == POLYGON;
     if (params->attributes != NULL && params->files.places == NULL && !of_polygons) {
         return hc_fail(
@@ -108,7 +146,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
             "extract: --attributes %s: goes with --places, or with --statistics and --each polygon",
             params->attributes);
     }
-    HC_OR_RETURN(hc_stage_reads(stage, params->labels, err));
+    if (!is_typed(stage)) {
+        HC_OR_RETURN(hc_stage_reads(stage, params->labels, err));
+    }
     HC_OR_RETURN(hc_spectra_files_plan(stage, &params->files, &state->header, err));
     if (params->statistics != NULL) {
         if (!hc_text_ends_with(params->statistics, ".csv")) {
@@ -251,8 +291,9 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     state->masked = hc_spectra_check(&state->spectra);
     state->pixels = all - state->masked;
     if (state->pixels == 0) {
-        return hc_fail(err, HC_E_NUMERIC, "extract: %s: none of its %lld pixels is valid",
-                       params_of(stage)->labels, all);
+        return is_typed(stage) ? hc_fail(err, HC_E_NUMERIC, "extract: none of the %lld pixels is valid", all)
+                               : hc_fail(err, HC_E_NUMERIC, "extract: %s: none of its %lld pixels is valid",
+                                         params_of(stage)->labels, all);
     }
     if (state->masked > 0) {
         hc_stage_note(stage, "%lld of %lld pixels are masked and left out", (long long)state->masked, all);
@@ -358,7 +399,8 @@ static HcFoundSpectra find_spectra(const HcStage *stage) {
                             .bands = stage->in.bands,
                             .value = state->value,
                             .name = state->name,
-                            .title = each_of(stage) == PIXEL ? "spectra of pixels" : "mean spectra"};
+                            .title = each_of(stage) == PIXEL || is_typed(stage) ? "spectra of pixels"
+                                                                                : "mean spectra"};
 }
 
 static HcStatus finish(HcStage *stage, HcError *err) {
@@ -374,7 +416,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
         found.points = state->pixels;
         found.point_attributes = &state->spectra.pixels.attributes;
     }
-    if (params->files.picture != NULL && each_of(stage) != PIXEL) {
+    if (params->files.picture != NULL && each_of(stage) != PIXEL && !is_typed(stage)) {
         HC_TRY(make_spread(stage, &spread, err));
         found.spread = spread;
     }
@@ -392,7 +434,7 @@ static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
     HcStatus status = HC_OK;
     float *spread = NULL;
     HcFoundSpectra found = find_spectra(stage);
-    if (each_of(stage) != PIXEL) {
+    if (each_of(stage) != PIXEL && !is_typed(stage)) {
         HC_TRY(make_spread(stage, &spread, err));
         found.spread = spread;
     }
