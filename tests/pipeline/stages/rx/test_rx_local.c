@@ -305,7 +305,7 @@ static void scenes_too_thin_are_refused(void **state) {
         int32_t lines, samples;
         const char *options, *says;
     } cases[] = {
-        {1, 70, "--side 3", "has at most 2 pixels in 1 x 70, 2 directions need at least 3: give --window 5,"},
+        {1, 70, "--side 3", "has at most 2 pixels in 1 x 70, 2 directions need at least 3: give --side 5,"},
         {70, 1, "--side 9 --guard 7",
          "has at most 2 pixels in 70 x 1, 2 directions need at least 3: give "
          "--window 11,"},
