@@ -308,7 +308,7 @@ static void scenes_too_thin_are_refused(void **state) {
         {1, 70, "--side 3", "has at most 2 pixels in 1 x 70, 2 directions need at least 3: give --side 5,"},
         {70, 1, "--side 9 --guard 7",
          "has at most 2 pixels in 70 x 1, 2 directions need at least 3: give "
-         "--window 11,"},
+         "--side 11,"},
         {6, 6, "--side 31 --guard 29",
          "has at most 0 pixels in 6 x 6, 2 directions need at least 3: give a "
          "smaller --guard,"},
