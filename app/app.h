@@ -15,7 +15,7 @@ typedef struct HcCommon {
     int64_t threads, ranks; /* 0 = not given */
     uint64_t memory, device_memory;
     bool quiet;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
     int32_t progress;
     const char *record, *report;
     int64_t verify, verify_seed; /* tiles; 0 = none, and by the chain */

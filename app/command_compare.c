@@ -132,7 +132,7 @@ static HcStatus check_output(Compare *compare, const char *path, HcError *err) {
     if (path == NULL) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_file_check(path, compare->common.overwrite != HC_OVERWRITE_NONE, err));
+    HC_OR_RETURN(hc_file_check(path, compare->common.overwrite, err));
     return hc_file_use_write(&compare->use, "compare", path, err);
 }
 
@@ -169,7 +169,7 @@ static HcStatus write_json(const Compare *compare, HcError *err) {
     hc_json_begin(&json);
     hc_json_put_text(&json, "command", hc_command_line()->text);
     HC_TRY(hc_comparison_json(&compare->result, &json, err));
-    HC_TRY(hc_json_save(&json, compare->params.json, compare->common.overwrite != HC_OVERWRITE_NONE, err));
+    HC_TRY(hc_json_save(&json, compare->params.json, compare->common.overwrite, err));
 done:
     hc_json_clear(&json);
     return status;
@@ -181,8 +181,7 @@ static HcStatus write_files(const Compare *compare, HcError *err) {
     const CompareParams *params = &compare->params;
     HC_TRY(hc_file_begin(NULL, 0, err));
     if (params->picture != NULL) {
-        HC_TRY(hc_comparison_draw(&compare->result, params->picture,
-                                  compare->common.overwrite != HC_OVERWRITE_NONE, err));
+        HC_TRY(hc_comparison_draw(&compare->result, params->picture, compare->common.overwrite, err));
     }
     if (params->json != NULL) {
         HC_TRY(write_json(compare, err));

@@ -139,7 +139,7 @@ HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *
     HcJsonDiff diff = {0};
     cJSON *a = NULL, *b = NULL;
     HC_TRY(parse(&params, &common, word_count, words, err));
-    bool overwrite = common.overwrite != HC_OVERWRITE_NONE;
+    bool overwrite = common.overwrite;
     HC_TRY(check_output(&params, overwrite, err));
     HC_TRY(hc_read_record(params.a, &a, err));
     HC_TRY(hc_read_record(params.b, &b, err));

@@ -66,13 +66,20 @@ static HcStatus parse(RerunParams *params, HcCommon *common, int32_t word_count,
     hc_options_reset(rerun_options, params);
     hc_options_reset(run_options(), common);
     HC_OR_RETURN(hc_options_parse("rerun", sets, 2, words, word_count, err));
-    if (params->check && common->overwrite != HC_OVERWRITE_NONE) {
+    if (params->check && common->overwrite) {
         return hc_fail(err, HC_E_USAGE, "rerun: --check writes nothing, which --overwrite could replace");
     }
     return HC_OK;
 }
 
 /* ---- the record ---- */
+
+/* A word of a record as it is given today. */
+static const char *word_today(const char *word) {
+    return strcmp(word, "--overwrite=any") == 0   ? "--overwrite"
+           : strcmp(word, "--ignore-nodata") == 0 ? "--source-nodata=none"
+                                                  : word;
+}
 
 /* Fills the command line of the record, whose texts it borrows; words is fresh memory. */
 static HcStatus read_command(const char *path, const cJSON *record, HcCommandLine *out, char *remark,
@@ -98,7 +105,7 @@ static HcStatus read_command(const char *path, const cJSON *record, HcCommandLin
         if (!cJSON_IsString(word)) {
             return hc_fail(err, HC_E_INPUT, "%s: arguments[%d]: is no word", path, count);
         }
-        words[count++] = word->valuestring;
+        words[count++] = word_today(word->valuestring);
     }
     out->word_count = count;
     return HC_OK;
@@ -115,7 +122,7 @@ static HcStatus add_word(HcPaths *words, const char *name, const cJSON *value, H
     bool known = cJSON_IsTrue(value) || cJSON_IsNumber(value) || cJSON_IsString(value);
     HcStatus status = !known         ? hc_fail(err, HC_E_INPUT, "rerun: --%s: the record has no value", name)
                       : word == NULL ? hc_fail_memory(err, (double)strlen(name), "the chain")
-                                     : hc_paths_add(words, word, err);
+                                     : hc_paths_add(words, word_today(word), err);
     free(word);
     return status;
 }
@@ -201,7 +208,7 @@ static void set_common(const RerunParams *params, const HcCommon *own, HcCommon 
     common->quiet = own->quiet;
     common->progress = own->progress;
     /* --check keeps nothing: what is there is in nobody's way. */
-    common->overwrite = params->check ? HC_OVERWRITE_ANY : own->overwrite;
+    common->overwrite = params->check || own->overwrite;
 }
 
 static void tell_version(const char *path, const cJSON *record, const char *remark) {

@@ -144,7 +144,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
         settings.inspect = extra->inspect;
         settings.describe_user = settings.inspect_user = extra->user;
     }
-    chain->overwrite = (HcOverwrite)common->overwrite;
+    chain->overwrite = common->overwrite;
     chain->asks = chain->single = true;
     hc_chain_remove_dead(chain);
     bool quiet = common->quiet || hc_ranks_number(settings.ranks) > 0;

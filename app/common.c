@@ -21,8 +21,7 @@ const HcOption hc_common_options[] = {
      .help = "maximum memory, like 400M or 4G, including the 80 MiB of the program itself"},
     {HC_SIZE(HcCommon, device_memory, "device-memory"), .otherwise = "9/10 of what is free", .value = "SIZE",
      .help = "maximum memory of a GPU"},
-    {HC_LEVEL(HcCommon, overwrite), .value = "any",
-     .help = "outputs may replace existing files; any: also a scene with more bands than the result"},
+    {HC_FLAG(HcCommon, overwrite), .help = "outputs may replace existing files"},
     {HC_FLAG(HcCommon, quiet), .letter = 'q', .help = "print only errors"},
     {HC_CHOICE(HcCommon, progress), .choices = hc_progress_words, .standard = "auto",
      .help = "progress on standard error; auto shows a bar on terminals only"},
@@ -210,7 +209,7 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     }
 done:
     if (status == HC_OK) {
-        (*chain)->overwrite = (HcOverwrite)common->overwrite;
+        (*chain)->overwrite = common->overwrite;
         (*chain)->asks = (*chain)->single = true;
         status = hc_add_report(*chain, common, err);
     }

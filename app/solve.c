@@ -62,7 +62,7 @@ static char *record_path(const HcCommon *common, const char *output) {
 
 /* That of an output goes with it: one of ours may be replaced where the output may be written. */
 static HcStatus may_replace_record(const HcCommon *common, const char *path, bool *may, HcError *err) {
-    *may = common->overwrite != HC_OVERWRITE_NONE;
+    *may = common->overwrite;
     return *may || common->record != NULL ? HC_OK : hc_chain_is_record(path, may, err);
 }
 

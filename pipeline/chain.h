@@ -33,16 +33,16 @@ struct HcChain {
     const char
         *reads[HC_CHAIN_FILES_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
     int32_t read_count;
-    HcSource *source;      /* of the first step, borrowed from its state; no reader until it is planned */
-    bool settles_only;     /* a side chain: stages observe and settle, no file is written */
-    bool plain;            /* computed again to verify a run: read through GDAL, sums of blocks */
-    HcPaths inputs;        /* files that the command reads beside: the chain file, a list of scenes */
-    HcFileUse use;         /* all files of the run, by hc_chain_check_files */
-    int32_t step_reads;    /* of those it reads, the first are read by steps */
-    HcOverwrite overwrite; /* of all outputs */
-    bool steps_keep;       /* a step's own --overwrite does not count */
-    char *report;          /* the report that the run writes (pipeline/report/report.h), or NULL */
-    bool asks; /* whether HC_OVERWRITE_USUAL refuses a scene that may have been meant as the input */
+    HcSource *source;   /* of the first step, borrowed from its state; no reader until it is planned */
+    bool settles_only;  /* a side chain: stages observe and settle, no file is written */
+    bool plain;         /* computed again to verify a run: read through GDAL, sums of blocks */
+    HcPaths inputs;     /* files that the command reads beside: the chain file, a list of scenes */
+    HcFileUse use;      /* all files of the run, by hc_chain_check_files */
+    int32_t step_reads; /* of those it reads, the first are read by steps */
+    bool overwrite;     /* of all outputs */
+    bool steps_keep;    /* a step's own --overwrite does not count */
+    char *report;       /* the report that the run writes (pipeline/report/report.h), or NULL */
+    bool asks; /* whether a scene that may have been meant as the input stays, even with `overwrite` */
     int64_t first_line, end_line;         /* of the lines that this rank takes through the chain */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
 };
@@ -79,7 +79,7 @@ HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) HC_MUST_CH
  * (HC_E_USAGE)
  *  - a file that the command reads, or another output,
  *  - a record that hcube did not write, without overwrite,
- *  - a scene that may have been meant as the input (HC_OVERWRITE_USUAL).
+ *  - a scene that may have been meant as the input (chain->asks).
  * Fills chain->use. record: as in HcRunSettings. */
 HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) HC_MUST_CHECK;
 

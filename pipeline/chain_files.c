@@ -118,10 +118,10 @@ static bool is_text_by_name(const char *path) {
 
 /* Whoever swaps input and output replaces a scene by a part of it. */
 static HcStatus check_swapped(const HcChain *chain, const char *who, const char *path, int32_t bands,
-                              HcOverwrite overwrite, HcError *err) {
+                              bool overwrite, HcError *err) {
     struct stat info;
     int32_t there = 0;
-    if (!chain->asks || overwrite != HC_OVERWRITE_USUAL || is_text_by_name(path) || stat(path, &info) != 0 ||
+    if (!chain->asks || !overwrite || is_text_by_name(path) || stat(path, &info) != 0 ||
         !S_ISREG(info.st_mode)) {
         return HC_OK;
     }
@@ -130,7 +130,7 @@ static HcStatus check_swapped(const HcChain *chain, const char *who, const char 
         return hc_fail(
             err, HC_E_USAGE,
             "%s: %s is a scene of %d bands that hcube has no record of, and would get %d: arguments "
-            "swapped? (--overwrite=any replaces it)",
+            "swapped? (if not, remove it first)",
             who, path, there, bands);
     }
     return HC_OK;
@@ -157,7 +157,7 @@ static HcStatus check_outputs(HcChain *chain, HcError *err) {
 
 static bool some_step_overwrites(const HcChain *chain) {
     for (int32_t c = 0; c < chain->output_count; c++) {
-        if (hc_stage_overwrite(chain->outputs[c].stage) != HC_OVERWRITE_NONE) {
+        if (hc_stage_overwrite(chain->outputs[c].stage)) {
             return true;
         }
     }
@@ -167,7 +167,7 @@ static bool some_step_overwrites(const HcChain *chain) {
 /* The one record of all outputs, or the report. */
 static HcStatus check_one(HcChain *chain, const char *option, const char *path, HcError *err) {
     struct stat info;
-    bool replaces = chain->overwrite != HC_OVERWRITE_NONE;
+    bool replaces = chain->overwrite;
     bool only_steps = !replaces && some_step_overwrites(chain);
     HC_OR_RETURN(hc_file_check(path, replaces || only_steps, err));
     if (only_steps && lstat(path, &info) == 0) {
@@ -193,7 +193,7 @@ static HcStatus check_record_of(HcChain *chain, const HcOutput *output, HcError 
         return hc_fail_memory(err, (double)strlen(output->path), "the record");
     }
     HC_TRY(hc_chain_is_record(path, &ours, err));
-    HC_TRY(hc_file_check(path, ours || hc_stage_overwrite(output->stage) != HC_OVERWRITE_NONE, err));
+    HC_TRY(hc_file_check(path, ours || hc_stage_overwrite(output->stage), err));
     if (hc_chain_writes(chain, path)) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "%s: the chain writes this file already, its record has no place",
                        path));

@@ -17,9 +17,6 @@ static void reset_one(const HcOption *option, void *params) {
     case HC_OPTION_FLAG:
         *(bool *)at = false;
         break;
-    case HC_OPTION_LEVEL:
-        *(int32_t *)at = 0;
-        break;
     case HC_OPTION_INT:
         *(int64_t *)at = (int64_t)option->initial;
         break;
@@ -46,8 +43,6 @@ bool hc_option_is_unset(const HcOption *option, const void *params) {
     switch (option->kind) {
     case HC_OPTION_FLAG:
         return !*(const bool *)at;
-    case HC_OPTION_LEVEL:
-        return *(const int32_t *)at == 0;
     case HC_OPTION_INT:
         return option->otherwise != NULL && *(const int64_t *)at == (int64_t)option->initial;
     case HC_OPTION_REAL:
@@ -154,13 +149,6 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
     switch (option->kind) {
     case HC_OPTION_FLAG:
         *(bool *)at = true;
-        return HC_OK;
-    case HC_OPTION_LEVEL:
-        if (word != NULL && !hc_text_equal(word, option->value)) {
-            return hc_fail(err, HC_E_USAGE, "%s: --%s=%s: must be --%s or --%s=%s", who, option->name, word,
-                           option->name, option->name, option->value);
-        }
-        *(int32_t *)at = word == NULL ? 1 : 2;
         return HC_OK;
     case HC_OPTION_INT:
         if (!hc_text_parse_int(word, &whole)) {
@@ -335,7 +323,7 @@ static const HcOption *option_of_word(const HcOptionSet *sets, int32_t set_count
 }
 
 bool hc_option_takes_value(const HcOption *option) {
-    return option->alone == NULL && option->kind != HC_OPTION_FLAG && option->kind != HC_OPTION_LEVEL;
+    return option->alone == NULL && option->kind != HC_OPTION_FLAG;
 }
 
 /* Whether the word after this option is its value. */
@@ -539,7 +527,7 @@ void hc_option_forms(const HcOption *option, HcText *left) {
         if (option->kind == HC_OPTION_CHOICE) {
             hc_text_add(left, " ");
             list_choices(option, "|", left);
-        } else if (option->kind == HC_OPTION_LEVEL || option->alone != NULL) {
+        } else if (option->alone != NULL) {
             hc_text_add(left, "[=%s]", option->value);
         } else if (option->value != NULL) {
             hc_text_add(left, " %s", option->value);

@@ -17,7 +17,6 @@
 /* Type of the field that an option fills, and its value while the option is not given. */
 typedef enum HcOptionKind {
     HC_OPTION_FLAG,   /* bool, false */
-    HC_OPTION_LEVEL,  /* int32_t, 0; 1 when given alone, 2 when given as --name=VALUE with the one `value` */
     HC_OPTION_INT,    /* int64_t, `initial` */
     HC_OPTION_REAL,   /* double, `initial` */
     HC_OPTION_SIZE,   /* uint64_t bytes, `initial` */
@@ -33,13 +32,6 @@ typedef enum HcOptionFile {
     HC_FILE_READ,   /* a word that is no file is passed over (--noise shift) */
     HC_FILE_WRITTEN /* "none" names no file where the option's `value` shows that word */
 } HcOptionFile;
-
-/* How far outputs may replace existing files: the field of an option --overwrite[=any]. */
-typedef enum HcOverwrite {
-    HC_OVERWRITE_NONE,  /* not at all */
-    HC_OVERWRITE_USUAL, /* all files, except a scene that may have been meant as the input */
-    HC_OVERWRITE_ANY    /* all files */
-} HcOverwrite;
 
 /* Ends of a range that are no values themselves. */
 typedef enum HcOpenEnds { HC_CLOSED, HC_OPEN_LOW, HC_OPEN_HIGH, HC_OPEN_BOTH } HcOpenEnds;
@@ -94,7 +86,6 @@ typedef struct HcOption {
  * argument, so that a search finds it: HC_FLAG(Params, all_bands, "all-bands"). A field of another type does
  * not compile. */
 #define HC_FLAG(...)   HC_OPTION_ROW_(HC_OPTION_FLAG, bool, __VA_ARGS__)
-#define HC_LEVEL(...)  HC_OPTION_ROW_(HC_OPTION_LEVEL, int32_t, __VA_ARGS__)
 #define HC_INT(...)    HC_OPTION_ROW_(HC_OPTION_INT, int64_t, __VA_ARGS__)
 #define HC_REAL(...)   HC_OPTION_ROW_(HC_OPTION_REAL, double, __VA_ARGS__)
 #define HC_SIZE(...)   HC_OPTION_ROW_(HC_OPTION_SIZE, uint64_t, __VA_ARGS__)

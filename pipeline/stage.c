@@ -92,16 +92,14 @@ HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) {
 
 /* ---- files ---- */
 
-HcOverwrite hc_stage_overwrite(const HcStage *stage) {
-    HcOverwrite most = stage->chain->overwrite;
+bool hc_stage_overwrite(const HcStage *stage) {
+    bool may = stage->chain->overwrite;
     HC_EACH_OPTION(option, stage->kind->options) {
-        if (!stage->chain->steps_keep && strcmp(option->name, "overwrite") == 0 &&
-            option->kind == HC_OPTION_LEVEL) {
-            HcOverwrite own = (HcOverwrite) * (const int32_t *)((const char *)stage->params + option->offset);
-            most = own > most ? own : most;
+        if (!stage->chain->steps_keep && strcmp(option->name, "overwrite") == 0) {
+            may = may || *(const bool *)((const char *)stage->params + option->offset);
         }
     }
-    return most;
+    return may;
 }
 
 bool hc_chain_writes(const HcChain *chain, const char *path) {
@@ -174,7 +172,7 @@ HcStatus hc_stage_will_send(HcStage *stage, HcError *err) {
 HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) {
     HC_OR_RETURN(hc_stage_will_write(stage, path, err));
     if (!stage->chain->settles_only) {
-        HC_OR_RETURN(hc_file_check(path, hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+        HC_OR_RETURN(hc_file_check(path, hc_stage_overwrite(stage), err));
     }
     return HC_OK;
 }

@@ -269,7 +269,7 @@ HcStatus hc_stage_named(const HcStage *stage, HcStatus status, HcError *err) HC_
 HcStatus hc_stage_at_line(const HcStage *stage, HcStatus status, HcError *err) HC_MUST_CHECK;
 
 /* Whether outputs of the stage may replace existing files, by its own --overwrite or that of the chain. */
-HcOverwrite hc_stage_overwrite(const HcStage *stage);
+bool hc_stage_overwrite(const HcStage *stage);
 
 /* Registers, at plan time, a file that the stage will write (borrowed). Refuses one that the chain writes
  * already, or reads. Files that options name (HcOption.file) are known without it. It serves derived names

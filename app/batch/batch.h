@@ -52,6 +52,7 @@ typedef struct HcBatch {
     int32_t left_out;           /* scenes that were found, but are outputs of others */
     int32_t excluded;           /* by --exclude */
     const char *unused_pattern; /* the first --exclude that leaves out nothing; NULL: each leaves out some */
+    bool owns_outputs;          /* sums of a pool: files in their places are nobody else's */
     HcPassedOver passed;
 } HcBatch;
 
@@ -161,8 +162,8 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
                          HcError *err) HC_MUST_CHECK;
 void hc_batch_origin_clear(HcBatchOrigin *origin);
 
-/* Refuses existing outputs that this chain has not made (HC_E_USAGE). Files without a record of hcube need
- * --overwrite=any, those of another chain --overwrite. *replaced: an option permits to replace some. left: a
+/* Refuses existing outputs that this chain has not made (HC_E_USAGE). Those of another chain
+ * need --overwrite. *replaced: some are replaced by permission. left: a
  * dead process may have made outputs without their records. */
 HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *chain, bool left,
                                 bool *replaced, HcError *err) HC_MUST_CHECK;

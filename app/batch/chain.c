@@ -588,8 +588,7 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
     HC_TRY(hc_chain_parse_file(out, lines != NULL ? batch->file : NULL, lines,
                                (const char *const *)filled.path, filled.count, NULL, err));
     /* What the scene has made before is replaced (hc_batch_check_outputs). */
-    bool any = batch->params.common.overwrite == HC_OVERWRITE_ANY;
-    (*out)->overwrite = any ? HC_OVERWRITE_ANY : HC_OVERWRITE_USUAL;
+    (*out)->overwrite = true;
     HC_TRY(add_report(batch, at->output, *out, err));
     (*out)->asks = true;
     for (int32_t i = 0; i < batch->inputs.count; i++) {

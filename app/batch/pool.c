@@ -452,7 +452,7 @@ static HcBatchPool open_pool(const HcBatch *batch) {
                         .sums = sibling_of(batch),
                         .fit = sibling_of(batch),
                         .applied = sibling_of(batch)};
-    pool.sums.params.common.overwrite = HC_OVERWRITE_ANY; /* sums are nobody's but the pool's */
+    pool.sums.owns_outputs = true;
     pool.sums.scenes = NULL;
     pool.sums.scene_count = 0;
     return pool;

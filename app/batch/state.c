@@ -299,16 +299,17 @@ static bool names_output(const cJSON *said, const char *path) {
     return outputs == NULL || hc_text_ends_with(path, ".hcube.html");
 }
 
-/* What an output that is there needs to be replaced: an output of this chain nothing. `of`: the output with
- * the record. */
-static HcStatus needed(const HcBatch *batch, int32_t scene, const char *path, const char *of,
-                       HcOverwrite *needs, HcError *err) {
+typedef enum Maker { THIS_CHAIN, ANOTHER_CHAIN, NOT_HCUBE } Maker;
+
+/* Who made an output that is there; THIS_CHAIN where none is. `of`: the output with the record. */
+static HcStatus find_maker(const HcBatch *batch, int32_t scene, const char *path, const char *of,
+                           Maker *maker, HcError *err) {
     HcStatus status = HC_OK;
     struct stat info;
     cJSON *json = NULL;
     bool ours = false;
     char *record = hc_text_format("%s.hcube.json", of);
-    *needs = HC_OVERWRITE_NONE;
+    *maker = THIS_CHAIN;
     if (record == NULL) {
         return hc_fail_memory(err, (double)strlen(of), "a path");
     }
@@ -318,37 +319,32 @@ static HcStatus needed(const HcBatch *batch, int32_t scene, const char *path, co
     HC_TRY(hc_chain_is_record(record, &ours, err));
     json = ours ? read_file(strdup(record)) : NULL;
     const cJSON *said = cJSON_GetObjectItemCaseSensitive(json, "batch");
-    *needs = json == NULL || !names_output(said, path)                   ? HC_OVERWRITE_ANY
-             : is_text(said, "chain", hc_batch_chain_text(batch, scene)) ? HC_OVERWRITE_NONE
-                                                                         : HC_OVERWRITE_USUAL;
+    *maker = json == NULL || !names_output(said, path)                   ? NOT_HCUBE
+             : is_text(said, "chain", hc_batch_chain_text(batch, scene)) ? THIS_CHAIN
+                                                                         : ANOTHER_CHAIN;
 done:
     cJSON_Delete(json);
     free(record);
     return status;
 }
 
-static HcStatus check_output(const HcBatch *batch, int32_t scene, const char *path, const char *of,
-                             HcOverwrite given, bool *replaced, HcError *err) {
-    HcOverwrite needs = HC_OVERWRITE_NONE;
-    HC_OR_RETURN(needed(batch, scene, path, of, &needs, err));
-    *replaced = *replaced || needs != HC_OVERWRITE_NONE;
-    if (needs <= given) {
-        return HC_OK;
-    }
-    return needs == HC_OVERWRITE_ANY
-               ? hc_fail(
-                     err, HC_E_USAGE,
-                     "%s: the file exists already, without a record of hcube (--overwrite=any replaces it)",
-                     path)
-               : hc_fail(err, HC_E_USAGE,
-                         "%s: the file exists already, made by another chain (--overwrite replaces it)",
-                         path);
+/* may: files of another chain are replaced; any: all are. */
+static HcStatus check_output(const HcBatch *batch, int32_t scene, const char *path, const char *of, bool may,
+                             bool any, bool *replaced, HcError *err) {
+    Maker maker = THIS_CHAIN;
+    HC_OR_RETURN(find_maker(batch, scene, path, of, &maker, err));
+    *replaced = *replaced || maker != THIS_CHAIN;
+    return any || maker == THIS_CHAIN || (may && maker == ANOTHER_CHAIN)
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "%s: the file exists already, %s", path,
+                         maker == NOT_HCUBE ? "without a record of hcube (remove it first)"
+                                            : "made by another chain (--overwrite replaces it)");
 }
 
 HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *chain, bool left,
                                 bool *replaced, HcError *err) {
-    const HcOverwrite kept = chain->overwrite;
-    const HcOverwrite given = left ? HC_OVERWRITE_ANY : (HcOverwrite)batch->params.common.overwrite;
+    const bool kept = chain->overwrite, given = batch->params.common.overwrite;
+    const bool any = left || batch->owns_outputs;
     HcStatus status = HC_OK;
     *replaced = false;
     chain->overwrite = given; /* a step may permit more */
@@ -357,10 +353,11 @@ HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *ch
         const HcStage *stage = output->stage;
         const char *own = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
         const char *of = own != NULL ? own : batch->scenes[scene].output;
-        status = check_output(batch, scene, output->path, of, hc_stage_overwrite(stage), replaced, err);
+        status = check_output(batch, scene, output->path, of, hc_stage_overwrite(stage), any, replaced, err);
     }
     if (chain->report != NULL && status == HC_OK) {
-        status = check_output(batch, scene, chain->report, batch->scenes[scene].output, given, replaced, err);
+        status =
+            check_output(batch, scene, chain->report, batch->scenes[scene].output, given, any, replaced, err);
     }
     chain->overwrite = kept;
     *replaced = *replaced && !left;

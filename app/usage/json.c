@@ -28,7 +28,6 @@ static const char *type_of(const HcOption *option) {
         return "string_list";
     case HC_OPTION_TEXT:
         return is_scene(option) ? "dataset" : "string";
-    case HC_OPTION_LEVEL:
     case HC_OPTION_SIZE:
     case HC_OPTION_CHOICE:
         break;

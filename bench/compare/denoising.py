@@ -69,7 +69,7 @@ class Hcube:
 
     def chain(self, scene, steps, out):
         self.run(["run", "read", scene, "!"] + steps.split() +
-                 ["!", "write", out, "--overwrite=any", "--record", "none"])
+                 ["!", "write", out, "--overwrite", "--record", "none"])
 
     def figures(self, found, truth):
         self.run(["compare", found, truth, "--no-ssim", "--json", "figures.json", "--overwrite"])
@@ -187,7 +187,7 @@ def gain(hcube, scenes, seeds, levels, freed):
                 write_envi(hcube.folder / "noisy.img", add_noise(clean, snr, seed)[0])
                 before = hcube.figures("noisy.img", "clean.img")["sre_db"]
                 for method in ("groups", "patches", "subspace"):
-                    hcube.run(["denoise", "noisy.img", "out.img", "--method", method, "--overwrite=any"])
+                    hcube.run(["denoise", "noisy.img", "out.img", "--method", method, "--overwrite"])
                     record = json.loads((hcube.folder / "out.img.hcube.json").read_text())["steps"][1]["result"]
                     announced = 0 if record["handed_on"] else record["expected_gain_db"]
                     cells.setdefault(method, []).append((announced, hcube.figures("out.img", "clean.img")["sre_db"] - before))
@@ -242,12 +242,12 @@ def spoil(clean, kind, snr, seed):
 def claims_cell(hcube, clean, words):
     """Announced gain, true gain, map over true error; NaN: nothing is announced."""
     error = lambda found: np.sqrt(np.mean((read_envi(hcube.folder / found) - clean) ** 2))
-    hcube.run(["denoise", "noisy.img", "out.img", "--overwrite=any"] + words)
+    hcube.run(["denoise", "noisy.img", "out.img", "--overwrite"] + words)
     record = json.loads((hcube.folder / "out.img.hcube.json").read_text())["steps"][1]["result"]
     said = record.get("expected_gain_db")
     said = np.nan if said is None else 0 if record["handed_on"] else said
     try:
-        hcube.run(["denoise", "noisy.img", "map.img", "--sigma-map", "--overwrite=any"] + words)
+        hcube.run(["denoise", "noisy.img", "map.img", "--sigma-map", "--overwrite"] + words)
         ratio = np.sqrt(np.mean(read_envi(hcube.folder / "map.img") ** 2)) / error("out.img")
     except SystemExit: # the error is not known
         ratio = np.nan

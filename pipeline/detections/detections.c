@@ -184,8 +184,8 @@ HcStatus hc_detections_finish(HcDetections *to, const HcStage *stage, const HcDe
                                                  rate_of(to, k / to->top, k % to->top)}};
         }
     }
-    HC_TRY(hc_points_write(params->path, &stage->in, point, count, field, NULL,
-                           hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+    HC_TRY(
+        hc_points_write(params->path, &stage->in, point, count, field, NULL, hc_stage_overwrite(stage), err));
 done:
     free(point);
     return status;

@@ -16,7 +16,7 @@ typedef struct HcDetectionParams {
     const char *path;
     int64_t top;
     double threshold, false_alarm; /* NAN = none */
-    int32_t overwrite;
+    bool overwrite;
 } HcDetectionParams;
 
 #define HC_DETECTION_OPTIONS(Params, member)                                                                 \
@@ -35,9 +35,7 @@ typedef struct HcDetectionParams {
                  "one. It is that of a Gaussian background, or the share of the "                            \
                  "scene with such scores where a method has no such rate"},                                  \
     {                                                                                                        \
-        HC_LEVEL(Params, member.overwrite, "overwrite"), .value = "any",                                     \
-                                                         .help = "replace an existing file of detections; "  \
-                                                                 "any: also a scene"                         \
+        HC_FLAG(Params, member.overwrite, "overwrite"), .help = "replace an existing file of detections"     \
     }
 
 /* A pixel of the scene. */

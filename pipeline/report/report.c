@@ -272,8 +272,7 @@ HcStatus hc_report_write(const HcChain *chain, const HcJson *record, HcError *er
     if (panels.html.failed || page.failed) {
         HC_TRY(hc_fail_memory(err, (double)page.length, "the report"));
     }
-    HC_TRY(hc_file_write_unflushed(chain->report, page.data, page.length,
-                                   chain->overwrite != HC_OVERWRITE_NONE, err));
+    HC_TRY(hc_file_write_unflushed(chain->report, page.data, page.length, chain->overwrite, err));
 done:
     hc_panels_clear(&panels);
     hc_text_clear(&page);

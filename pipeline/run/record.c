@@ -31,13 +31,6 @@ static void put_option(const HcOption *option, const void *params, HcJson *to) {
     case HC_OPTION_FLAG:
         hc_json_put_bool(to, name, true);
         break;
-    case HC_OPTION_LEVEL:
-        if (*(const int32_t *)at == 1) {
-            hc_json_put_bool(to, name, true);
-        } else {
-            hc_json_put_text(to, name, option->value);
-        }
-        break;
     case HC_OPTION_INT:
         hc_json_put_number(to, name, (double)*(const int64_t *)at);
         break;
@@ -294,7 +287,7 @@ static HcStatus write_beside(const HcStage *stage, const char *output, const HcJ
     }
     /* One of ours goes with the output that it described. */
     HC_TRY(hc_chain_is_record(path, &ours, err));
-    HC_TRY(hc_json_save_unflushed(record, path, ours || hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+    HC_TRY(hc_json_save_unflushed(record, path, ours || hc_stage_overwrite(stage), err));
 done:
     free(path);
     return status;
@@ -336,7 +329,7 @@ HcStatus hc_record_write_all(const HcChain *chain, const HcCompute *compute, con
         goto done;
     }
     if (settings->record != NULL) {
-        HC_TRY(hc_json_save_unflushed(&record, settings->record, chain->overwrite != HC_OVERWRITE_NONE, err));
+        HC_TRY(hc_json_save_unflushed(&record, settings->record, chain->overwrite, err));
     } else {
         HC_TRY(write_records(chain, settings, &record, err));
     }

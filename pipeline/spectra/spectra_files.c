@@ -61,7 +61,7 @@ static HcSpectraPlot plot_of(const HcScene *scene, const HcFoundSpectra *found) 
 
 HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *params,
                                 const HcFoundSpectra *found, HcError *err) {
-    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+    bool overwrite = hc_stage_overwrite(stage);
     /* Borrows everything, and is not cleared. */
     HcLibrary library = {.count = found->count,
                          .bands = found->bands,

@@ -10,7 +10,7 @@
 /* First in the parameters of such a stage. */
 typedef struct HcSpectraParams {
     const char *path, *csv, *places, *picture;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
 } HcSpectraParams;
 
 #define HC_SPECTRA_FILE_OPTIONS                                                                              \
@@ -27,8 +27,7 @@ typedef struct HcSpectraParams {
         {HC_TEXT(HcSpectraParams, picture), .file = HC_FILE_WRITTEN, .value = "SPECTRA.png",                 \
          .help = "draw the spectra: .png, .svg or .pdf"},                                                    \
     {                                                                                                        \
-        HC_LEVEL(HcSpectraParams, overwrite), .value = "any",                                                \
-                                              .help = "replace existing files; any: also a scene"            \
+        HC_FLAG(HcSpectraParams, overwrite), .help = "replace existing files"                                \
     }
 
 /* In plan: refuses endings and files that cannot be. `header` is a text of the state, NULL at first, which

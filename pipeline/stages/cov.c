@@ -11,7 +11,7 @@ typedef struct Params {
     int32_t noise, matrix;
     const char *window;
     bool sums;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
 } Params;
 
 typedef struct State {
@@ -37,8 +37,7 @@ static const HcOption options[] = {
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
     {HC_FLAG(Params, sums), .help = "save the sums instead of mean and covariance: sums of several scenes "
                                     "can be added, as batch --pool does"},
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace an existing file; any: also a scene with more bands than the result"},
+    {HC_FLAG(Params, overwrite), .help = "replace an existing file"},
     {0}};
 
 static const char *noise_of(const HcStage *stage) {
@@ -148,7 +147,7 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
 static HcStatus finish(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     const State *state = stage->state;
-    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+    bool overwrite = hc_stage_overwrite(stage);
     return params->sums ? hc_saved_sums_write(params->path, &stage->in, kind_of(stage), &state->moments,
                                               overwrite, err)
                         : hc_statistics_save(&state->statistics, params->path, overwrite, err);

@@ -7,7 +7,7 @@
 typedef struct Params {
     const char *path;
     const char *rates;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
 } Params;
 
 typedef struct State {
@@ -21,8 +21,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, rates, "false-alarm"), .value = "RATES", .standard = "1e-3,1e-4,1e-5",
      .help = "false-alarm rates of HFC and NWHFC, each above 0 and below 0.5; the first one is compared with "
              "the other rules"},
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace an existing file; any: also a scene with more bands than the result"},
+    {HC_FLAG(Params, overwrite), .help = "replace an existing file"},
     {0}};
 
 static HcStatus read_rates(const Params *params, HcDimension *to, HcError *err) {
@@ -83,7 +82,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     hc_json_put_kind(&json, HC_JSON_DIMENSION, 1);
     hc_dimension_put(&state->dimension, &json);
     hc_json_put_bands(&json, &stage->in);
-    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+    bool overwrite = hc_stage_overwrite(stage);
     HcStatus status = hc_json_save(&json, params->path, overwrite, err);
     hc_json_clear(&json);
     return status;

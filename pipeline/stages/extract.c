@@ -353,7 +353,7 @@ static HcStatus write_statistics(const HcStage *stage, const char *path, HcError
             hc_text_add(&text, "\n");
         }
     }
-    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+    bool overwrite = hc_stage_overwrite(stage);
     HcStatus status = text.failed ? hc_fail_memory(err, 0, "statistics of classes")
                                   : hc_file_write(path, text.data, text.length, overwrite, err);
     hc_text_clear(&text);

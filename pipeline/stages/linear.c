@@ -433,8 +433,7 @@ HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
     if (params->save_model == NULL) {
         return HC_OK;
     }
-    return hc_transform_save(&linear->transform, params->save_model,
-                             hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err);
+    return hc_transform_save(&linear->transform, params->save_model, hc_stage_overwrite(stage), err);
 }
 
 const char *hc_linear_output(const HcStage *stage) {

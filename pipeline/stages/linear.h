@@ -14,7 +14,7 @@ typedef struct HcLinearParams {
     const char *components; /* a number, or a rule of hc_dimension_words */
     double min_eigenvalue;
     bool keep_all, inverse, denoise, fit_only;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
     const char *model, *save_model;
 } HcLinearParams;
 
@@ -42,8 +42,7 @@ HcStatus hc_linear_check_components(const char *who, const char *text, HcError *
         {HC_TEXT(HcLinearParams, save_model, "save-model"), .file = HC_FILE_WRITTEN, .value = "MODEL.json",  \
          .help = "save the fitted model"},                                                                   \
     {                                                                                                        \
-        HC_LEVEL(HcLinearParams, overwrite), .value = "any",                                                 \
-                                             .help = "replace an existing model file; any: also a scene"     \
+        HC_FLAG(HcLinearParams, overwrite), .help = "replace an existing model file"                         \
     }
 
 /* The matrices of a transform on the device [float64]. */

@@ -19,7 +19,7 @@ typedef struct Params {
     int32_t colours, legend;
     int64_t size, enlarge;
     double gamma;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
 } Params;
 
 typedef struct State {
@@ -62,13 +62,8 @@ static const HcOption options[] = {
     {HC_TEXT(Params, scree), .file = HC_FILE_WRITTEN, .value = "PLOT.png",
      .help = "plot the eigenvalues of the last pca or mnf before this step: .png, .svg or .pdf"},
     HC_ORTHO_OPTION(Params),
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace existing files; any: also a scene with more bands than the result"},
+    {HC_FLAG(Params, overwrite), .help = "replace existing files"},
     {0}};
-
-static bool overwrites(const HcStage *stage) {
-    return hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
-}
 
 static HcStatus plan_classes(const HcStage *stage, State *state, HcError *err) {
     const Params *params = stage->params;
@@ -208,7 +203,8 @@ static HcStatus draw_classes(const HcStage *stage, HcError *err) {
                           .enlarge = (int32_t)params->enlarge,
                           .classes = &stage->in.classes};
     HC_TRY(hc_image_classes(&image, &plane, state->legend, err));
-    HC_TRY(hc_png_write(params->path, image.width, image.height, image.pixels, overwrites(stage), err));
+    HC_TRY(
+        hc_png_write(params->path, image.width, image.height, image.pixels, hc_stage_overwrite(stage), err));
 done:
     hc_image_clear(&image);
     return status;
@@ -247,7 +243,8 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
                       image.pixels + 4 * ((size_t)y * (size_t)image.width + (size_t)x));
         }
     }
-    HC_TRY(hc_png_write(params->path, image.width, image.height, image.pixels, overwrites(stage), err));
+    HC_TRY(
+        hc_png_write(params->path, image.width, image.height, image.pixels, hc_stage_overwrite(stage), err));
 done:
     free(level);
     hc_image_clear(&image);
@@ -268,7 +265,7 @@ static HcStatus draw_scree(const HcStage *stage, HcError *err) {
                               .noise = scree.noise,
                               .kept = scree.kept,
                               .dimension = dimension_before(stage)};
-    return hc_plot_scree(params->scree, &plot, overwrites(stage), err);
+    return hc_plot_scree(params->scree, &plot, hc_stage_overwrite(stage), err);
 }
 
 /* A picture without colours says nothing of the reason. */

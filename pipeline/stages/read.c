@@ -12,10 +12,10 @@ typedef struct Params {
     const char *path;
     const char *window, *box, *box_crs, *cutline;
     HcOptionList masks, masks_inside;
-    const char *nodata; /* a list of numbers */
+    const char *nodata; /* a list of numbers, or "none" */
     int32_t nodata_rule, scale;
     int32_t unit, overlap, quality, metadata;
-    bool all_bands, by_pixels, ignore_mask, ignore_nodata, no_direct, allow_external;
+    bool all_bands, by_pixels, ignore_mask, no_direct, allow_external;
     int64_t threads;
 } Params;
 
@@ -63,9 +63,8 @@ static const HcOption options[] = {
     {HC_FLAG(Params, all_bands, "all-bands"),
      .help = "also read the bands that the header marks as bad (bbl)"},
     {HC_TEXT(Params, nodata, "source-nodata"), .otherwise = "that of the file, of each band its own",
-     .unit = "stored units", .value = "VALUE[,VALUE...]",
-     .help = "values that mean no data, in every band; nan is a value"},
-    {HC_FLAG(Params, ignore_nodata, "ignore-nodata"), .help = "take the nodata value of the file as data"},
+     .unit = "stored units", .value = "VALUE[,VALUE...]|none",
+     .help = "values that mean no data, in every band; nan is a value. none: every value is data"},
     {HC_CHOICE(Params, nodata_rule, "nodata-rule"), .choices = nodata_rules, .standard = "any",
      .help = "leave a pixel out when any band holds nodata, or only when all bands do"},
     {HC_CHOICE(Params, scale, "source-scale"), .choices = scales, .standard = "keep",
@@ -93,6 +92,10 @@ typedef struct Asked {
     HcViewWindow window;
     HcViewBox box;
 } Asked;
+
+static bool ignores_nodata(const Params *params) {
+    return params->nodata != NULL && strcmp(params->nodata, "none") == 0;
+}
 
 static HcStatus ask_window(const Params *params, Asked *asked, HcError *err) {
     double value[4];
@@ -163,7 +166,7 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                            .no_quality = params->quality == 1,
                            .needs_quality = params->quality == 2,
                            .needs_metadata = params->metadata != 1,
-                           .ignore_nodata = params->ignore_nodata,
+                           .ignore_nodata = ignores_nodata(params),
                            .apply_scale = params->scale == 1,
                            .first_lines = ((const HcSource *)stage->state)->first_lines};
     /* What is said in pixels of the file is said of the file itself. */
@@ -171,14 +174,11 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                  params->masks.item[0] == NULL && params->masks_inside.item[0] == NULL &&
                  how->first_lines == 0;
     how->reader.enough = whole ? ((const HcSource *)stage->state)->enough : 0;
-    if (params->ignore_nodata && params->nodata != NULL) {
-        return hc_fail(err, HC_E_USAGE, "read: give one of --ignore-nodata and --source-nodata");
-    }
     HC_OR_RETURN(ask_place(params, asked, err));
-    if (params->nodata != NULL) {
+    if (params->nodata != NULL && !how->ignore_nodata) {
         how->nodata_count = hc_option_numbers(params->nodata, how->nodata, HC_VIEW_NODATA_MAX);
     }
-    return params->nodata == NULL || how->nodata_count > 0
+    return params->nodata == NULL || how->ignore_nodata || how->nodata_count > 0
                ? HC_OK
                : hc_fail(err, HC_E_USAGE, "read: --source-nodata %s: not a list of at most %d numbers",
                          params->nodata, HC_VIEW_NODATA_MAX);
@@ -251,7 +251,7 @@ static HcStatus choose_bands(HcStage *stage, HcError *err) {
 static bool zeros_are_data(const HcStage *stage) {
     const Params *params = stage->params;
     const HcScene *scene = &stage->out;
-    return scene->meaning == HC_SPECTRAL && scene->bands > 1 && !params->ignore_nodata &&
+    return scene->meaning == HC_SPECTRAL && scene->bands > 1 && !ignores_nodata(params) &&
            !(scene->has_nodata && scene->nodata == 0);
 }
 
@@ -288,7 +288,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     bool is_integer = stage->out.type != HC_FLOAT32 && stage->out.type != HC_FLOAT64;
     stage->out.complete = is_integer && !stage->out.has_nodata && !hc_view_masks(source->view);
     stage->out.stored = true;
-    bool each_its_own = params->nodata == NULL && hc_reader_band_nodata(hc_view_reader(source->view)) != NULL;
+    bool each_its_own = (params->nodata == NULL || ignores_nodata(params)) &&
+                        hc_reader_band_nodata(hc_view_reader(source->view)) != NULL;
     stage->out.shares_nodata = (params->nodata_rule == 1 && source->band_count > 1) || each_its_own;
     source->zeros_may_be_none = zeros_are_data(stage);
     return HC_OK;

@@ -4,7 +4,7 @@
 
 typedef struct Params {
     bool flag;
-    int32_t level, choice;
+    int32_t choice;
     int64_t whole;
     double real;
     uint64_t size;
@@ -18,7 +18,7 @@ typedef struct Params {
 } Params;
 
 const HcOption option_types[];
-const HcOption option_types[] = {
-    {HC_FLAG(Params, flag)}, {HC_LEVEL(Params, level)},   {HC_INT(Params, whole)},
-    {HC_REAL(Params, real)}, {HC_SIZE(Params, size)},     {HC_TEXT(Params, text)},
-    {HC_LIST(Params, list)}, {HC_CHOICE(Params, choice)}, {HC_INT(Params, narrow, "name")}};
+const HcOption option_types[] = {{HC_FLAG(Params, flag)},     {HC_INT(Params, whole)},
+                                 {HC_REAL(Params, real)},     {HC_SIZE(Params, size)},
+                                 {HC_TEXT(Params, text)},     {HC_LIST(Params, list)},
+                                 {HC_CHOICE(Params, choice)}, {HC_INT(Params, narrow, "name")}};

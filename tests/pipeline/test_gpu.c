@@ -542,7 +542,7 @@ static void check_decoding(const char *options) {
 static void decoding_has_the_same_bits(void **state) {
     (void)state;
     static const char *const interleaves[] = {"bsq", "bil", "bip"};
-    static const char *const options[] = {"--nodata-rule all", "--ignore-nodata", "--mask mask.img",
+    static const char *const options[] = {"--nodata-rule all", "--source-nodata none", "--mask mask.img",
                                           "--no-direct"};
     Cube mask = cube_new(40, 53, 1);
     for (size_t i = 0; i < cube_pixels(&mask); i++) {

@@ -119,47 +119,35 @@ static void mistakes_are_named(void **state) {
     }
 }
 
-typedef struct LevelParams {
-    int32_t overwrite;
-} LevelParams;
+typedef struct FlagParams {
+    bool overwrite;
+} FlagParams;
 
-static const HcOption level_table[] = {
-    {HC_LEVEL(LevelParams, overwrite), .value = "any", .help = "replace files"}, {0}};
+static const HcOption flag_table[] = {{HC_FLAG(FlagParams, overwrite), .help = "replace files"}, {0}};
 
-/* A flag that may be given with its one value. */
-static void levels(void **state) {
+static void flags_take_no_value(void **state) {
     (void)state;
-    static const struct {
-        const char *word;
-        int32_t level;
-    } cases[] = {{"--overwrite", HC_OVERWRITE_USUAL},
-                 {"--overwrite=any", HC_OVERWRITE_ANY},
-                 {NULL, HC_OVERWRITE_NONE}};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    static const char *const words[] = {"--overwrite", "--overwrite=any", "--overwrite="};
+    for (size_t w = 0; w < 3; w++) {
         HcError err = {0};
-        int32_t level = 7;
-        HcOptionSet set = {.table = level_table, .params = &level};
-        hc_options_reset(level_table, &level);
-        check_ok(hc_options_parse("test", &set, 1, &cases[c].word, cases[c].word != NULL, &err), err);
-        assert_int_equal(level, cases[c].level);
-    }
-    static const char *const wrong[] = {"--overwrite=all", "--overwrite="};
-    for (size_t w = 0; w < 2; w++) {
-        HcError err = {0};
-        int32_t level = 0;
-        HcOptionSet set = {.table = level_table, .params = &level};
-        check_fails(hc_options_parse("test", &set, 1, &wrong[w], 1, &err), HC_E_USAGE, err);
+        FlagParams params = {.overwrite = true};
+        HcOptionSet set = {.table = flag_table, .params = &params};
+        hc_options_reset(flag_table, &params);
+        assert_false(params.overwrite);
+        HcStatus status = hc_options_parse("test", &set, 1, &words[w], 1, &err);
+        assert_int_equal(status, w == 0 ? HC_OK : HC_E_USAGE);
+        assert_true(w == 0 ? params.overwrite : strstr(err.text, "takes no value") != NULL);
     }
     /* The word behind it is another one. */
     const char *const two[] = {"--overwrite", "any"};
     HcError err = {0};
-    int32_t level = 0;
-    HcOptionSet set = {.table = level_table, .params = &level};
+    FlagParams params = {0};
+    HcOptionSet set = {.table = flag_table, .params = &params};
     assert_int_equal(hc_options_leading(&set, 1, two, 2), 1);
     check_fails(hc_options_parse("test", &set, 1, two, 2, &err), HC_E_USAGE, err);
     HcText help = {0};
-    hc_option_forms(&level_table[0], &help);
-    assert_string_equal(help.data, "--overwrite[=any]");
+    hc_option_forms(&flag_table[0], &help);
+    assert_string_equal(help.data, "--overwrite");
     hc_text_clear(&help);
 }
 
@@ -542,8 +530,6 @@ static size_t field_size(HcOptionKind kind) {
     switch (kind) {
     case HC_OPTION_FLAG:
         return sizeof(bool);
-    case HC_OPTION_LEVEL:
-        return sizeof(int32_t);
     case HC_OPTION_INT:
         return sizeof(int64_t);
     case HC_OPTION_REAL:
@@ -693,7 +679,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_every_kind),
         cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(levels),
+        cmocka_unit_test(flags_take_no_value),
         cmocka_unit_test(texts_may_stand_alone),
         cmocka_unit_test(ends_of_a_range_are_in_it_or_not),
         cmocka_unit_test(defaults_are_filled_in),

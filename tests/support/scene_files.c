@@ -441,7 +441,7 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
     va_end(arguments);
     HC_TRY(hc_words_split(text, "the test", &words, &count, err));
     HC_TRY(hc_chain_parse(&chain, (const char *const *)words, count, NULL, err));
-    chain->overwrite = how->keeps_outputs ? HC_OVERWRITE_NONE : HC_OVERWRITE_USUAL;
+    chain->overwrite = !how->keeps_outputs;
     HC_TRY(hc_compute_open(ops, &config, &compute, err));
     if (how->verify != NULL) {
         how->verify->chain = chain;

@@ -63,8 +63,7 @@ static const HcOption options[] = {
      .help = "use this saved model instead of a fit"},
     {HC_TEXT(HcLinearParams, save_model, "save-model"), .file = HC_FILE_WRITTEN, .value = "MODEL.json",
      .help = "save the fitted model"},
-    {HC_LEVEL(HcLinearParams, overwrite), .value = "any",
-     .help = "replace an existing model file; any: also a scene"},
+    {HC_FLAG(HcLinearParams, overwrite), .help = "replace an existing model file"},
     {0}};
 
 static bool has_transform(const HcStage *stage) {

@@ -46,8 +46,7 @@ static const HcOption options[] = {
      .help = "longest side of the scene in the figure, shared by the maps of --each; larger scenes are "
              "thinned out"},
     HC_ORTHO_OPTION(Params),
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace existing files; any: also a scene with more bands than the result"},
+    {HC_FLAG(Params, overwrite), .help = "replace existing files"},
     {0}};
 
 /* ---- planning ---- */
@@ -363,8 +362,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     count_map(stage);
     HC_TRY(make_page(stage, page, err));
     HC_TRY(hc_figure_draw(&page->figure, state->format, &file, err));
-    HC_TRY(hc_file_write_unflushed(params->path, file.data, file.bytes,
-                                   hc_stage_overwrite(stage) != HC_OVERWRITE_NONE, err));
+    HC_TRY(hc_file_write_unflushed(params->path, file.data, file.bytes, hc_stage_overwrite(stage), err));
     state->page[0] = file.width;
     state->page[1] = file.height;
     for (int32_t m = 0; m < page->figure.count; m++) {

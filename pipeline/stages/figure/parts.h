@@ -11,7 +11,7 @@ typedef struct HcFigureParams {
     int32_t colours; /* HcRamp, -1 = by the values */
     int64_t size;
     double gamma, width, dpi; /* gamma: NAN = by what is shown */
-    int32_t overwrite;        /* HcOverwrite */
+    bool overwrite;
 } HcFigureParams;
 
 typedef struct HcFigureState {

@@ -62,8 +62,7 @@ static const HcOption options[] = {
      .help = "add a band with the distance from the centre of the cluster"},
     {HC_TEXT(HcSpectraParams, path, "centres"), .file = HC_FILE_WRITTEN, .value = "SPECTRA.sli",
      .help = "write the centres as a spectral library: ENVI (.sli, with its header), or CSV (.csv)"},
-    {HC_LEVEL(HcSpectraParams, overwrite), .value = "any",
-     .help = "replace existing libraries; any: also a scene"},
+    {HC_FLAG(HcSpectraParams, overwrite), .help = "replace existing libraries"},
     {0}};
 
 static const Params *params_of(const HcStage *stage) {

@@ -44,7 +44,7 @@ typedef struct HcKnnParams {
     int32_t split_by; /* HcSplitBy */
     int64_t seed;
     HcOptionList report;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
 } HcKnnParams;
 
 /* Rows of the tables of options of both stages. */
@@ -92,9 +92,7 @@ typedef struct HcKnnParams {
      .help =                                                                                                 \
          "write the accuracy and the confusion matrix to this file, or draw the matrix (.png, .svg, .pdf)"}, \
     {                                                                                                        \
-        HC_LEVEL(Params, overwrite),                                                                         \
-            .value = "any",                                                                                  \
-            .help = "replace existing reports; any: also a scene with more bands than the result"            \
+        HC_FLAG(Params, overwrite), .help = "replace existing reports"                                       \
     }
 
 typedef struct HcKnnState {
@@ -199,10 +197,6 @@ static inline int64_t hc_knn_training_count(const HcStage *stage) {
 /* What training data are made of. */
 static inline const char *hc_knn_training_word(const HcStage *stage) {
     return ((const HcKnnState *)stage->state)->from_library ? "spectra" : "pixels";
-}
-
-static inline bool hc_knn_overwrites(const HcStage *stage) {
-    return hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
 }
 
 /* Classes that spectra are trained for; class 0 is none. */

@@ -89,7 +89,7 @@ static HcStatus write_json(const HcStage *stage, const char *path, HcError *err)
     if (hc_knn_params(stage)->neighbours) {
         HC_TRY(state->from_library ? put_spectra(state, &report, err) : put_places(stage, &report, err));
     }
-    HC_TRY(hc_json_save(&report, path, hc_knn_overwrites(stage), err));
+    HC_TRY(hc_json_save(&report, path, hc_stage_overwrite(stage), err));
 done:
     hc_json_clear(&report);
     return status;
@@ -123,7 +123,7 @@ static HcStatus write_text(const HcStage *stage, const char *path, HcError *err)
     if (text.failed) {
         HC_TRY(hc_fail_memory(err, 0, "a report"));
     }
-    HC_TRY(hc_file_write(path, text.data, text.length, hc_knn_overwrites(stage), err));
+    HC_TRY(hc_file_write(path, text.data, text.length, hc_stage_overwrite(stage), err));
 done:
     hc_text_clear(&text);
     return status;
@@ -134,7 +134,7 @@ HcStatus hc_knn_write_report(const HcStage *stage, const char *path, HcError *er
     HcFigureFormat format;
     if (hc_figure_format_of(path, &format)) {
         return hc_accuracy_figure(&state->accuracy, &state->training.pixels.classes, path,
-                                  hc_knn_overwrites(stage), err);
+                                  hc_stage_overwrite(stage), err);
     }
     return hc_text_ends_with(path, ".json") ? write_json(stage, path, err) : write_text(stage, path, err);
 }

@@ -20,7 +20,7 @@ typedef struct Params {
     int32_t compare;
     int64_t columns; /* of a group, 0 = none */
     const char *column_csv;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
 } Params;
 
 typedef struct State {
@@ -45,8 +45,7 @@ static const HcOption options[] = {
      .help = "also the noise of each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     {HC_TEXT(Params, column_csv, "column-csv"), .file = HC_FILE_WRITTEN, .value = "COLUMNS.csv",
      .help = "with --columns: table to write, a group of columns a line, a band a column"},
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace existing files; any: also a scene with more bands than the result"},
+    {HC_FLAG(Params, overwrite), .help = "replace existing files"},
     {0}};
 
 static HcDifference difference_of(const HcStage *stage) {
@@ -282,7 +281,7 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static HcStatus finish(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
-    bool overwrite = hc_stage_overwrite(stage) != HC_OVERWRITE_NONE;
+    bool overwrite = hc_stage_overwrite(stage);
     if (params->path != NULL) {
         HcJson json;
         hc_json_begin(&json);

@@ -21,7 +21,7 @@ typedef struct Params {
     HcOptionList creation;
     double scale, offset;
     bool style, no_style;
-    int32_t overwrite; /* HcOverwrite */
+    bool overwrite;
     int64_t threads;
 } Params;
 
@@ -81,8 +81,7 @@ static const HcOption options[] = {
              "GeoTIFF and ENVI files unless it would replace another file"},
     {HC_FLAG(Params, no_style, "no-qml"), .help = "write no style for QGIS"},
     HC_ORTHO_OPTION(Params),
-    {HC_LEVEL(Params, overwrite), .value = "any",
-     .help = "replace an existing file; any: also a scene with more bands than the result"},
+    {HC_FLAG(Params, overwrite), .help = "replace an existing file"},
     {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
      .otherwise = "one for each processor, at most 16; fewer where a batch has several scenes in work",
      .value = "COUNT", .help = "threads that convert values for the file, and write ENVI files"},
@@ -104,8 +103,7 @@ static HcWriterOptions writer_options(const HcStage *stage) {
                              .has_scale = !isnan(params->scale) || !isnan(params->offset),
                              .scale = isnan(params->scale) ? 1 : params->scale,
                              .offset = isnan(params->offset) ? 0 : params->offset,
-                             .overwrite =
-                                 state->sent != NULL || hc_stage_overwrite(stage) != HC_OVERWRITE_NONE,
+                             .overwrite = state->sent != NULL || hc_stage_overwrite(stage),
                              .sends = state->sent != NULL,
                              .cancel = hc_stage_cancel(stage),
                              .style = state->styled,

@@ -91,10 +91,13 @@ redone 1
 rm out/s5_mnf.tif.hcube.json
 run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
 [[ $err == *"out/s5_mnf.tif: the file exists already, without a record of hcube"* ]] || fail "says $err"
-redone 1 --overwrite=any
+run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --overwrite
+rm out/s5_mnf.tif
+redone 1
 echo broken >out/s5_mnf.tif.hcube.json
 run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
-redone 1 --overwrite=any
+rm out/s5_mnf.tif*
+redone 1
 cp in/s1.img other.img
 run 0 batch mnf --components 3 --device cpu --scenes in --output 'out/{stem}_mnf.tif' --progress json --overwrite
 [[ $(events done) == 5 ]] || fail "another command is not done: $err"
@@ -194,7 +197,7 @@ cp -r in mixed
 run 0 run --device cpu read in/s1.hdr ! write mixed/s2_b.tif
 printf 'mixed/s1.hdr\nmixed/s2.hdr\nmixed/s2_b.tif\n' >mixed.txt
 before=$(cksum <mixed/s2_b.tif)
-run 9 batch bands --keep 1 --scenes mixed.txt --output 'mixed/{stem}_b.tif' --device cpu --overwrite=any
+run 9 batch bands --keep 1 --scenes mixed.txt --output 'mixed/{stem}_b.tif' --device cpu --overwrite
 [[ $err == *"2 done, 0 complete before, 1 failed"* && $(cksum <mixed/s2_b.tif) == "$before" ]] || fail "says $err"
 run 10 batch bands --keep 1 --scenes mixed.txt --output 'mixed/{stem}_b.tif' --status
 [[ $out == *"failed: mixed/s2.hdr: the output mixed/s2_b.tif would replace"*"2 done, 1 failed"* ]] || fail "says $out"
@@ -275,7 +278,8 @@ size=$(stat -c %s out/s2_mnf.tif)
 run 0 run --device cpu read in/s2.hdr ! mnf --components 4 ! filter median3x3 ! write out/s2_mnf.tif --overwrite --record none
 [[ $(stat -c %s out/s2_mnf.tif) == "$size" ]]
 run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
-redone 1 --overwrite=any
+rm out/s2_mnf.tif
+redone 1
 
 # What this chain has not made stays: a file of another program in the place of an output, a record, or a further output;
 # and outputs of another chain or command, without --overwrite. The summary says how many were replaced.
@@ -292,8 +296,9 @@ run 9 "${more[@]}" --overwrite
 rm e/s1.tif
 run 9 "${more[@]}"
 [[ $err == *"1 done, 2 complete before, 2 failed"* ]] || fail "a file that was removed counts: $err"
-run 0 "${more[@]}" --overwrite=any
-[[ $err == *"2 done, 3 complete before, 0 failed, 2 with outputs of another chain replaced"* ]] || fail "says $err"
+rm e/s2.png e/s3.tif.hcube.json
+run 0 "${more[@]}"
+[[ $err == *"2 done, 3 complete before, 0 failed"* ]] || fail "says $err"
 other=(batch 'bands --keep 2-4 ! preview e/{stem}.png --bands 1,2,3 ! write' --scenes in --device cpu --output 'e/{stem}.tif')
 before=$(cat e/* | cksum)
 run 9 "${other[@]}"

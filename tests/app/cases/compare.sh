@@ -51,7 +51,7 @@ refuse 2 "unknown option" compare "$scene" "$scene" --brods
 refuse 2 "must end in .png" compare "$scene" "$scene" --picture d.jpg
 refuse 3 "missing.hdr" compare "$scene" missing.hdr
 cp "$SAMPLE/class.img" c.img && cp "$SAMPLE/class.hdr" c.hdr
-refuse 2 "is read" compare c.hdr c.hdr --json c.img --overwrite=any
+refuse 2 "is read" compare c.hdr c.hdr --json c.img --overwrite
 cmp c.img "$SAMPLE/class.img"
 header small 99 100 6 4 bsq
 head -c $((99 * 100 * 6 * 4)) /dev/zero >small.img

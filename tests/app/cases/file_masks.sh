@@ -43,14 +43,15 @@ for file in beside.img tiles.tif; do
 done
 # masked FILE COUNT WHAT WORD...: so many pixels are left out, in statistics and output, and the file says by what.
 masked() {
-    run 0 run read "$1" "${@:4}" ! cov s.json --overwrite ! write out.img --type int16 --nodata -7 --overwrite=any --record none
+    rm -f all.* out.*
+    run 0 run read "$1" "${@:4}" ! cov s.json --overwrite ! write out.img --type int16 --nodata -7 --overwrite --record none
     [[ $err == *"masked: $2 of 30 pixels ($2 by the mask, 0 nodata, 0 not finite)"* ]] || fail "$1: $err"
     grep -q "\"pixels\":[[:space:]]*$((30 - $2))[^0-9]" s.json || fail "$1: $(grep pixels s.json)"
     run 0 info "$1"
     [[ $out == *$'\nmask         '"$3 (left out; --ignore-mask keeps it)"* ]] || fail "info $1: $out"
     run 0 info "$1" --json
     [[ $(tr -d '\n\t' <<<"$out") == *"\"mask\":\"$3\""* ]] || fail "info --json $1: $out"
-    run 0 run read "$1" --ignore-mask ! write all.img --overwrite=any --record none
+    run 0 run read "$1" --ignore-mask ! write all.img --overwrite --record none
     [[ $err != *masked* ]] || fail "$1 --ignore-mask: $err"
 }
 masked dataset.vrt 5 "mask band"
@@ -65,10 +66,11 @@ run 0 info beside.img
 masked tiles.tif 5 "mask band"
 masked tiles.tif 5 "mask band" --no-direct
 # A part of the scene has that part of the mask; a band that is not read masks nothing.
-run 0 run read dataset.vrt --window 1,0,3,2 ! write out.img --overwrite=any --record none
+rm out.*
+run 0 run read dataset.vrt --window 1,0,3,2 ! write out.img --overwrite --record none
 [[ $err == *"masked: 3 of 6 pixels (3 by the mask"* ]] || fail "window: $err"
 # A mask, a class map and a training map with a mask of their own count where that is not 0.
-run 0 run read scene.hdr --mask dataset.vrt:1=0-1000 ! write out.img --overwrite=any --record none
+run 0 run read scene.hdr --mask dataset.vrt:1=0-1000 ! write out.img --overwrite --record none
 [[ $err == *"masked: 25 of 30 pixels"* ]] || fail "--mask: $err"
 # The quick picture leaves them out, too; its statistics do.
 image() { grep -o 'base64,[^"]*' "$1"; }

@@ -186,7 +186,7 @@ steps() {
     *) words=${chain/\%/$step} ;;
     esac
 }
-any=--overwrite=any linked=no
+any=--overwrite linked=no
 # CI takes a sixth of the pairs, other ones for each commit.
 every=1 turn=0
 if [[ ${HCUBE_AUDIT_SEED:-} ]]; then
@@ -210,7 +210,7 @@ for number_read in "${!reads[@]}"; do
         ln -sf "../in/$file" "names/soft$ending"
         words=${words//TARGET/names/soft$ending}
         # shellcheck disable=SC2086
-        stays run --overwrite=any $words
+        stays run --overwrite $words
         # shellcheck disable=SC2086
         [[ $option != write* ]] || stays run $words
     done
@@ -242,11 +242,11 @@ for option in "" "--prices" "--certificate" "--record"; do
     try model.mps "" solve lp in/model.mps $option TARGET
 done
 # Names that are derived: a header, a record, a sidecar that would go with the file that it describes.
-stays write in/s.hdr in/s.hdr --overwrite=any
-stays write in/s.hdr in/s.bsq --overwrite=any
+stays write in/s.hdr in/s.hdr --overwrite
+stays write in/s.hdr in/s.bsq --overwrite
 ln in/mask.img names/out.tif.msk && cp in/mask.hdr names/out.tif.msk.hdr
-stays run --overwrite=any read in/s.hdr --mask names/out.tif.msk ! write names/out.tif
+stays run --overwrite read in/s.hdr --mask names/out.tif.msk ! write names/out.tif
 ln in/noise.json names/x.tif.hcube.json
-stays run --overwrite=any read in/s.hdr ! mnf --noise names/x.tif.hcube.json ! write names/x.tif
+stays run --overwrite read in/s.hdr ! mnf --noise names/x.tif.hcube.json ! write names/x.tif
 only_inputs=$(ls)
 [[ $only_inputs == $'in\nlog.txt\nnames\nref' ]] || fail "made $only_inputs"

@@ -2,7 +2,7 @@
 header large 1000 3000 120
 : >large.img
 truncate -s 720000000 large.img
-large=(read large.hdr --ignore-nodata ! filter median3x3 ! filter median3x3 ! write out.img)
+large=(read large.hdr --source-nodata none ! filter median3x3 ! filter median3x3 ! write out.img)
 # What happens when is decided by calls of the program (pause_at.so), and not by the clock.
 export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 mkfifo events events.1

@@ -1,7 +1,7 @@
 # What a format does not keep of the place is a note, of the nodata value a refusal in plan, and a driver that cannot do
 # what is asked says so there as well: what plan says holds for run.
 keep() { # NOTE FILE WORD...
-    run 0 run read "$scene" --window 10,10,40,30 ! bands 1 ! write "${@:2}" --overwrite=any
+    run 0 run read "$scene" --window 10,10,40,30 ! bands 1 ! write "${@:2}" --overwrite
     [[ -z $1 || $err == *"note: write: $2: the format "*" does not keep $1"* ]] || fail "${*:2}: says $err"
     [[ -n $1 || $err != *"does not keep"* ]] || fail "${*:2}: says $err"
 }
@@ -22,12 +22,12 @@ notes = json.load(open("a.xyz.hcube.json"))["notes"]
 assert any("does not keep the reference system" in note for note in notes), notes
 READ
     refuse 6 "a.xyz: XYZ cannot hold 1 bands of int16: it does not keep the nodata value" \
-        plan run read "$scene" ! bands 1 ! write a.xyz --type int16 --nodata -9999 --overwrite=any
+        plan run read "$scene" ! bands 1 ! write a.xyz --type int16 --nodata -9999 --overwrite
 fi
 if able FITS; then
     keep "the place (its corners lie " a.fits --nodata nan
     refuse 6 "a.fits: FITS cannot hold 1 bands of float32: it does not keep the nodata value" \
-        plan run read "$scene" ! bands 1 ! write a.fits --nodata -9999 --overwrite=any
+        plan run read "$scene" ! bands 1 ! write a.fits --nodata -9999 --overwrite
 fi
 ! able PCIDSK || keep "" a.pix
 ! able HFA || keep "" hfa.img --format HFA

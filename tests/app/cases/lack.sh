@@ -70,7 +70,7 @@ cmp svd.tif more.tif
 # GDAL waits for ever for threads that do not start: it has one, unless the user wants more and all of them start.
 for words in "--format COG --compress deflate" "--co COMPRESS=LZMA"; do
     # shellcheck disable=SC2086
-    HCUBE_FAIL_SCOPE=libraries fail_thread 0 write "$scene" lone.tif $words --overwrite=any --device cpu
+    HCUBE_FAIL_SCOPE=libraries fail_thread 0 write "$scene" lone.tif $words --overwrite --device cpu
     [[ $status == 0 ]] || fail "$words without threads of libraries: exit code $status: $(<log.txt)"
 done
 nobody=(setpriv --reuid 61234 --clear-groups)
@@ -81,7 +81,7 @@ if [[ $(id -u) == 0 ]] && "${nobody[@]}" "$HCUBE" info "$scene" >/dev/null 2>&1;
         status=0
         # shellcheck disable=SC2016
         "${nobody[@]}" bash -c 'ulimit -u $0 && exec timeout -k 5 60 "$@"' "$limit" "$HCUBE" write "$scene" few.tif --format COG \
-            --compress deflate --co NUM_THREADS=9 --overwrite=any --device cpu --threads 1 --record none >log.txt 2>&1 || status=$?
+            --compress deflate --co NUM_THREADS=9 --overwrite --device cpu --threads 1 --record none >log.txt 2>&1 || status=$?
         [[ $status == 0 || ($status == 5 && $done == 0) ]] || fail "$limit threads: exit code $status: $(<log.txt)"
         done=$((done + (status == 0)))
     done

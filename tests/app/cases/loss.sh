@@ -1,10 +1,10 @@
 # Options that lose values: a note with the largest error, measured in the file; never classes, never masked pixels.
 lose() { # NOTE WORD...
-    run 0 run read "$scene" --window 10,10,40,30 ! bands 1-3 ! write "${@:2}" --overwrite=any
+    run 0 run read "$scene" --window 10,10,40,30 ! bands 1-3 ! write "${@:2}" --overwrite
     [[ $err == *"$1"* ]] || fail "${*:2}: says $err"
 }
 keep_all() {
-    run 0 run read "$scene" --window 10,10,40,30 ! bands 1-3 ! write "$@" --overwrite=any
+    run 0 run read "$scene" --window 10,10,40,30 ! bands 1-3 ! write "$@" --overwrite
     [[ $err != *"loses values"* ]] || fail "$*: says $err"
 }
 keep_all plain.tif --type uint16

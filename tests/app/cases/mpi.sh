@@ -218,7 +218,7 @@ exec "$@"
 LIMITED
 for name in out.img out.tif; do
     status=0
-    mpirun -n 3 bash limited.sh "$HCUBE" run --device cpu read large.hdr --ignore-nodata ! write "$name" --type float32 2>../"${folder##*/}".err ||
+    mpirun -n 3 bash limited.sh "$HCUBE" run --device cpu read large.hdr --source-nodata none ! write "$name" --type float32 2>../"${folder##*/}".err ||
         status=$?
     err=$(cat ../"${folder##*/}".err)
     rm ../"${folder##*/}".err
@@ -235,7 +235,7 @@ ranks 3 0 info large.hdr
 # A rank that dies takes the job with it, and no file has its name.
 for dying in 0 1; do
     status=0
-    DYING=$dying mpirun -n 3 bash dying.sh "$HCUBE" run --threads 1 --device cpu read large.hdr --ignore-nodata ! filter median3x3 \
+    DYING=$dying mpirun -n 3 bash dying.sh "$HCUBE" run --threads 1 --device cpu read large.hdr --source-nodata none ! filter median3x3 \
         ! filter median3x3 ! filter median3x3 ! write out.img ! write out.tif >/dev/null 2>err.txt || status=$?
     [[ $status != 0 && ! -e out.img && ! -e out.hdr && ! -e out.tif ]] || fail "status $status: $(entries)"
     # The launcher says it, and no rank says anything else than that it was told to end.

@@ -77,11 +77,11 @@ run 9 batch mnf --components 2 ! write --scenes result.tif --output s.img
 [[ $err == *"failed: result.tif: write: s.img is a scene of 64 bands"*"arguments swapped?"* ]] || fail "the batch says $err"
 rm s.img.hcube-failed.json
 [[ $(cat s.hdr s.img | cksum) == "$before" ]]
-run 0 mnf result.tif s.img --overwrite=any
+refuse 2 "--overwrite takes no value" mnf result.tif s.img --overwrite=any
+rm s.hdr s.img
+run 0 mnf result.tif s.img --overwrite
 run 0 info s.img
 [[ $out == *"3 bands"* ]] || fail "says $out"
-cp "$scene" t.hdr && cp "$SAMPLE/scene.img" t.img
-run 0 batch 'mnf --components 2 ! write --overwrite=any' --scenes result.tif --output t.img
 # Of a pair the record lies beside the data.
 run 0 bands "$scene" pair.img --keep 1-5
 run 0 bands "$scene" pair.img --keep 1-2 --overwrite
@@ -91,7 +91,7 @@ run 0 bands s.img s.img.tif --keep 1-2
 run 0 bands result.tif s.img.tif --keep 1 --overwrite
 cp "$SAMPLE/scene.img" old.img && cp "$scene" old.hdr
 run 0 write "$scene" old.img --overwrite --all-bands
-refuse 2 "must be --overwrite or --overwrite=any" write "$scene" old.img --overwrite=all --all-bands
+refuse 2 "--overwrite takes no value" write "$scene" old.img --overwrite=all --all-bands
 # A record that is not ours stays unless --overwrite is given; one of ours goes with its output.
 cd ..
 mkdir foreign

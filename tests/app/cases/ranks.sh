@@ -107,7 +107,7 @@ header large 1000 3000 60
 truncate -s 360000000 large.img
 for name in out.img out.tif; do
     status=0
-    (ulimit -f 200000 && exec "$HCUBE" run --ranks 3 --device cpu read large.hdr --ignore-nodata ! write $name) 2>err.txt || status=$?
+    (ulimit -f 200000 && exec "$HCUBE" run --ranks 3 --device cpu read large.hdr --source-nodata none ! write $name) 2>err.txt || status=$?
     [[ $status == 4 && $(grep -v '^note: ' err.txt) == "hcube: "*"$name: File too large"* ]] || fail "$name: $status: $(cat err.txt)"
     rm err.txt
     only large.hdr large.img
@@ -150,7 +150,7 @@ begin() {
     local number paused
     others=()
     HCUBE_PAUSE=events HCUBE_PAUSE_AT='mkdir *.out.tif.*.partial' LD_PRELOAD=$MODULES/pause_at.so "$HCUBE" run --ranks 3 \
-        --threads 1 --device cpu read large.hdr --ignore-nodata ! filter median3x3 ! write out.img ! write out.tif 2>err.txt 7>&- 8>&- &
+        --threads 1 --device cpu read large.hdr --source-nodata none ! filter median3x3 ! write out.img ! write out.tif 2>err.txt 7>&- 8>&- &
     process=$!
     read -r number paused <&7
     [[ $number == 1 && $paused == "$process" ]] || fail "event $number of $paused: $(cat err.txt)"

@@ -8,9 +8,10 @@ run 0 run "read $scene --window 0,0,100,40 ! bands 1-3 ! write raw.img"
 # Its library puts zeros where the coordinates of 40 lines and 100 samples cannot be read.
 run 0 run "read $scene --window 0,0,100,40 ! bands 1 ! write net.nc --format netCDF"
 traced() {
+    rm -f out.*
     strace -f -qq -o trace -P "$name" -e trace=read,pread64 "${inject[@]}" \
         "$HCUBE" run --quiet --device cpu --record none \
-        "read $name --no-direct ! write out.img --overwrite=any" >said 2>&1
+        "read $name --no-direct ! write out.img" >said 2>&1
 }
 # The numbers of the calls that fail: each of the first, later ones at growing distances; of netCDF the calls above. strace
 # counts for each process alone.

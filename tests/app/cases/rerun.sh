@@ -193,13 +193,13 @@ refuse 2 "a.img: the file exists already" rerun r.json --quiet --changed-inputs
 sums
 record r.json run --overwrite=any read ../in/scene.hdr ! bands 1-2 ! write ../in/scene.img --overwrite=any
 refuse 2 "scene.img" rerun r.json --changed-inputs --quiet
-refuse 2 "scene.img" rerun r.json --changed-inputs --quiet --overwrite=any
+refuse 2 "scene.img" rerun r.json --changed-inputs --quiet --overwrite
 record r.json run --overwrite=any read ../in/scene.hdr ! bands 1-2 ! write a.img --overwrite=any --format ENVI
 refuse 2 "a.img: the file exists already" rerun r.json --changed-inputs --quiet
 record r.json bands ../in/scene.hdr 1-2 ../r.json --overwrite
-refuse 2 "r.json" rerun r.json --changed-inputs --quiet --overwrite=any
+refuse 2 "r.json" rerun r.json --changed-inputs --quiet --overwrite
 ln r.json work/hard.json
 record work/hard.json bands ../in/scene.hdr 1-2 hard.json --format ENVI
-refuse 2 "hard.json" rerun r.json --changed-inputs --quiet --overwrite=any
+refuse 2 "hard.json" rerun r.json --changed-inputs --quiet --overwrite
 rm work/hard.json
 kept "hostile words"

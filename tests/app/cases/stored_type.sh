@@ -21,7 +21,7 @@ makes() {
 # small.img has nodata and masked pixels, whole.img neither.
 read=(read "$scene" --window 10,10,40,30)
 run 0 run "${read[@]}" --mask "$SAMPLE/class.hdr" ! write small.img --type int16 --nodata -9999
-run 0 run "${read[@]}" --ignore-nodata ! write whole.img --type uint16
+run 0 run "${read[@]}" --source-nodata none ! write whole.img --type uint16
 is small.img int16 -9999
 is whole.img uint16
 
@@ -52,7 +52,7 @@ run 0 plan read small.img ! write before.tif ! pca --components 3 ! write after.
 makes float32 nan whole.img --mask small.img:1
 makes uint16 7 whole.img --source-nodata 7
 makes uint16 7 whole.img --source-nodata 7 --mask small.img:1
-makes int16 "" small.img --ignore-nodata
+makes int16 "" small.img --source-nodata none
 cmp small.img made.img
 makes float32 -9999 small.img --nodata-rule all
 makes float32 -99999 whole.img --source-nodata -99999
@@ -95,8 +95,8 @@ is other.tif float32 nan
 run 0 write small.img other.tif --compress deflate --co PREDICTOR=3 --overwrite
 is other.tif float32 -9999
 run 0 write whole.img scaled.img --type int16 --scale 0.5
-makes float32 nan scaled.img --source-scale apply --ignore-nodata
-makes int16 "" scaled.img --ignore-nodata
+makes float32 nan scaled.img --source-scale apply --source-nodata none
+makes int16 "" scaled.img --source-nodata none
 cmp scaled.img made.img
 [[ $out == *"scale        5e-05"* ]] || fail "the scale is lost: $out"
 
@@ -141,6 +141,6 @@ run 0 run read int.img ! preview p.png ! figure f.png ! write out.img --overwrit
 cmp int.img out.img
 
 # Noise of a scene without nodata has none at the border: integers need a nodata value there.
-run 0 run "${read[@]}" --ignore-nodata ! bands 1-2 ! filter mean3x3 --noise ! write noise.img --type int16
+run 0 run "${read[@]}" --source-nodata none ! bands 1-2 ! filter mean3x3 --noise ! write noise.img --type int16
 is noise.img int16 -32768
 [[ $(od -An -td2 -N 4 noise.img) == *-32768*-32768* ]] || fail "the border is $(od -An -td2 -N 4 noise.img)"

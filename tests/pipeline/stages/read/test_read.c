@@ -30,7 +30,7 @@ static void nodata_by_any_or_all_bands(void **state) {
     assert_int_equal(report.masked[HC_MASK_NODATA], 2);
     read_with("--nodata-rule all");
     assert_int_equal(report.masked[HC_MASK_NODATA], 1);
-    read_with("--ignore-nodata");
+    read_with("--source-nodata none");
     assert_int_equal(report.masked[HC_MASK_NODATA], 0);
     double other = cube_pixel(&cube, 0, 0)[2];
     char options[64];
@@ -205,8 +205,8 @@ static void several_nodata_values(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "--source-nodata 1,x: not a list",
                     "read mixed.img --source-nodata 1,x ! write o.img");
     check_run_fails(NULL, HC_E_USAGE, "not a list", "read mixed.img --source-nodata 1, ! write o.img");
-    check_run_fails(NULL, HC_E_USAGE, "give one of",
-                    "read mixed.img --source-nodata 1 --ignore-nodata ! write o.img");
+    check_run_fails(NULL, HC_E_USAGE, "unknown option; here: --source-nodata none",
+                    "read mixed.img --ignore-nodata ! write o.img");
 }
 
 /* A band without data everywhere is found by any of the values. */
@@ -266,7 +266,7 @@ static void nodata_of_each_band(void **state) {
     cube_free(&out);
     check_runs(&how, "read scene.vrt --nodata-rule all ! write out.img");
     assert_int_equal(report.masked[HC_MASK_NODATA], 0);
-    check_runs(&how, "read scene.vrt --ignore-nodata ! write out.img");
+    check_runs(&how, "read scene.vrt --source-nodata none ! write out.img");
     assert_int_equal(report.masked[HC_MASK_NODATA], 0);
     check_runs(&how, "read scene.vrt --source-nodata -1 ! write out.img"); /* in every band */
     assert_int_equal(report.masked[HC_MASK_NODATA], 4);
@@ -520,7 +520,7 @@ static void a_border_of_zeros_is_told(void **state) {
         }
     }
     check_border((RunHow){0}, "--source-nodata 0 --nodata-rule all", 0);
-    check_border((RunHow){0}, "--ignore-nodata", 0);
+    check_border((RunHow){0}, "--source-nodata none", 0);
     char *note = border_note((RunHow){0}, "");
     assert_non_null(strstr(note, "count as data (--source-nodata 0 --nodata-rule all leaves them out)"));
     free(note);

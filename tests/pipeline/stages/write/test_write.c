@@ -113,7 +113,7 @@ static void masked_scenes_have_nodata(void **state) {
         assert_true(hc_reader_scene(reader)->has_nodata);
         double nodata = hc_reader_scene(reader)->nodata;
         hc_reader_close(reader);
-        check_runs(NULL, "read %s --ignore-nodata ! write again.img", outputs[o]);
+        check_runs(NULL, "read %s --source-nodata none ! write again.img", outputs[o]);
         Cube out = cube_read_floats("again", LINES, SAMPLES, BANDS);
         for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
             bool masked = i / BANDS % 3 == 0;
@@ -146,7 +146,7 @@ static void fractions_as_integers(void **state) {
                            "values from 0 to 1 were rounded to whole numbers (uint8); write --scale "
                            "0.004 keeps fractions"));
     assert_true(file_holds("whole.hdr", "data ignore value = 255"));
-    check_runs(NULL, "read whole.img --ignore-nodata ! write again.img");
+    check_runs(NULL, "read whole.img --source-nodata none ! write again.img");
     Cube out = cube_read_floats("again", LINES, SAMPLES, 1);
     for (size_t i = 0; i < cube_pixels(&cube); i++) {
         check_near(out.value[i], rint(cube.value[i]), 0);

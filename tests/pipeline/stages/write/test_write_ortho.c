@@ -244,7 +244,7 @@ static void classes_stay_classes(void **state) {
     assert_string_equal(is->classes.name[3], "water");
     assert_true(is->has_nodata && is->nodata == 0);
     hc_reader_close(reader);
-    check_runs(NULL, "read map.tif --ignore-nodata ! write again.img --type float32");
+    check_runs(NULL, "read map.tif --source-nodata none ! write again.img --type float32");
     Cube map = cube_read_floats("again", MAP_LINES, MAP_SAMPLES, 1);
     check_cubes(&map, &wanted);
     cube_free(&scene);
@@ -264,7 +264,7 @@ static void complete_scenes_get_nodata(void **state) {
     write_glt("whole_glt", &table, false, NULL);
     check_runs(NULL, "read whole.img ! write map.tif --type uint8 --ortho=whole_glt.img");
     Cube wanted = recipe(&scene, &table, 255);
-    check_runs(NULL, "read map.tif --ignore-nodata ! write again.img --type float32");
+    check_runs(NULL, "read map.tif --source-nodata none ! write again.img --type float32");
     Cube map = cube_read_floats("again", MAP_LINES, MAP_SAMPLES, 2);
     check_cubes(&map, &wanted);
     HcReader *reader = NULL;
