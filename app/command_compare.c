@@ -15,12 +15,12 @@
 typedef struct CompareParams {
     const char *scene, *truth, *json, *picture;
     int32_t kind, match;
-    bool bands, no_ssim;
+    bool bands, no_ssim, low;
     double peak;
     int64_t size;
 } CompareParams;
 
-static const char *const kind_words[] = {"auto", "values", "classes", NULL}; /* as HcCompareKind */
+static const char *const kind_words[] = {"auto", "values", "classes", "scores", NULL}; /* as HcCompareKind */
 
 static const HcOption compare_options[] = {
     {HC_TEXT(CompareParams, scene), .file = HC_FILE_READ, .value = "SCENE", .positional = true,
@@ -28,22 +28,26 @@ static const HcOption compare_options[] = {
     {HC_TEXT(CompareParams, truth), .file = HC_FILE_READ, .value = "TRUTH", .positional = true,
      .required = true, .help = "what it is compared with: as many lines and samples"},
     {HC_CHOICE(CompareParams, kind, "as"), .choices = kind_words, .standard = "auto",
-     .help = "compare values, or classes; auto: classes where one is a class map and the other one, too, or "
-             "a band of integers"},
+     .help =
+         "compare values, classes, or scores with a map of targets. auto: classes where one is a class map "
+         "and the other one, too, or a band of integers; scores where the truth is such a map and the "
+         "scene is not"},
     {HC_CHOICE(CompareParams, match), .choices = hc_compare_match_words, .standard = "auto",
      .help = "pairs of bands or classes: those of one place or number (order), of one name, or those that "
-             "agree most "
-             "(best, up to 256). auto: classes by name where both maps have names, all else by "
-             "order"},
+             "agree most (best, up to 256). auto: classes by name where both maps have names, scores "
+             "where a band has the name of a class, all else by order"},
     {HC_REAL(CompareParams, peak), .range = {0, INFINITY}, .open = HC_OPEN_LOW, .initial = NAN,
      .unit = "stored units", .otherwise = "the range of the truth, in each band its own", .value = "VALUE",
      .help = "range of values that PSNR and SSIM refer to"},
+    {HC_FLAG(CompareParams, low), .help = "low scores are targets, as those of sam, sid and infeasibility"},
     {HC_FLAG(CompareParams, no_ssim, "no-ssim"), .help = "leave out SSIM, which takes most of the time"},
     {HC_FLAG(CompareParams, bands), .help = "also print a row for each pair of bands"},
     {HC_TEXT(CompareParams, json), .file = HC_FILE_WRITTEN, .value = "FILE",
      .help = "write all figures as JSON to this file"},
-    {HC_TEXT(CompareParams, picture), .file = HC_FILE_WRITTEN, .value = "PICTURE.png",
-     .help = "draw the root mean square difference of each pixel, or right and wrong classes"},
+    {HC_TEXT(CompareParams, picture), .file = HC_FILE_WRITTEN, .value = "PICTURE",
+     .help =
+         "draw the root mean square difference of each pixel, right and wrong classes, or the ROC curves of "
+         "scores: .png, .svg or .pdf"},
     {HC_INT(CompareParams, size), .range = {16, 16384}, .initial = 1024, .unit = "pixels", .value = "PIXELS",
      .help = "longest side of the picture; larger scenes are thinned out"},
     {0}};
@@ -76,7 +80,8 @@ void hc_describe_compare(HcUsage *usage) {
     hc_text_add(&usage->forms, "hcube compare SCENE TRUTH [OPTION...]\n");
     hc_text_add(&usage->examples, "hcube compare denoised.tif clean.tif --picture difference.png\n"
                                   "hcube compare abundances.tif truth.hdr --match name --json figures.json\n"
-                                  "hcube compare classes.tif reference.tif\n");
+                                  "hcube compare classes.tif reference.tif\n"
+                                  "hcube compare scores.tif targets.hdr --picture roc.pdf\n");
     hc_usage_add(usage, "Options", compare_options);
     hc_usage_add(usage, "Options of reading, for both", tables.reading);
     hc_usage_add(usage, "Options of every run", tables.common);
@@ -143,8 +148,8 @@ static HcStatus check_files(Compare *compare, HcError *err) {
     for (size_t s = 0; s < 2; s++) {
         HC_OR_RETURN(hc_options_files(&sets[s], HC_FILE_READ, add_read, &compare->use, err));
     }
-    if (params->picture != NULL && !hc_text_ends_with(params->picture, ".png")) {
-        return hc_fail(err, HC_E_USAGE, "compare: --picture %s: must end in .png", params->picture);
+    if (params->picture != NULL) {
+        HC_OR_RETURN(hc_comparison_picture_check(params->picture, err));
     }
     HC_OR_RETURN(check_output(compare, params->json, err));
     return check_output(compare, params->picture, err);
@@ -208,6 +213,7 @@ HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcErro
                                   .match = (HcCompareMatch)params->match,
                                   .peak = params->peak,
                                   .no_ssim = params->no_ssim,
+                                  .low = params->low,
                                   .picture = params->picture != NULL ? (int32_t)params->size : 0,
                                   .threads = (int32_t)compare.common.threads,
                                   .memory = (double)compare.common.memory,

@@ -17,7 +17,13 @@ static HcStatus choose_kind(const HcPair *pair, HcCompareKind asked, HcCompariso
     const HcScene *of = hc_pair_scene(pair, 0), *to = hc_pair_scene(pair, 1);
     bool maps = (hc_scene_is_class_map(of) && may_be_classes(to)) ||
                 (hc_scene_is_class_map(to) && may_be_classes(of));
-    out->kind = asked != HC_COMPARE_AUTO ? asked : maps ? HC_COMPARE_CLASSES : HC_COMPARE_VALUES;
+    bool scores = !maps &&
+                  (hc_scene_is_class_map(to) || (of->meaning == HC_OTHER && to->meaning != HC_OTHER)) &&
+                  may_be_classes(to) && to->bands == 1;
+    out->kind = asked != HC_COMPARE_AUTO ? asked
+                : maps                   ? HC_COMPARE_CLASSES
+                : scores                 ? HC_COMPARE_SCORES
+                                         : HC_COMPARE_VALUES;
     for (int w = 0; w < 2 && out->kind == HC_COMPARE_CLASSES; w++) {
         const HcScene *scene = hc_pair_scene(pair, w);
         if (scene->bands > 1 && !hc_scene_is_class_map(scene)) {
@@ -28,9 +34,10 @@ static HcStatus choose_kind(const HcPair *pair, HcCompareKind asked, HcCompariso
     return HC_OK;
 }
 
-static HcStatus open_difference(const HcPair *pair, int32_t size, HcDifferenceMap *to, HcError *err) {
+static HcStatus open_difference(const HcPair *pair, HcCompareKind kind, int32_t size, HcDifferenceMap *to,
+                                HcError *err) {
     int64_t longest = pair->lines > pair->samples ? pair->lines : pair->samples;
-    if (size == 0) {
+    if (size == 0 || kind == HC_COMPARE_SCORES) {
         return HC_OK;
     }
     to->step = (int32_t)((longest + size - 1) / size);
@@ -44,6 +51,7 @@ static HcStatus open_difference(const HcPair *pair, int32_t size, HcDifferenceMa
 static HcPairCost cost_of(const HcPair *pair, const HcCompareSettings *settings, HcCompareKind kind) {
     HcPairCost cost = {0};
     int32_t bands = hc_pair_scene(pair, 1)->bands;
+    cost.held_bytes = kind == HC_COMPARE_SCORES ? hc_compare_scores_bytes(pair) : 0;
     if (kind == HC_COMPARE_VALUES) {
         cost.line_bytes = hc_compare_values_bytes(bands);
     }
@@ -65,9 +73,14 @@ HcStatus hc_compare(HcChain *scene, HcChain *truth, HcCompute *compute, const Hc
         out->path[w] = hc_pair_path(&pair, w);
     }
     HC_TRY(choose_kind(&pair, settings->kind, out, err));
-    HC_TRY(open_difference(&pair, settings->picture, &out->difference, err));
+    HC_TRY(open_difference(&pair, out->kind, settings->picture, &out->difference, err));
     HcPairCost cost = cost_of(&pair, settings, out->kind);
-    HC_TRY(hc_pair_open(&pair, compute, out->kind == HC_COMPARE_CLASSES, &cost, settings, err));
+    const bool first_band_only[2] = {out->kind == HC_COMPARE_CLASSES, out->kind != HC_COMPARE_VALUES};
+    HC_TRY(hc_pair_open(&pair, compute, first_band_only, &cost, settings, err));
+    if (out->kind == HC_COMPARE_SCORES) {
+        HC_TRY(hc_compare_scores(&pair, settings, out, err));
+        goto done;
+    }
     if (out->kind == HC_COMPARE_CLASSES) {
         HC_TRY(hc_compare_classes(&pair, settings->match, out, err));
         goto done;
@@ -86,6 +99,10 @@ done:
 
 void hc_comparison_clear(HcComparison *comparison) {
     free(comparison->values.band);
+    for (int32_t b = 0; b < comparison->scores.bands; b++) {
+        free(comparison->scores.band[b].point);
+    }
+    free(comparison->scores.band);
     hc_accuracy_clear(&comparison->accuracy);
     hc_classes_clear(&comparison->classes);
     free(comparison->number[0]);

@@ -11,7 +11,12 @@
 #include "pipeline/chain.h"
 #include "pipeline/spectra/accuracy.h"
 
-typedef enum HcCompareKind { HC_COMPARE_AUTO, HC_COMPARE_VALUES, HC_COMPARE_CLASSES } HcCompareKind;
+typedef enum HcCompareKind {
+    HC_COMPARE_AUTO,
+    HC_COMPARE_VALUES,
+    HC_COMPARE_CLASSES,
+    HC_COMPARE_SCORES
+} HcCompareKind;
 /* auto: classes by names where both maps have some, else by numbers; bands by order. */
 typedef enum HcCompareMatch { HC_MATCH_AUTO, HC_MATCH_ORDER, HC_MATCH_NAME, HC_MATCH_BEST } HcCompareMatch;
 extern const char *const hc_compare_match_words[]; /* ended by NULL */
@@ -23,10 +28,11 @@ extern const char *const hc_compare_match_words[]; /* ended by NULL */
 #define HC_CLASS_NUMBERS 65536
 
 typedef struct HcCompareSettings {
-    HcCompareKind kind; /* auto: classes where one is a class map and the other may be */
+    HcCompareKind kind; /* auto: classes where one is a class map and the other may be, scores against one */
     HcCompareMatch match;
     double peak;           /* range of values for PSNR and SSIM; NAN = that of the truth in each band */
     bool no_ssim;          /* SSIM takes most of the time */
+    bool low;              /* low scores are targets */
     int32_t picture;       /* longest side of the difference picture [pixels], 0 = none */
     int32_t threads;       /* 0 = one for each processor */
     double memory;         /* most memory of the process [bytes], 0 = 3/4 of what is free */
@@ -51,6 +57,29 @@ typedef struct HcValueFigures {
     int64_t angles, windows;
 } HcValueFigures;
 
+/* False-alarm rates for which the rate of detection is stated. */
+enum { HC_ROC_RATES = 2, HC_ROC_POINTS = 1600 };
+extern const double hc_roc_rate[HC_ROC_RATES];
+
+/* How the scores of a band tell the pixels of a target from all others. NaN where one of both has no pixel.
+ */
+typedef struct HcRoc {
+    int32_t band, target; /* of the scene, from 0; the class of the truth, 0 = all */
+    int64_t targets, background;
+    double area; /* under the curve; ties count as half */
+    double
+        detection[HC_ROC_RATES]; /* the rate at the lowest threshold whose false-alarm rate is at most this */
+    double threshold[HC_ROC_RATES]; /* NaN: no threshold has one */
+    int64_t alarms[HC_ROC_RATES];   /* false alarms there */
+    int32_t count;
+    double (*point)[2]; /* [count] the curve: false-alarm rate, rate of detection; thinned out */
+} HcRoc;
+
+typedef struct HcScoreFigures {
+    int32_t bands;
+    HcRoc *band; /* [bands] */
+} HcScoreFigures;
+
 /* The difference picture: root mean square difference of each shown pixel, or 1 = right, 2 = wrong. */
 typedef struct HcDifferenceMap {
     int32_t width, height, step; /* every step-th pixel is shown */
@@ -63,6 +92,7 @@ typedef struct HcComparison {
     HcCompareKind kind;         /* never auto */
     int64_t pixels, left_out;   /* compared, and masked in one of them (of class maps: without true class) */
     HcValueFigures values;      /* of HC_COMPARE_VALUES */
+    HcScoreFigures scores;      /* of HC_COMPARE_SCORES */
     HcAccuracy accuracy;        /* of HC_COMPARE_CLASSES */
     HcClasses classes;          /* their names */
     int32_t class_count;        /* of both maps together */
@@ -89,7 +119,9 @@ void hc_comparison_clear(HcComparison *comparison);
 /* Figures as a JSON object, and as tables. all_bands: a row for each pair of bands. */
 HcStatus hc_comparison_json(const HcComparison *from, HcJson *to, HcError *err) HC_MUST_CHECK;
 void hc_comparison_text(const HcComparison *from, bool all_bands, HcText *to);
-/* The difference picture, with its scale or legend. */
+/* Refuses (HC_E_USAGE) another ending than those of hc_comparison_draw. */
+HcStatus hc_comparison_picture_check(const char *path, HcError *err) HC_MUST_CHECK;
+/* A page with the difference picture, or the curves of scores: .png, .svg or .pdf. */
 HcStatus hc_comparison_draw(const HcComparison *from, const char *path, bool overwrite,
                             HcError *err) HC_MUST_CHECK;
 

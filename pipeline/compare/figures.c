@@ -1,11 +1,7 @@
-/* The figures of a comparison as JSON, as tables, and as a picture. */
-#include "io/write/png.h"
+/* The figures of a comparison as JSON and as tables. */
 #include "pipeline/compare/compare.h"
-#include "pipeline/picture/image.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- JSON ---- */
 
@@ -65,10 +61,51 @@ static void put_values(const HcComparison *from, HcJson *to) {
     hc_json_close(to);
 }
 
+static const char *target_name(const HcComparison *from, const HcRoc *roc) {
+    const HcClasses *classes = &from->scene[1]->classes;
+    return roc->target > 0 && roc->target < classes->count ? classes->name[roc->target] : NULL;
+}
+
+static void put_roc(const HcComparison *from, const HcRoc *roc, HcJson *to) {
+    const char *name = name_of(from->scene[0], roc->band), *target = target_name(from, roc);
+    hc_json_open_object(to, NULL);
+    hc_json_put_number(to, "scene_band_from_1", roc->band + 1);
+    hc_json_put_text(to, "name", name != NULL ? name : "");
+    hc_json_put_number(to, "target_class", roc->target); /* 0 = all */
+    if (target != NULL) {
+        hc_json_put_text(to, "target_name", target);
+    }
+    hc_json_put_double(to, "targets", (double)roc->targets);
+    hc_json_put_double(to, "background", (double)roc->background);
+    hc_json_put_double(to, "area", roc->area);
+    hc_json_open_array(to, "at");
+    for (int r = 0; r < HC_ROC_RATES; r++) {
+        hc_json_open_object(to, NULL);
+        hc_json_put_double(to, "false_alarm_rate", hc_roc_rate[r]);
+        hc_json_put_double(to, "detection_rate", roc->detection[r]);
+        hc_json_put_double(to, "threshold", roc->threshold[r]);
+        hc_json_put_double(to, "false_alarms", (double)roc->alarms[r]);
+        hc_json_close(to);
+    }
+    hc_json_close(to);
+    hc_json_open_array(to, "curve"); /* false-alarm rate, rate of detection */
+    for (int32_t k = 0; k < roc->count; k++) {
+        hc_json_open_array(to, NULL);
+        hc_json_put_double(to, NULL, roc->point[k][0]);
+        hc_json_put_double(to, NULL, roc->point[k][1]);
+        hc_json_close(to);
+    }
+    hc_json_close(to);
+    hc_json_close(to);
+}
+
+static const char *const kind_word[] = {
+    [HC_COMPARE_VALUES] = "values", [HC_COMPARE_CLASSES] = "classes", [HC_COMPARE_SCORES] = "scores"};
+
 HcStatus hc_comparison_json(const HcComparison *from, HcJson *to, HcError *err) {
     hc_json_put_text(to, "scene", from->path[0]);
     hc_json_put_text(to, "truth", from->path[1]);
-    hc_json_put_text(to, "compared_as", from->kind == HC_COMPARE_CLASSES ? "classes" : "values");
+    hc_json_put_text(to, "compared_as", kind_word[from->kind]);
     hc_json_put_double(to, "pixels", (double)from->pixels);
     hc_json_put_double(to, "left_out_pixels", (double)from->left_out);
     hc_json_put_text(to, "matched_by", from->matched_by);
@@ -77,7 +114,16 @@ HcStatus hc_comparison_json(const HcComparison *from, HcJson *to, HcError *err) 
         hc_json_put_number(to, "truth_classes_without_partner", from->unmatched[1]);
         return hc_accuracy_json(&from->accuracy, &from->classes, NULL, to, err);
     }
-    put_values(from, to);
+    if (from->kind == HC_COMPARE_VALUES) {
+        put_values(from, to);
+        return HC_OK;
+    }
+    hc_json_put_number(to, "scene_bands_without_partner", from->unmatched[0]);
+    hc_json_open_array(to, "per_band");
+    for (int32_t b = 0; b < from->scores.bands; b++) {
+        put_roc(from, &from->scores.band[b], to);
+    }
+    hc_json_close(to);
     return HC_OK;
 }
 
@@ -124,6 +170,35 @@ static void add_bands(const HcComparison *from, HcText *to) {
     }
 }
 
+/* "0.998": at less than one false alarm the rate is that without any. */
+static void add_scores(const HcComparison *from, HcText *to) {
+    bool few = false, low = false;
+    hc_text_add(to, "\n%9s %10s %8s %10s %10s  %s\n", "targets", "background", "area", "at 1e-3", "at 1e-4",
+                "band and target");
+    for (int32_t b = 0; b < from->scores.bands; b++) {
+        const HcRoc *roc = &from->scores.band[b];
+        const char *name = name_of(from->scene[0], roc->band), *target = target_name(from, roc);
+        hc_text_add(to, "%9lld %10lld", (long long)roc->targets, (long long)roc->background);
+        add_cell(to, 8, 4, false, roc->area);
+        add_cell(to, 10, 4, false, roc->detection[0]);
+        add_cell(to, 10, 4, false, roc->detection[1]);
+        hc_text_add(to, "  %d %s: ", roc->band + 1, name != NULL ? name : "");
+        hc_text_add(to, roc->target == 0 ? "all classes" : "class %d", roc->target);
+        hc_text_add(to, "%s%s\n", target != NULL ? " " : "", target != NULL ? target : "");
+        few = few || (double)roc->background * hc_roc_rate[HC_ROC_RATES - 1] < 1;
+        low = low || roc->area < 0.5;
+    }
+    if (few) {
+        hc_text_add(
+            to,
+            "Of fewer than 10,000 pixels of the background, the rate at 1e-4 is that without false alarms "
+            "(of fewer than 1,000 also at 1e-3).\n");
+    }
+    if (low) {
+        hc_text_add(to, "An area below 0.5: where low scores are targets (sam, sid), give --low.\n");
+    }
+}
+
 void hc_comparison_text(const HcComparison *from, bool all_bands, HcText *to) {
     const HcValueFigures *values = &from->values;
     hc_text_add(to, "%-12s %s\n%-12s %s\n", "scene", from->path[0], "truth", from->path[1]);
@@ -131,7 +206,9 @@ void hc_comparison_text(const HcComparison *from, bool all_bands, HcText *to) {
                 (long long)from->left_out);
     bool classes = from->kind == HC_COMPARE_CLASSES;
     hc_text_add(to, "%-12s %d, matched by %s", classes ? "classes" : "bands",
-                classes ? from->class_count : values->bands,
+                classes                           ? from->class_count
+                : from->kind == HC_COMPARE_SCORES ? from->scores.bands
+                                                  : values->bands,
                 classes && hc_text_equal(from->matched_by, "order") ? "number" : from->matched_by);
     if (from->unmatched[0] + from->unmatched[1] > 0) {
         hc_text_add(to, " (without partner: %d of the scene, %d of the truth)", from->unmatched[0],
@@ -141,6 +218,10 @@ void hc_comparison_text(const HcComparison *from, bool all_bands, HcText *to) {
     if (classes) {
         hc_text_add(to, "\n");
         hc_accuracy_text(&from->accuracy, &from->classes, NULL, to);
+        return;
+    }
+    if (from->kind == HC_COMPARE_SCORES) {
+        add_scores(from, to);
         return;
     }
     add_figure(to, "RMSE", values->rmse, "");
@@ -153,61 +234,4 @@ void hc_comparison_text(const HcComparison *from, bool all_bands, HcText *to) {
     if (all_bands) {
         add_bands(from, to);
     }
-}
-
-/* ---- picture ---- */
-
-static HcStatus draw_classes(const HcComparison *from, HcImage *image, HcError *err) {
-    static const uint8_t colours[2][3] = {{190, 190, 190}, {200, 30, 30}};
-    HcStatus status = HC_OK;
-    HcClasses classes = {0};
-    const HcDifferenceMap *shown = &from->difference;
-    HC_TRY(hc_classes_make(&classes, 3, err));
-    HC_TRY(hc_classes_name(&classes, 1, "right", err));
-    HC_TRY(hc_classes_name(&classes, 2, "wrong", err));
-    memcpy(classes.colour[1], colours, sizeof colours);
-    HcClassPlane plane = {.value = shown->plane,
-                          .valid = shown->valid,
-                          .width = shown->width,
-                          .height = shown->height,
-                          .enlarge = 1,
-                          .classes = &classes};
-    HC_TRY(hc_image_classes(image, &plane, HC_LEGEND_BELOW, err));
-done:
-    hc_classes_clear(&classes);
-    return status;
-}
-
-/* From 0 to the 99th percentile, so that a few outliers do not darken the rest. */
-static HcStatus draw_values(const HcComparison *from, HcImage *image, HcError *err) {
-    enum { MARGIN = 4, BAR_LEAST = 120 };
-    const HcDifferenceMap *shown = &from->difference;
-    float limits[2];
-    size_t pixels = (size_t)shown->width * (size_t)shown->height;
-    int32_t width = shown->width > BAR_LEAST ? shown->width : BAR_LEAST;
-    HC_OR_RETURN(hc_image_limits(shown->plane, shown->valid, pixels, 0, 99, limits, err));
-    limits[0] = 0;
-    limits[1] = limits[1] > 0 ? limits[1] : 1;
-    HC_OR_RETURN(
-        hc_image_init(image, width + 2 * MARGIN, shown->height + hc_image_bar_height(1) + 2 * MARGIN, err));
-    for (size_t p = 0; p < pixels; p++) {
-        size_t x = p % (size_t)shown->width, y = p / (size_t)shown->width;
-        uint8_t *to = image->pixels + 4 * (y * (size_t)image->width + x);
-        float level = 255 * shown->plane[p] / limits[1];
-        hc_image_viridis((uint8_t)(level < 255 ? level : 255), to);
-        to[3] = shown->valid[p] ? 255 : 0;
-    }
-    hc_image_bar(image, MARGIN, shown->height + MARGIN, width, 1, true, limits, "RMS difference");
-    return HC_OK;
-}
-
-HcStatus hc_comparison_draw(const HcComparison *from, const char *path, bool overwrite, HcError *err) {
-    HcStatus status = HC_OK;
-    HcImage image = {0};
-    HC_TRY(from->kind == HC_COMPARE_CLASSES ? draw_classes(from, &image, err)
-                                            : draw_values(from, &image, err));
-    HC_TRY(hc_png_write(path, image.width, image.height, image.pixels, overwrite, err));
-done:
-    hc_image_clear(&image);
-    return status;
 }

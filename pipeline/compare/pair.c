@@ -53,7 +53,7 @@ static double block_bytes(const HcPair *pair, const HcPairCost *cost, int64_t li
 static HcStatus choose_lines(HcPair *pair, const HcPairCost *cost, const HcCompareSettings *settings,
                              HcError *err) {
     double budget = settings->memory > 0 ? settings->memory : 0.75 * hc_available_memory();
-    double held = (double)HC_OWN_BYTES;
+    double held = (double)HC_OWN_BYTES + (double)cost->held_bytes;
     int32_t threads = hc_team_count(settings->threads, 64);
     int64_t least = hc_min64(2 * cost->context + 1, pair->lines);
     char text[2][32];
@@ -84,7 +84,7 @@ static HcStatus choose_lines(HcPair *pair, const HcPairCost *cost, const HcCompa
     return HC_OK;
 }
 
-HcStatus hc_pair_open(HcPair *pair, HcCompute *compute, bool first_band_only, const HcPairCost *cost,
+HcStatus hc_pair_open(HcPair *pair, HcCompute *compute, const bool first_band_only[2], const HcPairCost *cost,
                       const HcCompareSettings *settings, HcError *err) {
     pair->compute = compute;
     pair->cancel = settings->cancel;
@@ -92,7 +92,7 @@ HcStatus hc_pair_open(HcPair *pair, HcCompute *compute, bool first_band_only, co
     for (int w = 0; w < 2; w++) {
         HcStage *stage = &pair->chain[w]->stages[0];
         HcSource *source = pair->chain[w]->source;
-        if (first_band_only) {
+        if (first_band_only[w]) {
             int32_t first = source->bands[0];
             HC_OR_RETURN(hc_source_use_bands(source, &first, 1, err));
         }

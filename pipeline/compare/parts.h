@@ -27,11 +27,12 @@ typedef struct HcPairCost {
     int32_t context;    /* lines that the next block reads again */
     size_t line_bytes;  /* for each line */
     size_t fixed_bytes; /* for each thread */
+    size_t held_bytes;  /* for the whole pass */
 } HcPairCost;
 
-/* Plans both chains and opens their sources. classes: only the first band of each is read. */
+/* Plans both chains and opens their sources; first_band_only [scene, truth]: no other is read. */
 HcStatus hc_pair_plan(HcPair *pair, HcChain *scene, HcChain *truth, HcError *err) HC_MUST_CHECK;
-HcStatus hc_pair_open(HcPair *pair, HcCompute *compute, bool first_band_only, const HcPairCost *cost,
+HcStatus hc_pair_open(HcPair *pair, HcCompute *compute, const bool first_band_only[2], const HcPairCost *cost,
                       const HcCompareSettings *settings, HcError *err) HC_MUST_CHECK;
 void hc_pair_close(HcPair *pair);
 
@@ -63,6 +64,11 @@ size_t hc_compare_ssim_bytes(int32_t samples, int32_t bands, size_t *fixed);
 
 HcStatus hc_compare_classes(HcPair *pair, HcCompareMatch match, HcComparison *out,
                             HcError *err) HC_MUST_CHECK;
+
+HcStatus hc_compare_scores(HcPair *pair, const HcCompareSettings *settings, HcComparison *out,
+                           HcError *err) HC_MUST_CHECK;
+/* Bytes of the whole pass. */
+size_t hc_compare_scores_bytes(const HcPair *pair);
 
 /* 10 log10(part / rest): infinite where rest is 0. */
 double hc_decibels(double part, double rest);

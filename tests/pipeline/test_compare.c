@@ -578,6 +578,133 @@ static void names_of_classes(void **state) {
 
 /* ---- what is refused ---- */
 
+/* ---- scores ---- */
+
+enum { SCORE_LINES = 60, SCORE_SAMPLES = 50, SCORE_BANDS = 3 };
+
+/* Scores in steps, so that many are equal, higher where the truth is the class of the band; some pixels have
+ * none, and some no truth (9). */
+static void write_scores(Cube *scene, Cube *truth) {
+    uint32_t state = 7;
+    *scene = cube_new(SCORE_LINES, SCORE_SAMPLES, SCORE_BANDS);
+    *truth = cube_new(SCORE_LINES, SCORE_SAMPLES, 1);
+    for (size_t p = 0; p < cube_pixels(truth); p++) {
+        state = state * 1664525 + 1013904223;
+        truth->value[p] = (state >> 16) % 5; /* 0 to 3, and 4, which no band is for */
+        for (int b = 0; b < SCORE_BANDS; b++) {
+            state = state * 1664525 + 1013904223;
+            double steps = b == 0 ? 8 : 3000; /* many ties, and few */
+            double noise = (double)(state >> 8) / (1 << 24);
+            scene->value[p * SCORE_BANDS + (size_t)b] =
+                floor((noise + (truth->value[p] == b + 1) * 0.3) * steps);
+        }
+        truth->value[p] = p % 17 == 3 ? 9 : truth->value[p];
+        if (p % 23 == 5) {
+            scene->value[p * SCORE_BANDS + p % SCORE_BANDS] = NAN;
+        }
+    }
+    cube_write(scene, "scores", HC_FLOAT32, "bil", "hcube values = scores\n");
+    cube_write(truth, "targets", HC_UINT8, "bsq",
+               "data ignore value = 9\nfile type = ENVI Classification\nclasses = 5\n");
+}
+
+static bool counts(const Cube *scene, const Cube *truth, size_t p) {
+    bool whole = truth->value[p] != 9;
+    for (int b = 0; b < SCORE_BANDS; b++) {
+        whole = whole && !isnan(scene->value[p * SCORE_BANDS + (size_t)b]);
+    }
+    return whole;
+}
+
+/* Each pixel of a target with each other pixel: 1 for a higher score, 1/2 for an equal one. And each score as
+ * a threshold. */
+static void check_roc(const Cube *scene, const Cube *truth, int32_t band, double sign, const HcRoc *roc) {
+    double pairs = 0, wins = 0, detection[HC_ROC_RATES] = {0};
+    int64_t targets = 0, others = 0;
+    for (size_t p = 0; p < cube_pixels(truth); p++) {
+        bool used = counts(scene, truth, p);
+        targets += used && truth->value[p] == band + 1;
+        others += used && truth->value[p] != band + 1;
+    }
+    for (size_t p = 0; p < cube_pixels(truth); p++) {
+        double x = sign * scene->value[p * SCORE_BANDS + (size_t)band];
+        int64_t hits = 0, alarms = 0;
+        for (size_t q = 0; q < cube_pixels(truth) && counts(scene, truth, p); q++) {
+            double y = sign * scene->value[q * SCORE_BANDS + (size_t)band];
+            bool used = counts(scene, truth, q), target = truth->value[q] == band + 1;
+            hits += used && target && y >= x;
+            alarms += used && !target && y >= x;
+            if (used && !target && truth->value[p] == band + 1) {
+                pairs += 1;
+                wins += x > y ? 1 : x == y ? 0.5 : 0;
+            }
+        }
+        for (int r = 0; r < HC_ROC_RATES && hits + alarms > 0; r++) {
+            if ((double)alarms <= hc_roc_rate[r] * (double)others) {
+                detection[r] = fmax(detection[r], (double)hits / (double)targets);
+            }
+        }
+    }
+    assert_int_equal(roc->targets, targets);
+    assert_int_equal(roc->background, others);
+    check_near(roc->area, wins / pairs, 1e-12);
+    for (int r = 0; r < HC_ROC_RATES; r++) {
+        check_near(roc->detection[r], detection[r], 1e-15);
+    }
+    assert_true(roc->count > 2 && roc->count <= HC_ROC_POINTS);
+    check_near(roc->point[0][0] + roc->point[0][1], 0, 0);
+    check_near(roc->point[roc->count - 1][0] + roc->point[roc->count - 1][1], 2, 0);
+}
+
+static void scores_of_a_plain_program(void **state) {
+    (void)state;
+    Cube scene, truth;
+    write_scores(&scene, &truth);
+    for (int k = 0; k < 3; k++) {
+        HcCompareSettings how = {.peak = NAN, .low = k == 2, .lines_of_test = k == 1 ? 7 : 0};
+        Opened opened = compared("scores.hdr", "targets.hdr", &how);
+        const HcScoreFigures *got = &opened.figures.scores;
+        assert_int_equal(opened.figures.kind, HC_COMPARE_SCORES);
+        assert_int_equal(got->bands, SCORE_BANDS);
+        int64_t left_out = 0;
+        for (size_t p = 0; p < cube_pixels(&truth); p++) {
+            left_out += !counts(&scene, &truth, p);
+        }
+        assert_int_equal(opened.figures.left_out, left_out);
+        assert_int_equal(opened.figures.pixels, SCORE_LINES * SCORE_SAMPLES - left_out);
+        for (int32_t b = 0; b < SCORE_BANDS; b++) {
+            check_roc(&scene, &truth, b, k == 2 ? -1 : 1, &got->band[b]);
+        }
+        close_all(&opened);
+    }
+    cube_free(&scene);
+    cube_free(&truth);
+}
+
+/* All equal: the area is that of chance. All apart: 1, and the threshold is the least score of a target. */
+static void scores_at_the_ends(void **state) {
+    (void)state;
+    Cube scene = map_of("0000000000"), truth = map_of("0011100110");
+    cube_write(&truth, "targets", HC_UINT8, "bsq", "file type = ENVI Classification\nclasses = 2\n");
+    cube_write(&scene, "scores", HC_FLOAT32, "bsq", NULL);
+    Opened opened = compared("scores.hdr", "targets.hdr", NULL);
+    check_near(opened.figures.scores.band[0].area, 0.5, 0);
+    check_near(opened.figures.scores.band[0].detection[0], 0, 0);
+    assert_true(isnan(opened.figures.scores.band[0].threshold[0]));
+    close_all(&opened);
+    for (size_t p = 0; p < cube_pixels(&scene); p++) {
+        scene.value[p] = truth.value[p] * 3 + (double)p / 10;
+    }
+    cube_write(&scene, "scores", HC_FLOAT32, "bsq", NULL);
+    opened = compared("scores.hdr", "targets.hdr", NULL);
+    check_near(opened.figures.scores.band[0].area, 1, 1e-15);
+    check_near(opened.figures.scores.band[0].detection[1], 1, 0);
+    check_near(opened.figures.scores.band[0].threshold[1], 3.2, 1e-6);
+    close_all(&opened);
+    cube_free(&scene);
+    cube_free(&truth);
+}
+
 static void what_cannot_be_compared(void **state) {
     (void)state;
     Cube truth = cube_new(6, 5, 2), other = cube_new(5, 6, 2);
@@ -610,6 +737,8 @@ int main(void) {
         cmocka_unit_test(the_least_sum_of_all_pairs),
         cmocka_unit_test_setup_teardown(agreement_of_class_maps, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(names_of_classes, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(scores_of_a_plain_program, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(scores_at_the_ends, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_compared, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

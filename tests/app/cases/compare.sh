@@ -39,6 +39,32 @@ run 0 compare "$SAMPLE/class.hdr" "$SAMPLE/class.hdr" --picture d.png --overwrit
 run 0 compare "$SAMPLE/class.hdr" "$SAMPLE/class.hdr" --as values
 [[ $out == *"RMSE         0"$'\n'* ]] || fail "classes as values: $out"
 
+# Pictures are pages of the engine of figure.
+run 0 compare found.hdr "$ab" --match name --picture d.svg
+[[ $(<d.svg) == *">root mean square difference of a pixel</text>"* && $(<d.svg) == *"<title>found.img, compared with abundance.img</title>"* ]]
+run 0 compare "$SAMPLE/class.hdr" "$SAMPLE/class.hdr" --picture w.svg
+[[ $(<w.svg) == *">right</text>"*">100.0 %</text>"*">wrong</text>"* ]] || fail "no legend"
+
+# Scores with a map of targets: by themselves, where the truth is such a map.
+run 0 detect "$scene" ace.tif --targets "$SAMPLE/endmembers.csv" --method ace --record none --quiet
+run 0 compare ace.tif "$SAMPLE/class.hdr" --picture r.svg --json r.json
+[[ $out == *"bands        6, matched by name"*"  area    at 1e-3    at 1e-4"*"5 Water: class 5 Water"* ]] || fail "scores: $out"
+[[ $(<r.svg) == *">Water, area 1.0000</text>"*">1e-3</text>"*">false-alarm rate</text>"* ]] || fail "no curves"
+[[ $(<r.json) == *'"compared_as":	"scores"'*'"area":	0.99'*'"detection_rate":'* ]] || fail "$(head -c 900 r.json)"
+table=$out
+run 0 compare ace.tif "$SAMPLE/class.hdr" --memory 83M --threads 1
+[[ $out == "$table" ]] || fail "another table with little memory: $out"
+run 0 compare ace.tif "$SAMPLE/class.hdr" --as scores --match order --low
+[[ $out == *"matched by order"*"An area below 0.5: where low scores are targets"* ]] || fail "$out"
+run 0 rx "$scene" rx.img --record none --quiet
+run 0 compare rx.img "$SAMPLE/class.hdr" --ignore-nodata
+[[ $out == *"     7666       1398   "*"1 RX score: all classes"* ]] || fail "rx: $out"
+refuse 8 "(--ignore-nodata, where 0 is nodata)" compare rx.img "$SAMPLE/class.hdr"
+refuse 3 "no band has the name of a class" compare rx.img "$SAMPLE/class.hdr" --match name
+refuse 2 "--match best: not for scores" compare rx.img "$SAMPLE/class.hdr" --match best
+refuse 3 "is no class" compare rx.img "$ab" --as scores
+refuse 5 "the smallest blocks need" compare ace.tif "$SAMPLE/class.hdr" --memory 80M
+
 # Little memory, the same figures; too little, and how much is needed.
 run 0 compare "$scene" "$scene" --memory 82M
 refuse 5 "the smallest blocks need" compare "$scene" "$scene" --memory 80M
@@ -48,7 +74,7 @@ refuse 3 "has 6 bands" compare "$scene" "$ab"
 refuse 3 "no band has the name" compare "$scene" "$ab" --match name
 refuse 2 "TRUTH" compare "$scene"
 refuse 2 "unknown option" compare "$scene" "$scene" --brods
-refuse 2 "must end in .png" compare "$scene" "$scene" --picture d.jpg
+refuse 2 "does not end with .png, .svg or .pdf" compare "$scene" "$scene" --picture d.jpg
 refuse 3 "missing.hdr" compare "$scene" missing.hdr
 cp "$SAMPLE/class.img" c.img && cp "$SAMPLE/class.hdr" c.hdr
 refuse 2 "is read" compare c.hdr c.hdr --json c.img --overwrite

@@ -52,6 +52,7 @@ run 0 mnf "$scene" a.tif --components 3 --overwrite --no-qml
 run 0 mnf "$scene" b.tif --components 3 --no-qml
 run 0 mnf "$scene" b.tif --components 3 --overwrite --no-qml
 only a.tif a.tif.hcube.json b.tif b.tif.hcube.json b.qml
+[[ ! -e a.qml ]] || fail "a.qml is left"
 refuse 2 "writes this file already" run read "$scene" ! write c.tif --qml ! write c.img --qml
 refuse 2 "writes this file already" run read "$scene" ! cov c.qml ! write c.tif --qml
 mkdir pair
@@ -63,6 +64,7 @@ only e.img e.hdr e.qml e.img.hcube.json
 cd .. && rm -r pair
 run 8 mnf "$scene" d.tif --qml --noise-window 0,0,5,5
 only a.tif a.tif.hcube.json b.tif b.tif.hcube.json b.qml
+[[ ! -e a.qml ]] || fail "a.qml is left"
 
 # ---- without being asked for ----
 cd ..

@@ -1,0 +1,226 @@
+/* The picture of a comparison, as a page: the map of differences, or the curves of scores. */
+#include "core/allocate.h"
+#include "figure/figure.h"
+#include "io/file.h"
+#include "io/shape/ground.h"
+#include "pipeline/compare/compare.h"
+#include "pipeline/picture/image.h"
+#include "pipeline/picture/plots.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHANCE_POINTS = 101 };
+
+/* What the page borrows. */
+typedef struct Drawing {
+    HcFigurePanel panel[2];
+    HcFigureBar bar;
+    HcFigureEntry entry[2];
+    HcFigureLegend legend;
+    uint8_t *pixels; /* of a map */
+    HcPlot plot[2];
+    HcPlotSeries *series; /* [bands + 1] of the curves */
+    double *xy;           /* [bands][2][HC_ROC_POINTS], then [2][CHANCE_POINTS] */
+    HcText *name;         /* [bands] */
+    int32_t names;
+    HcText title, caption;
+} Drawing;
+
+static void clear(Drawing *drawing) {
+    for (int32_t b = 0; b < drawing->names; b++) {
+        hc_text_clear(&drawing->name[b]);
+    }
+    hc_text_clear(&drawing->title);
+    hc_text_clear(&drawing->caption);
+    free(drawing->name);
+    free(drawing->xy);
+    free(drawing->series);
+    free(drawing->pixels);
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* ---- maps ---- */
+
+static HcStatus open_map(const HcComparison *from, Drawing *to, HcError *err) {
+    const HcDifferenceMap *shown = &from->difference;
+    const HcScene *scene = from->scene[0];
+    HcGround ground = hc_ground_of(&scene->place, scene->lines, scene->samples);
+    HC_OR_RETURN(hc_new(to->pixels, (size_t)shown->width * (size_t)shown->height * 4, "a picture", err));
+    to->panel[0].map = (HcFigureMap){.width = shown->width,
+                                     .height = shown->height,
+                                     .pixels = to->pixels,
+                                     .metres = ground.known ? ground.across * shown->step : 0,
+                                     .stretch = ground.known ? ground.along / ground.across : 1,
+                                     .north = ground.known ? ground.north : NAN};
+    return HC_OK;
+}
+
+static HcStatus draw_classes(const HcComparison *from, Drawing *to, HcError *err) {
+    static const uint8_t colours[2][3] = {{190, 190, 190}, {200, 30, 30}};
+    const HcDifferenceMap *shown = &from->difference;
+    int64_t count[2] = {0};
+    HC_OR_RETURN(open_map(from, to, err));
+    for (size_t p = 0; p < (size_t)shown->width * (size_t)shown->height; p++) {
+        int wrong = shown->plane[p] > 1.5f;
+        memcpy(to->pixels + 4 * p, colours[wrong], 3);
+        to->pixels[4 * p + 3] = shown->valid[p] ? 255 : 0;
+        count[wrong] += shown->valid[p] != 0;
+    }
+    for (int k = 0; k < 2; k++) {
+        double all = (double)(count[0] + count[1]);
+        to->entry[k] = (HcFigureEntry){.name = k == 0 ? "right" : "wrong",
+                                       .percent = all > 0 ? 100.0 * (double)count[k] / all : NAN};
+        memcpy(to->entry[k].rgb, colours[k], 3);
+    }
+    to->legend = (HcFigureLegend){.entry = to->entry, .count = 2};
+    to->panel[0].legend = &to->legend;
+    hc_text_add(&to->caption, "Percent of the shown pixels. ");
+    return HC_OK;
+}
+
+/* From 0 to the 99th percentile, so that a few outliers do not darken the rest. */
+static HcStatus draw_values(const HcComparison *from, Drawing *to, HcError *err) {
+    const HcDifferenceMap *shown = &from->difference;
+    float limits[2];
+    size_t pixels = (size_t)shown->width * (size_t)shown->height;
+    HC_OR_RETURN(open_map(from, to, err));
+    HC_OR_RETURN(hc_image_limits(shown->plane, shown->valid, pixels, 0, 99, limits, err));
+    double high = limits[1] > 0 ? (double)limits[1] : 1;
+    for (size_t p = 0; p < pixels; p++) {
+        hc_ramp_colour(HC_RAMP_BATLOW, (double)shown->plane[p] / high, to->pixels + 4 * p);
+        to->pixels[4 * p + 3] = shown->valid[p] ? 255 : 0;
+    }
+    to->bar = (HcFigureBar){
+        .ramp = HC_RAMP_BATLOW, .high = high, .label = "root mean square difference of a pixel"};
+    to->panel[0].bar = &to->bar;
+    hc_text_add(&to->caption,
+                "RMSE %.4g. Colours from 0 to the value below which 99 %% of the shown pixels lie. ",
+                from->values.rmse);
+    return HC_OK;
+}
+
+/* ---- curves ---- */
+
+static void name_curve(const HcComparison *from, const HcRoc *roc, HcText *to) {
+    const HcScene *scene = from->scene[0];
+    if (scene->band_name != NULL && scene->band_name[roc->band] != NULL) {
+        hc_text_add(to, "%s", scene->band_name[roc->band]);
+    } else {
+        hc_text_add(to, "band %d", roc->band + 1);
+    }
+    hc_text_add(to, ", area %.4f", roc->area);
+}
+
+/* What scores that say nothing would give. */
+static void add_chance(double least, double *x, double *y, HcPlotSeries *series) {
+    for (int k = 0; k < CHANCE_POINTS; k++) {
+        x[k] = y[k] = pow(least, 1 - (double)k / (CHANCE_POINTS - 1));
+    }
+    x[0] = y[0] = 0;
+    x[1] = y[1] = least;
+    *series =
+        (HcPlotSeries){.name = "chance", .x = x, .y = y, .count = CHANCE_POINTS, .rgb = {170, 170, 170}};
+}
+
+static HcStatus open_curves(int32_t bands, Drawing *to, HcError *err) {
+    HC_OR_RETURN(hc_new(to->series, bands + 1, "curves", err));
+    HC_OR_RETURN(hc_new(to->xy, 2 * ((size_t)bands * HC_ROC_POINTS + CHANCE_POINTS), "curves", err));
+    HC_OR_RETURN(hc_new(to->name, bands, "curves", err));
+    to->names = bands;
+    return HC_OK;
+}
+
+/* One panel over rates as they are, one over their logarithms, with the stated rates marked. */
+static HcStatus draw_scores(const HcComparison *from, Drawing *to, HcError *err) {
+    static const HcPlotMark marks[] = {{.at = 1e-4, .upright = true, .label = "1e-4"},
+                                       {.at = 1e-3, .upright = true, .label = "1e-3"}};
+    HcStatus status = HC_OK;
+    const HcScoreFigures *scores = &from->scores;
+    char **name = NULL;
+    uint8_t(*rgb)[3] = NULL;
+    int32_t count = 1;
+    double least = 0.1, *xy;
+    HC_TRY(open_curves(scores->bands, to, err));
+    HC_TRY(hc_new(name, scores->bands, "curves", err));
+    HC_TRY(hc_new(rgb, scores->bands, "curves", err));
+    xy = to->xy + 2 * CHANCE_POINTS;
+    for (int32_t b = 0; b < scores->bands; b++) {
+        const HcRoc *roc = &scores->band[b];
+        name_curve(from, roc, &to->name[b]);
+        if (isnan(roc->area) || to->name[b].failed) {
+            continue;
+        }
+        for (int32_t k = 0; k < roc->count; k++) {
+            xy[k] = roc->point[k][0];
+            xy[HC_ROC_POINTS + k] = roc->point[k][1];
+        }
+        least = fmin(least, 1 / (double)roc->background);
+        name[count - 1] = to->name[b].data;
+        to->series[count++] =
+            (HcPlotSeries){.name = to->name[b].data, .x = xy, .y = xy + HC_ROC_POINTS, .count = roc->count};
+        xy += 2 * HC_ROC_POINTS;
+    }
+    hc_line_colours(name, count - 1, rgb);
+    for (int32_t s = 1; s < count; s++) {
+        memcpy(to->series[s].rgb, rgb[s - 1], 3);
+    }
+    add_chance(least, to->xy, to->xy + CHANCE_POINTS, &to->series[0]);
+    for (int k = 0; k < 2; k++) {
+        to->plot[k] = (HcPlot){.x = {.label = "false-alarm rate", .logarithmic = k == 1},
+                               .y = {.label = "rate of detection"},
+                               .series = to->series,
+                               .series_count = count,
+                               .mark = marks,
+                               .mark_count = k == 1 ? 2 : 0,
+                               .shape = 0.55};
+        to->panel[k].plot = &to->plot[k];
+    }
+    hc_text_add(&to->caption, "Receiver operating characteristics; below with a logarithmic axis. ");
+done:
+    free(name);
+    free(rgb);
+    return status;
+}
+
+HcStatus hc_comparison_picture_check(const char *path, HcError *err) {
+    return hc_plot_file_check("compare", "--picture", path, err);
+}
+
+HcStatus hc_comparison_draw(const HcComparison *from, const char *path, bool overwrite, HcError *err) {
+    HcStatus status = HC_OK;
+    HcFigureFormat format = HC_FIGURE_PNG;
+    Drawing drawing = {0};
+    HcFigureFile file = {0};
+    bool scores = from->kind == HC_COMPARE_SCORES;
+    hc_figure_format_of(path, &format);
+    hc_text_add(&drawing.title, "%s, compared with %s", base_name(from->path[0]), base_name(from->path[1]));
+    HC_TRY(scores                             ? draw_scores(from, &drawing, err)
+           : from->kind == HC_COMPARE_CLASSES ? draw_classes(from, &drawing, err)
+                                              : draw_values(from, &drawing, err));
+    hc_text_add(&drawing.caption, "%" PRId64 " pixels, %" PRId64 " left out%s.", from->pixels, from->left_out,
+                from->left_out > 0 && !scores ? " (white)" : "");
+    if (drawing.title.failed || drawing.caption.failed) {
+        HC_TRY(hc_fail_memory(err, 1024, "the texts of a picture"));
+    }
+    HcFigure figure = {.title = drawing.title.data,
+                       .caption = drawing.caption.data,
+                       .description = drawing.caption.data,
+                       .width = 510,
+                       .dpi = 200,
+                       .panel = drawing.panel,
+                       .count = scores ? 2 : 1,
+                       .columns = 1};
+    HC_TRY(hc_figure_draw(&figure, format, &file, err));
+    HC_TRY(hc_file_write_unflushed(path, file.data, file.bytes, overwrite, err));
+done:
+    free(file.data);
+    clear(&drawing);
+    return status;
+}
