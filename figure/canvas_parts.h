@@ -33,6 +33,9 @@ cairo_status_t hc_canvas_store(void *bytes, const unsigned char *data, unsigned 
 /* Appends the surface as a PNG that says its resolution [pixels per inch]. */
 HcStatus hc_canvas_png(cairo_surface_t *surface, double dpi, HcBytes *bytes, HcError *err) HC_MUST_CHECK;
 
+/* The pixels of the page of a PNG. */
+HcStatus hc_canvas_raster(HcCanvas *canvas, HcFigureRaster *raster, HcError *err) HC_MUST_CHECK;
+
 /* A surface of cairo with the picture, NULL (the canvas then keeps the failure) without memory. */
 cairo_surface_t *hc_canvas_surface(HcCanvas *canvas, const HcCanvasPicture *picture);
 

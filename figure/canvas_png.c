@@ -88,3 +88,26 @@ done:
     free(sheet.row);
     return status;
 }
+
+HcStatus hc_canvas_raster(HcCanvas *canvas, HcFigureRaster *raster, HcError *err) {
+    int width = cairo_image_surface_get_width(canvas->surface);
+    int height = cairo_image_surface_get_height(canvas->surface);
+    if (canvas->status != HC_OK || cairo_status(canvas->cairo) != CAIRO_STATUS_SUCCESS) {
+        return hc_fail(err, HC_E_MEMORY, "%s", canvas->status != HC_OK ? canvas->error.text : "a figure");
+    }
+    HC_OR_RETURN(hc_new(raster->pixels, (size_t)width * (size_t)height * 4, "a figure", err));
+    raster->width = width;
+    raster->height = height;
+    cairo_surface_flush(canvas->surface);
+    const uint8_t *data = cairo_image_surface_get_data(canvas->surface);
+    size_t stride = (size_t)cairo_image_surface_get_stride(canvas->surface);
+    for (size_t p = 0; p < (size_t)width * (size_t)height; p++) {
+        uint32_t pixel;
+        memcpy(&pixel, data + p / (size_t)width * stride + 4 * (p % (size_t)width), 4);
+        for (size_t c = 0; c < 3; c++) {
+            raster->pixels[4 * p + c] = (uint8_t)(pixel >> (16 - 8 * c));
+        }
+        raster->pixels[4 * p + 3] = 255;
+    }
+    return HC_OK;
+}

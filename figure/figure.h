@@ -96,6 +96,18 @@ typedef struct HcFigure {
     int32_t count, columns;
 } HcFigure;
 
+/* Pixels to be set beside others. */
+typedef struct HcFigureRaster {
+    int32_t width, height;
+    uint8_t *pixels; /* [height][width][4], opaque; fresh memory */
+} HcFigureRaster;
+
+/* A legend on white paper, `zoom` pixels a point, without areas: in columns within `width` points, or in one
+ * where that is too narrow, and as few as `height` points allow. Nothing is drawn of a legend without
+ * entries. */
+HcStatus hc_figure_legend(const HcFigureLegend *legend, double width, double height, double zoom,
+                          HcFigureRaster *raster, HcError *err) HC_MUST_CHECK;
+
 /* A page is at most this much higher than wide; a map is at most HC_FIGURE_MAP_TALL times as high as it may
  * be wide. */
 #define HC_FIGURE_TALL     2.2

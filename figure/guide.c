@@ -1,4 +1,5 @@
 /* What colours mean: colour bars and legends. */
+#include "figure/canvas_parts.h"
 #include "figure/parts.h"
 #include "figure/ticks.h"
 
@@ -161,4 +162,36 @@ double hc_legend_draw(HcCanvas *canvas, const HcFigureLegend *legend, const HcLe
         }
     }
     return y + shape->height;
+}
+
+HcStatus hc_figure_legend(const HcFigureLegend *legend, double width, double height, double zoom,
+                          HcFigureRaster *raster, HcError *err) {
+    static const double margin = 6;
+    HcStatus status = HC_OK;
+    HcCanvas *canvas = NULL;
+    HcLegendChoice choice;
+    HcLegendShape shape;
+    HcCanvasPage page = {.dpi = 72 * zoom};
+    *raster = (HcFigureRaster){0};
+    hc_legend_choose(legend, HC_LEGEND_MAX, &choice);
+    const HcFigureLegend shown = {.entry = choice.entry, .count = choice.count};
+    if (shown.count == 0) {
+        return HC_OK;
+    }
+    for (int32_t e = 0; e < choice.count; e++) {
+        choice.entry[e].percent = NAN; /* they have chosen which entries stay */
+    }
+    HC_TRY(hc_canvas_open(&canvas, HC_CANVAS_BLANK, &page, err));
+    hc_legend_lay_out(canvas, &shown, 1e4, INFINITY, &shape); /* one column, in which no name is cut */
+    hc_legend_lay_out(canvas, &shown, fmax(width - 2 * margin, shape.width), height - 2 * margin, &shape);
+    hc_canvas_close(canvas);
+    canvas = NULL;
+    page.width = shape.width + 2 * margin;
+    page.height = shape.height + 2 * margin;
+    HC_TRY(hc_canvas_open(&canvas, HC_FIGURE_PNG, &page, err));
+    hc_legend_draw(canvas, &shown, &shape, margin, margin);
+    HC_TRY(hc_canvas_raster(canvas, raster, err));
+done:
+    hc_canvas_close(canvas);
+    return status;
 }

@@ -124,30 +124,3 @@ void hc_image_viridis(uint8_t level, uint8_t rgb[3]) {
         rgb[c] = (uint8_t)((a[c] * (17 - part) + b[c] * part + 8) / 17);
     }
 }
-
-/* ---- drawing ---- */
-
-static int32_t clamp(int64_t value, int32_t low, int32_t high) {
-    return value < low ? low : value > high ? high : (int32_t)value;
-}
-
-void hc_image_rectangle(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
-                        const uint8_t rgb[3]) {
-    int32_t x0 = clamp(x, 0, image->width), x1 = clamp((int64_t)x + width, 0, image->width);
-    int32_t y0 = clamp(y, 0, image->height), y1 = clamp((int64_t)y + height, 0, image->height);
-    for (int32_t row = y0; row < y1; row++) {
-        for (int32_t column = x0; column < x1; column++) {
-            uint8_t *pixel = image->pixels + ((size_t)row * (size_t)image->width + (size_t)column) * 4;
-            memcpy(pixel, rgb, 3);
-            pixel[3] = 255;
-        }
-    }
-}
-
-void hc_image_frame(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
-                    const uint8_t rgb[3]) {
-    hc_image_rectangle(image, x, y, width, 1, rgb);
-    hc_image_rectangle(image, x, y + height - 1, width, 1, rgb);
-    hc_image_rectangle(image, x, y + 1, 1, height - 2, rgb);
-    hc_image_rectangle(image, x + width - 1, y + 1, 1, height - 2, rgb);
-}

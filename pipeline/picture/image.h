@@ -13,7 +13,7 @@ typedef struct HcImage {
     uint8_t *pixels; /* [height][width][4]: red, green, blue, alpha */
 } HcImage;
 
-/* A white, opaque canvas. x grows to the right, y downwards, from 0; what is drawn outside is cut off. */
+/* A white, opaque canvas. */
 HcStatus hc_image_init(HcImage *image, int32_t width, int32_t height, HcError *err) HC_MUST_CHECK;
 void hc_image_clear(HcImage *image);
 
@@ -30,30 +30,6 @@ void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, con
 /* The colour of a level in the perceptually uniform map viridis. */
 void hc_image_viridis(uint8_t level, uint8_t rgb[3]);
 
-/* Draws text (printable ASCII, 5 x 7 pixels a letter, times `scale`) with its upper left corner at x, y. Any
- * other character is a box. */
-void hc_image_text(HcImage *image, int32_t x, int32_t y, int32_t scale, const uint8_t rgb[3],
-                   const char *text);
-int32_t hc_image_text_width(int32_t scale, const char *text);
-int32_t hc_image_text_height(int32_t scale);
-
-/* Filled; and only its outline, one pixel wide. */
-void hc_image_rectangle(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
-                        const uint8_t rgb[3]);
-void hc_image_frame(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t height,
-                    const uint8_t rgb[3]);
-
-typedef struct HcLegendEntry {
-    uint8_t rgb[3];
-    const char *name;
-} HcLegendEntry;
-
-/* Swatches with names below each other, from (x, y); and the size that they take. */
-void hc_image_legend(HcImage *image, int32_t x, int32_t y, int32_t scale, const HcLegendEntry *entries,
-                     int32_t count);
-void hc_image_legend_size(int32_t scale, const HcLegendEntry *entries, int32_t count, int32_t *width,
-                          int32_t *height);
-
 typedef enum HcLegendPlace { HC_LEGEND_NONE, HC_LEGEND_RIGHT, HC_LEGEND_BELOW } HcLegendPlace;
 
 /* Classes to be drawn: value and valid [height][width], each pixel a square of `enlarge`. */
@@ -69,11 +45,5 @@ typedef struct HcClassPlane {
  * of no class are grey. */
 HcStatus hc_image_classes(HcImage *image, const HcClassPlane *plane, HcLegendPlace place,
                           HcError *err) HC_MUST_CHECK;
-
-/* A bar of the colour map (viridis or grey) with its label above and the limits and their middle below,
- * within (x, y, width, hc_image_bar_height(scale)). */
-void hc_image_bar(HcImage *image, int32_t x, int32_t y, int32_t width, int32_t scale, bool viridis,
-                  const float limits[2], const char *label);
-int32_t hc_image_bar_height(int32_t scale);
 
 #endif

@@ -1,5 +1,6 @@
 /* preview: a picture of what passes, and a scree plot of eigenvalues. */
 #include "core/allocate.h"
+#include "figure/figure.h"
 #include "io/file.h"
 #include "io/write/png.h"
 #include "pipeline/chain.h"
@@ -31,8 +32,6 @@ typedef struct State {
 
 /* Pixels of the largest picture. */
 static const size_t picture_limit = (size_t)1 << 28;
-/* About what a legend adds to the canvas. */
-static const size_t legend_bytes = (size_t)16 << 20;
 
 static const char *const colour_words[] = {"viridis", "grey", NULL};
 static const char *const legend_words[] = {"none", "right", "below", NULL}; /* as HcLegendPlace */
@@ -136,18 +135,18 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        (long long)params->enlarge, (long long)(shown->width * params->enlarge),
                        (long long)(shown->height * params->enlarge));
     }
-    stage->needs =
-        (HcNeeds){.consumes = true,
-                  .passes_through = true,
-                  .has_output = true,
-                  .consumes_every = shown->ortho == NULL ? shown->step : 1,
-                  .consumes_bands = shown->band,
-                  .consumes_band_count = shown->band_count,
-                  .shows_every = shown->ortho == NULL ? shown->step : 1,
-                  /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
-                  .host_bytes = hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) +
-                                4 * drawn + (state->classes ? legend_bytes : 0) +
-                                hc_plot_file_bytes(params->scree, 1, scree_count(stage))};
+    stage->needs = (HcNeeds){
+        .consumes = true,
+        .passes_through = true,
+        .has_output = true,
+        .consumes_every = shown->ortho == NULL ? shown->step : 1,
+        .consumes_bands = shown->band,
+        .consumes_band_count = shown->band_count,
+        .shows_every = shown->ortho == NULL ? shown->step : 1,
+        /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
+        .host_bytes = hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) + 4 * drawn +
+                      (state->classes ? hc_figure_bytes(HC_FIGURE_PNG, 510, 144, 0) : 0) +
+                      hc_plot_file_bytes(params->scree, 1, scree_count(stage))};
     return HC_OK;
 }
 

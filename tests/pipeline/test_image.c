@@ -120,71 +120,15 @@ static int64_t inked(const HcImage *image) {
     return count;
 }
 
-static void drawing(void **state) {
+static void canvas(void **state) {
     (void)state;
     HcImage image = {0};
     HcError err = {0};
-    const uint8_t black[3] = {0, 0, 0};
     check_fails(hc_image_init(&image, 0, 3, &err), HC_E_USAGE, err);
     hc_image_clear(&image);
     check_ok(hc_image_init(&image, 40, 30, &err), err);
     assert_int_equal(inked(&image), 0);
-    hc_image_rectangle(&image, 3, 4, 5, 6, black);
-    assert_int_equal(inked(&image), 30);
-    hc_image_rectangle(&image, -2, -2, 3, 4, black); /* 1 x 2 of it are within */
-    assert_int_equal(inked(&image), 32);
     hc_image_clear(&image);
-    check_ok(hc_image_init(&image, 40, 30, &err), err);
-    hc_image_frame(&image, 2, 2, 10, 8, black);
-    assert_int_equal(inked(&image), 2 * 10 + 2 * 6);
-    hc_image_clear(&image);
-    hc_image_clear(&image);
-}
-
-/* Nothing here may touch memory outside: the sanitizers watch. */
-static void drawing_outside(void **state) {
-    (void)state;
-    HcImage image = {0};
-    HcError err = {0};
-    const uint8_t black[3] = {0, 0, 0};
-    check_ok(hc_image_init(&image, 20, 10, &err), err);
-    for (int32_t at = -60; at <= 60; at += 7) {
-        hc_image_text(&image, at, at / 2, 3, black, "gy|\x01\xc3\xa4");
-        hc_image_frame(&image, at, -at, 30, 40, black);
-    }
-    hc_image_rectangle(&image, INT32_MAX - 1, INT32_MIN, INT32_MAX, INT32_MAX, black);
-    hc_image_clear(&image);
-}
-
-static void text_size(void **state) {
-    (void)state;
-    HcImage image = {0};
-    HcError err = {0};
-    const uint8_t black[3] = {0, 0, 0};
-    assert_int_equal(hc_image_text_width(2, ""), 0);
-    assert_int_equal(hc_image_text_width(2, "ab"), 22);
-    assert_int_equal(hc_image_text_width(1, "\xc3\xa4"), 5); /* one character */
-    assert_int_equal(hc_image_text_height(3), 21);
-    check_ok(hc_image_init(&image, 12, 9, &err), err);
-    hc_image_text(&image, 0, 0, 1, black, "I");
-    assert_int_equal(inked(&image), 11);
-    hc_image_clear(&image);
-}
-
-static void legends(void **state) {
-    (void)state;
-    const HcLegendEntry entries[] = {{{200, 0, 0}, "roof"}, {{0, 150, 0}, "vegetation"}, {{0, 0, 200}, NULL}};
-    HcImage image = {0};
-    HcError err = {0};
-    int32_t width = 0, height = 0;
-    hc_image_legend_size(2, entries, 3, &width, &height);
-    check_ok(hc_image_init(&image, width, height + hc_image_bar_height(1), &err), err);
-    hc_image_legend(&image, 0, 0, 2, entries, 3);
-    assert_memory_equal(image.pixels + (4 * width + 4) * 4, ((uint8_t[]){200, 0, 0, 255}), 4);
-    hc_image_bar(&image, 0, height, width, 1, true, (float[]){0, 1}, "fraction");
-    assert_true(inked(&image) > width);
-    hc_image_legend_size(2, entries, 0, &width, &height);
-    assert_int_equal(width, 0);
     hc_image_clear(&image);
 }
 
@@ -195,10 +139,7 @@ int main(void) {
         cmocka_unit_test(levels),
         cmocka_unit_test(constant_plane),
         cmocka_unit_test(viridis_rises),
-        cmocka_unit_test(drawing),
-        cmocka_unit_test(drawing_outside),
-        cmocka_unit_test(text_size),
-        cmocka_unit_test(legends),
+        cmocka_unit_test(canvas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
