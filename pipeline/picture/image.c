@@ -107,20 +107,3 @@ void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, con
         level[i] = is_shown(plane, valid, i) ? level_of(limits, plane[i]) : 0;
     }
 }
-
-/* Viridis (Smith and van der Walt, CC0) at 16 even steps. */
-static const uint8_t viridis[16][3] = {
-    {0x44, 0x01, 0x54}, {0x48, 0x1a, 0x6c}, {0x47, 0x2f, 0x7d}, {0x41, 0x44, 0x87},
-    {0x39, 0x56, 0x8c}, {0x31, 0x68, 0x8e}, {0x2a, 0x78, 0x8e}, {0x23, 0x88, 0x8e},
-    {0x1f, 0x98, 0x8b}, {0x22, 0xa8, 0x84}, {0x35, 0xb7, 0x79}, {0x54, 0xc5, 0x68},
-    {0x7a, 0xd1, 0x51}, {0xa5, 0xdb, 0x36}, {0xd2, 0xe2, 0x1b}, {0xfd, 0xe7, 0x25},
-};
-
-void hc_image_viridis(uint8_t level, uint8_t rgb[3]) {
-    /* 255 is 15 steps of 17. */
-    int step = level / 17, part = level % 17;
-    const uint8_t *a = viridis[step], *b = viridis[part == 0 ? step : step + 1];
-    for (int c = 0; c < 3; c++) {
-        rgb[c] = (uint8_t)((a[c] * (17 - part) + b[c] * part + 8) / 17);
-    }
-}

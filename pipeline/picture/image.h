@@ -27,9 +27,6 @@ HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count,
 void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, const float limits[2],
                      uint8_t *level);
 
-/* The colour of a level in the perceptually uniform map viridis. */
-void hc_image_viridis(uint8_t level, uint8_t rgb[3]);
-
 typedef enum HcLegendPlace { HC_LEGEND_NONE, HC_LEGEND_RIGHT, HC_LEGEND_BELOW } HcLegendPlace;
 
 /* Classes to be drawn: value and valid [height][width], each pixel a square of `enlarge`. */

@@ -183,7 +183,7 @@ static void colour_of(const Params *params, const State *state, const uint8_t *l
             colour[c] = gamma[level[c * pixels + at]];
         }
     } else if (params->colours == 0) {
-        hc_image_viridis(gamma[level[at]], colour);
+        hc_ramp_colour(HC_RAMP_VIRIDIS, gamma[level[at]] / 255.0, colour);
     } else {
         memset(colour, gamma[level[at]], 3);
     }

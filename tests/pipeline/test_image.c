@@ -1,4 +1,5 @@
 /* The canvas: stretches and colours by their definition, drawing within its bounds. */
+#include "figure/ramp.h"
 #include "pipeline/picture/image.h"
 #include "tests/support/check.h"
 
@@ -100,10 +101,10 @@ static void viridis_rises(void **state) {
     (void)state;
     uint8_t rgb[3];
     double last = -1;
-    hc_image_viridis(0, rgb);
+    hc_ramp_colour(HC_RAMP_VIRIDIS, 0, rgb);
     assert_memory_equal(rgb, ((uint8_t[]){0x44, 0x01, 0x54}), 3);
     for (int level = 0; level < 256; level++) {
-        hc_image_viridis((uint8_t)level, rgb);
+        hc_ramp_colour(HC_RAMP_VIRIDIS, level / 255.0, rgb);
         double luminance = 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
         assert_true(luminance > last - 0.5);
         last = luminance;
