@@ -1,8 +1,69 @@
+/* Groups share the memory that their pixels are taken in: a pass goes through a block by some lines, and
+ * through the groups that these have. */
 #include "pipeline/detections/background.h"
+#include "core/allocate.h"
+#include "io/training/training.h"
+#include "pipeline/memory.h"
 #include "pipeline/statistics/shrinkage.h"
+#include "pipeline/words.h"
 
-static HcStatus load(HcBackground *background, HcStage *stage, const char *path, HcError *err) {
-    HcStatistics *statistics = &background->statistics;
+#include <stdlib.h>
+#include <string.h>
+
+/* Rounds that pixels are left out in, at most. */
+enum { TRIMS_MAX = 10 };
+
+static const char what[] = "backgrounds";
+
+static size_t scene_pixels(const HcStage *stage) {
+    return (size_t)stage->in.lines * (size_t)stage->in.samples;
+}
+
+size_t hc_background_part_pixels(const HcStage *stage) {
+    return (size_t)hc_selected_lines(stage) * (size_t)stage->in.samples;
+}
+
+static bool is_robust(const HcBackgroundParams *params) {
+    return !isnan(params->robust);
+}
+
+static bool needs_powers(const HcBackgroundParams *params) {
+    return params->shrink != NULL && hc_shrinkage_needs_powers(params->shrink);
+}
+
+/* ---- plan ---- */
+
+static HcStatus check(const HcStage *stage, const HcBackgroundParams *params, HcError *err) {
+    const char *who = stage->kind->name;
+    const char *of_classes = params->field != NULL ? "field" : params->layer != NULL ? "layer" : NULL;
+    if (params->classes == NULL && of_classes != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: --%s %s: goes with --background-classes", who, of_classes,
+                       params->field != NULL ? params->field : params->layer);
+    }
+    if (params->file == NULL) {
+        return HC_OK;
+    }
+    if (params->mask != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: give one of --background and --background-mask", who);
+    }
+    if (params->classes != NULL) {
+        return hc_fail(err, HC_E_USAGE, "%s: give one of --background and --background-classes", who);
+    }
+    if (needs_powers(params)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: --shrink %s needs the pixels of the background, and --background %s has none: "
+                       "give rao-blackwell or oas",
+                       who, params->shrink, params->file);
+    }
+    if (is_robust(params)) {
+        return hc_fail(err, HC_E_USAGE,
+                       "%s: --robust needs the pixels of the background, and --background %s has none", who,
+                       params->file);
+    }
+    return HC_OK;
+}
+
+static HcStatus load(HcStatistics *statistics, HcStage *stage, const char *path, HcError *err) {
     HC_OR_RETURN(hc_stage_reads(stage, path, err));
     if (statistics->mean == NULL) {
         HC_OR_RETURN(hc_statistics_load(statistics, path, err));
@@ -15,117 +76,262 @@ static HcStatus load(HcBackground *background, HcStage *stage, const char *path,
     return hc_statistics_take(statistics, &stage->in, path, err);
 }
 
-/* Rounds that pixels are left out in, at most. */
-enum { TRIMS_MAX = 10 };
-
-static bool is_robust(const HcBackgroundParams *params) {
-    return !isnan(params->robust);
+static HcStatus take_labels(HcBackground *background, const HcStage *stage, const HcLabelled *pixels,
+                            HcError *err) {
+    int32_t count = pixels->classes.count - 1;
+    HC_OR_RETURN(hc_new(background->name, (size_t)count, what, err));
+    HC_OR_RETURN(hc_new(background->group, (size_t)count, what, err));
+    HC_OR_RETURN(hc_new(background->label, scene_pixels(stage), what, err));
+    for (int32_t c = 0; c < count; c++) {
+        background->name[c] = strdup(pixels->classes.name[c + 1]);
+        if (background->name[c] == NULL) {
+            return hc_fail_memory(err, 0, "the name of a class");
+        }
+        background->count = c + 1;
+    }
+    for (int64_t k = 0; k < pixels->count; k++) {
+        background->label[(int64_t)pixels->line[k] * stage->in.samples + pixels->sample[k]] =
+            (uint8_t)pixels->label[k];
+    }
+    return HC_OK;
 }
 
-static bool needs_powers(const HcBackgroundParams *params) {
-    return params->shrink != NULL && hc_shrinkage_needs_powers(params->shrink);
+static HcStatus read_classes(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
+                             HcError *err) {
+    HcStatus status = HC_OK;
+    const char *path = params->classes;
+    HcLabelled pixels = {0};
+    HcText note = {0};
+    HC_TRY(hc_labelled_read_any(path, params->field, params->layer, NULL, &stage->in, &pixels, err));
+    if (pixels.classes.count - 1 > HC_BACKGROUND_CLASSES_MAX) {
+        HC_TRY(hc_fail(err, HC_E_UNSUPPORTED, "%s: --background-classes %s: %d classes, at most %d may be",
+                       stage->kind->name, path, pixels.classes.count - 1, HC_BACKGROUND_CLASSES_MAX));
+    }
+    HC_TRY(take_labels(background, stage, &pixels, err));
+    hc_labelled_note(&pixels, &note);
+    hc_stage_note_file(stage, path, &note);
+done:
+    hc_labelled_clear(&pixels);
+    return status;
+}
+
+/* The groups, and what scoring by classes needs. */
+static HcStatus plan_groups(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
+                            int32_t scores, HcError *err) {
+    HcNeeds *needs = &stage->needs;
+    if (params->classes == NULL) {
+        background->count = 1;
+        return background->group != NULL ? HC_OK : hc_new(background->group, 1, what, err);
+    }
+    HC_OR_RETURN(hc_stage_reads(stage, params->classes, err));
+    if (background->count == 0) {
+        HC_OR_RETURN(read_classes(background, stage, params, err));
+    }
+    size_t bands = (size_t)stage->in.bands, pixel = (size_t)scores * sizeof(float) + 1;
+    needs->bytes_fixed += hc_background_part_pixels(stage) * pixel;
+    needs->host_bytes += scene_pixels(stage) + hc_background_part_pixels(stage) * (2 * pixel + 1) +
+                         (size_t)background->count * (bands + 1) * bands * sizeof(double);
+    return HC_OK;
 }
 
 /* Passes over the scene, as far as they are known. */
 static int32_t rounds(const HcBackground *background, const HcBackgroundParams *params) {
-    int32_t trims = background->stable ? background->trims : TRIMS_MAX;
-    return 1 + (is_robust(params) ? trims : 0) + (needs_powers(params) ? 1 : 0);
-}
-
-static HcStatus check(const HcStage *stage, const HcBackgroundParams *params, HcError *err) {
-    const char *who = stage->kind->name;
-    if (params->file != NULL && params->mask != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --background and --background-mask", who);
+    int32_t trims = 0;
+    for (int32_t g = 0; g < background->count && is_robust(params); g++) {
+        const HcBackgroundGroup *group = &background->group[g];
+        trims = (int32_t)hc_max64(trims, group->stable ? group->trims : TRIMS_MAX);
     }
-    if (params->file != NULL && needs_powers(params)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "%s: --shrink %s needs the pixels of the background, and --background %s has none: "
-                       "give rao-blackwell or oas",
-                       who, params->shrink, params->file);
-    }
-    if (params->file != NULL && is_robust(params)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "%s: --robust needs the pixels of the background, and --background %s has none", who,
-                       params->file);
-    }
-    return HC_OK;
+    return 1 + trims + (needs_powers(params) ? 1 : 0);
 }
 
 HcStatus hc_background_plan(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                            int32_t directions, HcError *err) {
+                            int32_t directions, int32_t scores, bool fitted, HcError *err) {
     HC_OR_RETURN(check(stage, params, err));
-    if (params->file != NULL) {
-        return load(background, stage, params->file, err);
+    HC_OR_RETURN(plan_groups(background, stage, params, scores, err));
+    if (stage->settled || fitted) {
+        return HC_OK;
     }
-    hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+    if (params->file != NULL) {
+        return load(&background->group[0].statistics, stage, params->file, err);
+    }
+    for (int32_t g = 0; g < background->count; g++) {
+        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+    }
     background->directions = directions;
     stage->needs.rounds = rounds(background, params);
     if (is_robust(params)) {
-        hc_trim_plan(stage, hc_selected_lines(stage), directions);
+        hc_trim_plan(stage, background->count, hc_selected_lines(stage), directions);
     }
     if (needs_powers(params)) {
-        hc_powers_plan(stage, hc_selected_lines(stage));
+        hc_powers_plan(stage, background->count, hc_selected_lines(stage));
     }
+    stage->needs.selects = stage->needs.selects || params->mask != NULL || params->classes != NULL;
+    if (params->classes != NULL) { /* masks of groups; one of the host, and the labels as they are read */
+        stage->needs.bytes_fixed += (size_t)background->count * scene_pixels(stage);
+        stage->needs.bytes_fixed += params->mask == NULL ? hc_selected_part_bytes(stage) : 0;
+        stage->needs.host_bytes += (1 + 4 * sizeof(int32_t)) * scene_pixels(stage);
+    }
+    return params->mask != NULL ? hc_selected_plan(&background->selected, stage, params->mask, err) : HC_OK;
+}
+
+/* ---- sums ---- */
+
+static HcStatus open_sums(HcBackground *background, int32_t number, HcStage *stage, HcError *err) {
+    return hc_scene_sums_open(&background->group[number].sums, stage, HC_DIFFERENCE_NONE, NULL, err);
+}
+
+/* Masks of groups: the pixels of a class that the mask leaves. */
+static HcStatus open_masks(HcBackground *background, HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const uint8_t *inside = background->selected.inside;
+    uint8_t *mask = NULL;
+    HC_TRY(hc_new(mask, scene_pixels(stage), "a mask", err));
+    for (int32_t g = 0; g < background->count; g++) {
+        for (size_t p = 0; p < scene_pixels(stage); p++) {
+            mask[p] = background->label[p] == g + 1 && (inside == NULL || inside[p] != 0);
+        }
+        HC_TRY(hc_memory_upload(stage->compute, mask, scene_pixels(stage), &background->group[g].mask, err));
+    }
+    if (inside == NULL) {
+        HC_TRY(hc_selected_open_part(&background->selected, stage, err));
+    }
+done:
+    free(mask);
+    return status;
+}
+
+static HcStatus open_scores(HcBackground *background, HcStage *stage, int32_t scores, HcError *err) {
+    HcComputeInfo info;
+    HcCompute *compute = stage->compute;
+    size_t pixels = hc_background_part_pixels(stage);
+    size_t bytes = pixels * (size_t)scores * sizeof(float);
+    hc_compute_info(compute, &info);
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, bytes + pixels, &background->part, err));
+    if (info.shared_memory) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, pixels, &background->valid, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, bytes, &background->score, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, pixels, &background->score_mask, err));
+    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, bytes, &background->result, err));
+    return hc_alloc(compute, HC_MEMORY_HOST, pixels, &background->result_mask, err);
+}
+
+HcStatus hc_background_open(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
+                            int32_t scores, HcError *err) {
     if (params->mask != NULL) {
-        stage->needs.selects = true;
-        return hc_selected_plan(&background->selected, stage, params->mask, err);
+        HC_OR_RETURN(hc_selected_open(&background->selected, stage, "--background-mask", params->mask, err));
+    }
+    if (background->label != NULL) {
+        HC_OR_RETURN(open_masks(background, stage, err));
+        HC_OR_RETURN(open_scores(background, stage, scores, err));
+    }
+    for (int32_t g = 0; g < background->count; g++) {
+        HC_OR_RETURN(open_sums(background, g, stage, err));
     }
     return HC_OK;
 }
 
-HcStatus hc_background_open(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                            HcError *err) {
-    if (params->mask != NULL) {
-        HC_OR_RETURN(hc_selected_open(&background->selected, stage, "--background-mask", params->mask, err));
-    }
-    return hc_scene_sums_open(&background->sums, stage, HC_DIFFERENCE_NONE, NULL, err);
+bool hc_background_has(const HcBackground *background, const HcStage *stage, int32_t number, int64_t first,
+                       int64_t end) {
+    const uint8_t *label = background->label;
+    int64_t samples = stage->in.samples;
+    return label == NULL ||
+           memchr(label + first * samples, number + 1, (size_t)((end - first) * samples)) != NULL;
 }
 
 /* Adds pixels to what the round is for. */
-static HcStatus add(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
+static HcStatus add(HcBackgroundGroup *group, HcStage *stage, HcQueue *queue, const HcBlock *in,
                     HcError *err) {
-    return background->powers.sums != NULL ? hc_powers_add(&background->powers, queue, in, err)
-                                           : hc_scene_sums_add(&background->sums, stage, queue, in, err);
+    return group->powers.sums != NULL ? hc_powers_add(&group->powers, queue, in, err)
+                                      : hc_scene_sums_add(&group->sums, stage, queue, in, err);
+}
+
+/* The pixels of some lines that are in a group, and not left out. */
+static HcStatus add_lines(HcBackground *background, int32_t number, HcStage *stage, HcQueue *queue,
+                          const HcBlock *in, int64_t first, int64_t end, HcError *err) {
+    HcBackgroundGroup *group = &background->group[number];
+    const uint8_t *mask = group->mask.data != NULL ? group->mask.data : background->selected.mask.data;
+    HcBlock part = hc_block_part(in, first, end, 0);
+    if (mask != NULL) {
+        HC_OR_RETURN(hc_selected_take_by(&background->selected, mask, queue, in, first, end, &part, err));
+    }
+    if (group->trim.directions > 0) {
+        HcBlock all = part;
+        HC_OR_RETURN(hc_trim_take(&group->trim, queue, &all, &part, err));
+    }
+    return add(group, stage, queue, &part, err);
 }
 
 HcStatus hc_background_observe(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
                                HcError *err) {
-    bool selects = background->selected.mask.data != NULL;
-    bool trims = background->trim.directions > 0;
-    if (!selects && !trims && background->powers.sums == NULL) {
-        return add(background, stage, queue, in, err);
+    const HcBackgroundGroup *one = &background->group[0];
+    bool whole = background->label == NULL && background->selected.mask.data == NULL;
+    if (whole && one->trim.directions == 0 && one->powers.sums == NULL) {
+        return add(&background->group[0], stage, queue, in, err);
     }
     int64_t end = in->line0 + in->lines;
     int64_t step = hc_selected_lines(stage);
     for (int64_t line = in->line0; line < end; line += step) {
         int64_t next = hc_min64(line + step, end);
-        HcBlock part = hc_block_part(in, line, next, 0);
-        if (selects) {
-            HC_OR_RETURN(hc_selected_take(&background->selected, queue, in, line, next, &part, err));
+        for (int32_t g = 0; g < background->count; g++) {
+            const HcBackgroundGroup *group = &background->group[g];
+            if ((group->sums.wanted || group->powers.sums != NULL) &&
+                hc_background_has(background, stage, g, line, next)) {
+                HC_OR_RETURN(add_lines(background, g, stage, queue, in, line, next, err));
+            }
         }
-        if (trims) {
-            HcBlock all = part;
-            HC_OR_RETURN(hc_trim_take(&background->trim, queue, &all, &part, err));
-        }
-        HC_OR_RETURN(add(background, stage, queue, &part, err));
     }
     return HC_OK;
 }
 
-static HcStatus settle_sums(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                            HcQueue *queue, HcError *err) {
+/* ---- statistics ---- */
+
+HcStatus hc_background_named(const HcBackground *background, const HcStage *stage, int32_t number,
+                             HcStatus status, HcError *err) {
+    if (status != HC_E_NUMERIC || err == NULL || background->name == NULL) {
+        return status;
+    }
+    size_t length = strlen(stage->kind->name);
+    if (strncmp(err->text, stage->kind->name, length) == 0 && strncmp(err->text + length, ": ", 2) == 0) {
+        memmove(err->text, err->text + length + 2, strlen(err->text + length + 2) + 1);
+    }
+    return hc_fail_before(err, status, "class \"%s\"", background->name[number]);
+}
+
+/* Fewer than two pixels have no covariance, and those of a class without --shrink no inverse. */
+static HcStatus check_pixels(const HcBackground *background, const HcStage *stage,
+                             const HcBackgroundParams *params, int32_t number, int64_t pixels, HcError *err) {
+    bool shrunk = !hc_text_equal(params->shrink, "none");
+    if (background->name != NULL && pixels < (shrunk ? 2 : stage->in.bands + 1)) {
+        return hc_fail(
+            err, HC_E_NUMERIC,
+            "%s: --background-classes %s: class \"%s\" has %lld valid pixels, fewer than %d bands need: "
+            "give fewer bands, %sor a map without this class",
+            stage->kind->name, params->classes, background->name[number], (long long)pixels, stage->in.bands,
+            shrunk ? "" : "--shrink, ");
+    }
+    return params->mask == NULL || pixels >= 2
+               ? HC_OK
+               : hc_fail(err, HC_E_NUMERIC,
+                         "%s: --background-mask %s: the mask leaves %lld valid pixels of the scene",
+                         stage->kind->name, params->mask, (long long)pixels);
+}
+
+static HcStatus settle_sums(HcBackground *background, int32_t number, HcStage *stage,
+                            const HcBackgroundParams *params, HcQueue *queue, HcError *err) {
     HcStatus status = HC_OK;
     HcMoments moments = {0};
-    HC_TRY(hc_scene_sums_take(&background->sums, stage, queue, &moments, err));
-    if (params->mask != NULL && moments.count < 2) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC,
-                       "%s: --background-mask %s: the mask leaves %lld valid pixels of the scene",
-                       stage->kind->name, params->mask, (long long)moments.count));
-    }
-    hc_statistics_clear(&background->statistics);
-    HC_TRY(hc_statistics_make(&background->statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
-    if (background->trim.directions > 0) {
-        HC_TRY(hc_trim_undo(&background->trim, background->statistics.covariance, stage->in.bands, err));
+    HcBackgroundGroup *group = &background->group[number];
+    HcStatistics *statistics = &group->statistics;
+    HC_TRY(hc_scene_sums_take(&group->sums, stage, queue, &moments, err));
+    HC_TRY(check_pixels(background, stage, params, number, moments.count, err));
+    hc_statistics_clear(statistics);
+    HC_TRY(hc_background_named(
+        background, stage, number,
+        hc_statistics_make(statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err), err));
+    if (group->trim.directions > 0) {
+        HC_TRY(hc_trim_undo(&group->trim, statistics->covariance, stage->in.bands, err));
     }
 done:
     hc_moments_clear(&moments);
@@ -133,87 +339,183 @@ done:
 }
 
 /* Counts the pixels that are left; whether others are to be left out. */
-static bool trims_again(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                        int64_t before) {
-    int64_t pixels = background->statistics.pixels;
-    bool first = background->trim.directions == 0;
-    background->candidates = first ? pixels : background->candidates;
-    background->trims += !first;
-    background->stable = !first && pixels == before;
-    if (!background->stable && background->trims < TRIMS_MAX) {
-        return true;
+static bool trims_again(HcBackgroundGroup *group, int64_t before) {
+    int64_t pixels = group->statistics.pixels;
+    bool first = group->trim.directions == 0;
+    group->candidates = first ? pixels : group->candidates;
+    group->trims += !first;
+    group->stable = !first && pixels == before;
+    return !group->stable && group->trims < TRIMS_MAX;
+}
+
+static void note_trims(HcBackground *background, HcStage *stage, const HcBackgroundParams *params) {
+    int64_t candidates = 0, pixels = 0;
+    int32_t trims = 0;
+    bool stable = true;
+    for (int32_t g = 0; g < background->count; g++) {
+        HcBackgroundGroup *group = &background->group[g];
+        candidates += group->candidates;
+        pixels += group->statistics.pixels;
+        trims = (int32_t)hc_max64(trims, group->trims);
+        stable = stable && group->stable;
+        group->stable = true; /* as it is now */
     }
-    hc_stage_note(stage, "--robust %g: %lld of %lld pixels are left out of the background, in %d round%s%s",
-                  params->robust, (long long)(background->candidates - pixels),
-                  (long long)background->candidates, background->trims, background->trims == 1 ? "" : "s",
-                  background->stable ? "" : ", and the last one still changed them");
-    background->stable = true; /* as it is now */
-    return false;
+    hc_stage_note(stage, "--robust %g: %lld of %lld pixels are left out of the background%s, in %d round%s%s",
+                  params->robust, (long long)(candidates - pixels), (long long)candidates,
+                  background->name != NULL ? "s" : "", trims, trims == 1 ? "" : "s",
+                  stable ? "" : ", and the last one still changed them");
+}
+
+static HcStatus settle_powers(HcBackground *background, HcStage *stage, HcQueue *queue, HcError *err) {
+    for (int32_t g = 0; g < background->count; g++) {
+        HcBackgroundGroup *group = &background->group[g];
+        HC_OR_RETURN(hc_powers_settle(&group->powers, stage, queue, &group->fourth, err));
+    }
+    return HC_OK;
+}
+
+static HcStatus open_powers(HcBackground *background, HcStage *stage, HcError *err) {
+    for (int32_t g = 0; g < background->count; g++) {
+        HcBackgroundGroup *group = &background->group[g];
+        HC_OR_RETURN(hc_powers_open(&group->powers, &background->powers_part, stage, &group->statistics,
+                                    hc_selected_lines(stage), err));
+    }
+    return HC_OK;
+}
+
+/* What only sums need. */
+static void end_sums(HcBackground *background, HcStage *stage, const HcBackgroundParams *params) {
+    for (int32_t g = 0; g < background->count; g++) {
+        hc_memory_release(stage->compute, &background->group[g].mask);
+    }
+    if (params->mask == NULL) {
+        hc_selected_close(&background->selected, stage->compute);
+    }
+}
+
+bool hc_background_trims(const HcBackground *background, int32_t number) {
+    return background->group[number].sums.wanted;
 }
 
 HcStatus hc_background_settle(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
                               HcQueue *queue, HcBackgroundNext *next, HcError *err) {
     *next = HC_BACKGROUND_DONE;
-    if (background->powers.sums != NULL) {
-        return hc_powers_settle(&background->powers, stage, queue, &background->fourth, err);
+    if (background->group[0].powers.sums != NULL) {
+        HC_OR_RETURN(settle_powers(background, stage, queue, err));
+        end_sums(background, stage, params);
+        return HC_OK;
     }
-    int64_t before = background->statistics.pixels;
-    HC_OR_RETURN(settle_sums(background, stage, params, queue, err));
-    if (is_robust(params) && trims_again(background, stage, params, before)) {
-        *next = HC_BACKGROUND_TRIM;
-        return hc_scene_sums_open(&background->sums, stage, HC_DIFFERENCE_NONE, NULL, err);
+    for (int32_t g = 0; g < background->count; g++) {
+        HcBackgroundGroup *group = &background->group[g];
+        int64_t before = group->statistics.pixels;
+        if (!group->sums.wanted) {
+            continue; /* no more pixels of it are left out */
+        }
+        HC_OR_RETURN(settle_sums(background, g, stage, params, queue, err));
+        if (is_robust(params) && trims_again(group, before)) {
+            *next = HC_BACKGROUND_TRIM;
+            HC_OR_RETURN(open_sums(background, g, stage, err));
+        }
+    }
+    if (*next == HC_BACKGROUND_TRIM) {
+        return HC_OK;
+    }
+    if (is_robust(params)) {
+        note_trims(background, stage, params);
     }
     stage->needs.rounds = rounds(background, params);
     if (needs_powers(params)) {
         *next = HC_BACKGROUND_AGAIN;
-        return hc_powers_open(&background->powers, stage, &background->statistics, hc_selected_lines(stage),
-                              err);
+        return open_powers(background, stage, err);
     }
+    end_sums(background, stage, params);
     return HC_OK;
 }
 
 HcStatus hc_background_trim(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                            HcFar *far, HcError *err) {
-    far->limit = hc_trim_limit(params->robust, background->candidates, far->directions, far->squares);
-    return hc_trim_set(&background->trim, stage, far, hc_selected_lines(stage), background->directions, err);
+                            int32_t number, HcFar *far, HcError *err) {
+    HcBackgroundGroup *group = &background->group[number];
+    far->limit = hc_trim_limit(params->robust, group->candidates, far->directions, far->squares);
+    return hc_trim_set(&group->trim, &background->work, stage, far, hc_selected_lines(stage),
+                       background->directions, err);
 }
 
-void hc_background_report(const HcBackground *background, const HcBackgroundParams *params, HcJson *to) {
-    hc_json_put_double(to, "shrinkage", background->shrinkage);
-    if (is_robust(params)) {
-        hc_json_put_number(to, "left_out", (double)(background->candidates - background->statistics.pixels));
-        hc_json_put_number(to, "robust_rounds", background->trims);
-    }
+void hc_background_shrink(HcBackgroundGroup *group, const HcBackgroundParams *params) {
+    group->shrinkage = hc_shrinkage_share(&group->statistics, params->shrink, group->fourth);
+    hc_shrinkage_apply(&group->statistics, group->shrinkage);
 }
 
 /* Pixels that --robust leaves depend on what they were chosen by. Rates are right within a fifth from so many
  * pixels on (docs/stages/rx.md). */
-static bool knows_rates(const HcBackground *background, const HcBackgroundParams *params,
+static bool knows_rates(const HcBackgroundGroup *group, const HcBackgroundParams *params,
                         int32_t directions) {
     double least = is_robust(params) ? fmax(10, 2000 * params->robust) * directions : 0;
-    return background->shrinkage == 0 && (double)background->candidates >= least;
+    return group->shrinkage == 0 && (double)group->candidates >= least;
 }
 
-HcNullLaw hc_background_law(const HcBackground *background, const HcBackgroundParams *params, HcNull null,
-                            int32_t directions) {
-    return (HcNullLaw){.null = knows_rates(background, params, directions) ? null : HC_NULL_UNKNOWN,
+HcNullLaw hc_background_law(const HcBackground *background, const HcBackgroundParams *params, int32_t number,
+                            HcNull null, int32_t directions) {
+    const HcBackgroundGroup *group = &background->group[number];
+    return (HcNullLaw){.null = knows_rates(group, params, directions) ? null : HC_NULL_UNKNOWN,
                        .directions = directions,
-                       .pixels = background->statistics.pixels,
+                       .pixels = group->statistics.pixels,
                        .apart = params->file != NULL || is_robust(params),
                        .inside = background->selected.inside,
                        .deviation = 1};
 }
 
-void hc_background_shrink(HcBackground *background, const HcBackgroundParams *params) {
-    HcStatistics *statistics = &background->statistics;
-    background->shrinkage = hc_shrinkage_share(statistics, params->shrink, background->fourth);
-    hc_shrinkage_apply(statistics, background->shrinkage);
+/* ---- what is told ---- */
+
+static void report_group(const HcBackgroundGroup *group, const HcBackgroundParams *params, HcJson *to) {
+    hc_json_put_double(to, "shrinkage", group->shrinkage);
+    if (is_robust(params)) {
+        hc_json_put_number(to, "left_out", (double)(group->candidates - group->statistics.pixels));
+        hc_json_put_number(to, "robust_rounds", group->trims);
+    }
+}
+
+void hc_background_report(const HcBackground *background, const HcBackgroundParams *params, HcJson *to) {
+    if (background->name == NULL) {
+        report_group(&background->group[0], params, to);
+        return;
+    }
+    hc_json_open_array(to, "background_classes");
+    for (int32_t g = 0; g < background->count && background->group[g].statistics.mean != NULL; g++) {
+        hc_json_open_object(to, NULL);
+        hc_json_put_text(to, "name", background->name[g]);
+        hc_json_put_number(to, "pixels", (double)background->group[g].statistics.pixels);
+        report_group(&background->group[g], params, to);
+        hc_json_close(to);
+    }
+    hc_json_close(to);
+    hc_json_put_number(to, "without_score", (double)background->bare);
+}
+
+static void close_group(HcBackgroundGroup *group, HcCompute *compute) {
+    hc_memory_release(compute, &group->mask);
+    hc_scene_sums_close(&group->sums);
+    hc_trim_close(&group->trim, compute);
+    hc_powers_close(&group->powers, compute);
+    hc_statistics_clear(&group->statistics);
 }
 
 void hc_background_close(HcBackground *background, HcStage *stage) {
-    hc_scene_sums_close(&background->sums);
+    HcBuffer *const buffers[] = {&background->powers_part, &background->part,       &background->valid,
+                                 &background->score,       &background->score_mask, &background->result,
+                                 &background->result_mask};
+    for (int32_t g = 0; g < background->count; g++) {
+        close_group(&background->group[g], stage->compute);
+        if (background->name != NULL) {
+            free(background->name[g]);
+        }
+    }
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
+        hc_memory_release(stage->compute, buffers[i]);
+    }
     hc_selected_close(&background->selected, stage->compute);
-    hc_trim_close(&background->trim, stage->compute);
-    hc_powers_close(&background->powers, stage->compute);
-    hc_statistics_clear(&background->statistics);
+    hc_trim_work_close(&background->work, stage->compute);
+    free(background->name);
+    free(background->label);
+    free(background->group);
+    *background = (HcBackground){0};
 }

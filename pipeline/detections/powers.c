@@ -20,9 +20,10 @@ static size_t part_bytes(const HcStage *stage, int32_t lines) {
     return pixels * (((size_t)stage->in.bands + 1) * sizeof(float) + 2);
 }
 
-void hc_powers_plan(HcStage *stage, int32_t lines) {
+void hc_powers_plan(HcStage *stage, int32_t count, int32_t lines) {
     size_t bands = (size_t)stage->in.bands;
-    stage->needs.bytes_fixed += part_bytes(stage, lines) + (bands + 1) * bands * sizeof(double);
+    stage->needs.bytes_fixed +=
+        part_bytes(stage, lines) + (size_t)count * (bands + 1) * bands * sizeof(double);
     stage->needs.host_bytes += bands * bands * sizeof(double);
 }
 
@@ -39,8 +40,8 @@ static HcStatus open_diagonal(HcPowers *powers, HcStage *stage, HcError *err) {
     return status;
 }
 
-HcStatus hc_powers_open(HcPowers *powers, HcStage *stage, const HcStatistics *statistics, int32_t lines,
-                        HcError *err) {
+HcStatus hc_powers_open(HcPowers *powers, HcBuffer *part, HcStage *stage, const HcStatistics *statistics,
+                        int32_t lines, HcError *err) {
     static const double center = 0;
     static const int32_t exponent = EXPONENT;
     size_t bands = (size_t)stage->in.bands;
@@ -52,7 +53,10 @@ HcStatus hc_powers_open(HcPowers *powers, HcStage *stage, const HcStatistics *st
     HC_OR_RETURN(open_diagonal(powers, stage, err));
     HC_OR_RETURN(
         hc_memory_upload(stage->compute, statistics->mean, bands * sizeof(double), &powers->mean, err));
-    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, part_bytes(stage, lines), &powers->part, err));
+    if (part->data == NULL) {
+        HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, part_bytes(stage, lines), part, err));
+    }
+    powers->part = part;
     return hc_sums_open(stage->compute, 1, 0, &(HcGrid){&center, &exponent}, &powers->sums, err);
 }
 
@@ -60,7 +64,7 @@ HcStatus hc_powers_add(HcPowers *powers, HcQueue *queue, const HcBlock *in, HcEr
     HcBlock apart = *in;
     HcBlock square = *in;
     size_t pixels = hc_block_pixels(in);
-    apart.data = powers->part.data;
+    apart.data = powers->part->data;
     square.bands = 1;
     square.data = apart.data + hc_block_values(in);
     apart.mask = (uint8_t *)(square.data + pixels);
@@ -88,6 +92,5 @@ void hc_powers_close(HcPowers *powers, HcCompute *compute) {
     hc_sums_close(powers->sums);
     hc_memory_release(compute, &powers->mean);
     hc_memory_release(compute, &powers->diagonal);
-    hc_memory_release(compute, &powers->part);
     *powers = (HcPowers){0};
 }

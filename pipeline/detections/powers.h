@@ -11,14 +11,15 @@ typedef struct HcPowers {
     HcSums *sums;            /* of one band, the squared distances; NULL = not open */
     double trace;            /* of the covariance: the unit of squared distances */
     HcBuffer mean, diagonal; /* [device] [bands] and [bands][bands] */
-    HcBuffer part;           /* [device] differences of some pixels and their squares, the masks of both */
+    const HcBuffer *part;    /* [device] differences of some pixels and their squares, the masks of both */
 } HcPowers;
 
-/* In plan: adds memory to stage->needs, for parts of at most `lines` lines. */
-void hc_powers_plan(HcStage *stage, int32_t lines);
-/* Between two passes: distances from that mean. */
-HcStatus hc_powers_open(HcPowers *powers, HcStage *stage, const HcStatistics *statistics, int32_t lines,
-                        HcError *err) HC_MUST_CHECK;
+/* In plan: adds memory to stage->needs, for so many HcPowers and parts of at most `lines` lines. */
+void hc_powers_plan(HcStage *stage, int32_t count, int32_t lines);
+/* Between two passes: distances from that mean. `part` is memory that several may share: it is allocated
+ * where it is not, and borrowed. */
+HcStatus hc_powers_open(HcPowers *powers, HcBuffer *part, HcStage *stage, const HcStatistics *statistics,
+                        int32_t lines, HcError *err) HC_MUST_CHECK;
 /* Adds the valid pixels of a block of at most that many lines without halo. */
 HcStatus hc_powers_add(HcPowers *powers, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
 /* After the pass, on all ranks: the mean of |x - mean|^4 over all pixels. */

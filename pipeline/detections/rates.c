@@ -317,13 +317,16 @@ typedef struct Rating {
     HcBlock score, out; /* [host] of the same rows */
 } Rating;
 
+static size_t group_of(const HcScoreRates *rates, const HcStage *stage, int64_t line, int64_t sample) {
+    return rates->label != NULL ? (size_t)rates->label[line * stage->in.samples + sample] - 1
+           : rates->columns > 0 ? (size_t)(sample / rates->columns)
+                                : 0;
+}
+
 static void rate_pixel(const Rating *rating, int64_t line, int64_t sample, const float *score, float *out) {
     const HcScoreRates *rates = rating->rates;
     size_t bands = (size_t)rates->bands;
-    size_t group = 0;
-    if (rates->law != NULL && rates->group_of != NULL) {
-        group = (size_t)rates->group_of(rating->stage, line, sample);
-    }
+    size_t group = group_of(rates, rating->stage, line, sample);
     memcpy(out, score, bands * sizeof *out);
     out += bands;
     for (size_t b = 0; b < bands; b++) {

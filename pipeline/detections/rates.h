@@ -39,11 +39,12 @@ typedef struct HcScoreRates {
     int32_t bands; /* of scores */
     bool low;      /* low scores are the best */
     bool open;
-    size_t scratch; /* bytes of a pixel that the scorer works in */
-    HcNullLaw *law; /* [groups of pixels, each of which has a background][bands]; NULL = unknown */
-    int64_t (*group_of)(const HcStage *stage, int64_t line, int64_t sample); /* NULL = all are in group 0 */
-    uint32_t *key;  /* [bands][pixels of the scene] scores in order, 0 = none; sorted in settle */
-    int64_t *start; /* [bands][65537] first place of the keys whose upper 16 bits are that or more */
+    size_t scratch;       /* bytes of a pixel that the scorer works in */
+    HcNullLaw *law;       /* [groups of pixels, each of which has a background][bands]; NULL = unknown */
+    const uint8_t *label; /* [pixels of the scene] the group of a pixel, from 1; NULL = all are in group 0 */
+    int64_t columns;      /* of a group, where groups are columns; else 0 */
+    uint32_t *key;        /* [bands][pixels of the scene] scores in order, 0 = none; sorted in settle */
+    int64_t *start;       /* [bands][65537] first place of the keys whose upper 16 bits are that or more */
     HcTeam *team;
     HcBuffer part;                /* [device] scores of some lines, their mask, scratch of the scorer */
     HcBuffer score, mask, result; /* [host] the same, where blocks lie elsewhere, and what goes out */

@@ -23,15 +23,15 @@ static int32_t index_count(const HcStage *stage, int32_t directions) {
     return directions > stage->in.bands ? directions : stage->in.bands;
 }
 
-void hc_trim_plan(HcStage *stage, int32_t lines, int32_t directions) {
-    size_t bands = (size_t)stage->in.bands;
+void hc_trim_plan(HcStage *stage, int32_t count, int32_t lines, int32_t directions) {
+    size_t bands = (size_t)stage->in.bands, along = (size_t)directions;
     stage->needs.bytes_fixed += part_bytes(stage, lines, directions) +
-                                ((size_t)directions + 1) * bands * sizeof(double) +
+                                (size_t)count * (along + 1) * bands * sizeof(double) +
                                 (size_t)index_count(stage, directions) * sizeof(int32_t);
-    stage->needs.host_bytes += (2 * (size_t)directions + bands + 1) * bands * sizeof(double);
+    stage->needs.host_bytes += (((size_t)count + 1) * along + bands + 1) * bands * sizeof(double);
 }
 
-static HcStatus open_part(HcTrim *trim, HcStage *stage, int32_t lines, int32_t directions, HcError *err) {
+static HcStatus open_work(HcTrimWork *work, HcStage *stage, int32_t lines, int32_t directions, HcError *err) {
     int32_t count = index_count(stage, directions);
     int32_t *index = NULL;
     HC_OR_RETURN(hc_new(index, count, "a list of bands", err));
@@ -39,21 +39,22 @@ static HcStatus open_part(HcTrim *trim, HcStage *stage, int32_t lines, int32_t d
         index[b] = b;
     }
     HcStatus status =
-        hc_memory_upload(stage->compute, index, (size_t)count * sizeof *index, &trim->index, err);
+        hc_memory_upload(stage->compute, index, (size_t)count * sizeof *index, &work->index, err);
     free(index);
     HC_OR_RETURN(status);
-    return hc_alloc(stage->compute, HC_MEMORY_DEVICE, part_bytes(stage, lines, directions), &trim->part, err);
+    return hc_alloc(stage->compute, HC_MEMORY_DEVICE, part_bytes(stage, lines, directions), &work->part, err);
 }
 
-HcStatus hc_trim_set(HcTrim *trim, HcStage *stage, const HcFar *far, int32_t lines, int32_t directions,
-                     HcError *err) {
+HcStatus hc_trim_set(HcTrim *trim, HcTrimWork *work, HcStage *stage, const HcFar *far, int32_t lines,
+                     int32_t directions, HcError *err) {
     size_t bands = (size_t)stage->in.bands;
     size_t count = bands * (size_t)far->directions;
     double most = far->squares ? sqrt(FLT_MAX) : FLT_MAX;
     double *scaled = NULL;
-    if (trim->part.data == NULL) {
-        HC_OR_RETURN(open_part(trim, stage, lines, directions, err));
+    if (work->part.data == NULL) {
+        HC_OR_RETURN(open_work(work, stage, lines, directions, err));
     }
+    trim->work = work;
     hc_memory_release(stage->compute, &trim->projection);
     hc_memory_release(stage->compute, &trim->offset);
     trim->directions = far->directions;
@@ -87,7 +88,7 @@ static HcStatus decode(const HcTrim *trim, HcQueue *queue, const HcBlock *from, 
                  .stride_sample = bytes,
                  .stride_band = sizeof(float),
                  .user_mask = mask};
-    HcDecode how = {.band_index = trim->index.data};
+    HcDecode how = {.band_index = trim->work->index.data};
     return hc_decode(queue, &raw, &how, to, err);
 }
 
@@ -95,7 +96,7 @@ HcStatus hc_trim_take(HcTrim *trim, HcQueue *queue, const HcBlock *in, HcBlock *
     size_t pixels = hc_block_pixels(in);
     HcBlock score = *in;
     score.bands = trim->directions;
-    score.data = trim->part.data;
+    score.data = trim->work->part.data;
     HcBlock square = *in;
     square.bands = 1;
     square.data = score.data + hc_block_values(&score);
@@ -118,10 +119,13 @@ HcStatus hc_trim_take(HcTrim *trim, HcQueue *queue, const HcBlock *in, HcBlock *
 void hc_trim_close(HcTrim *trim, HcCompute *compute) {
     hc_memory_release(compute, &trim->projection);
     hc_memory_release(compute, &trim->offset);
-    hc_memory_release(compute, &trim->index);
-    hc_memory_release(compute, &trim->part);
     free(trim->along);
     *trim = (HcTrim){0};
+}
+
+void hc_trim_work_close(HcTrimWork *work, HcCompute *compute) {
+    hc_memory_release(compute, &work->index);
+    hc_memory_release(compute, &work->part);
 }
 
 /* The score that such a share is beyond. */

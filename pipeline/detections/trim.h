@@ -15,28 +15,36 @@ typedef struct HcFar {
     double limit; /* > 0 */
 } HcFar;
 
+/* What hc_trim_take() works in; several may share it. Zero-initialise; hc_trim_work_close() is always safe.
+ */
+typedef struct HcTrimWork {
+    HcBuffer index; /* [device] 0, 1, 2... */
+    HcBuffer part;  /* [device] */
+} HcTrimWork;
+
 /* Zero-initialise; hc_trim_close() is always safe. */
 typedef struct HcTrim {
     int32_t directions; /* 0 = all pixels stay */
     bool squares;
+    const HcTrimWork *work;
     HcBuffer projection, offset; /* [device] */
-    HcBuffer index;              /* [device] 0, 1, 2... */
-    HcBuffer part;               /* [device] what hc_trim_take() works in */
     double *along;               /* [bands][directions] the projection that pixels were left out by */
     double limit;
 } HcTrim;
 
-/* In plan: adds memory to stage->needs, for parts of at most `lines` lines and `directions`. */
-void hc_trim_plan(HcStage *stage, int32_t lines, int32_t directions);
+/* In plan: adds memory to stage->needs, for so many HcTrim, parts of at most `lines` lines and `directions`.
+ */
+void hc_trim_plan(HcStage *stage, int32_t count, int32_t lines, int32_t directions);
 /* Between two passes: from now on these pixels are left out. lines, directions: as planned, at least those of
- * `far`. */
-HcStatus hc_trim_set(HcTrim *trim, HcStage *stage, const HcFar *far, int32_t lines, int32_t directions,
-                     HcError *err) HC_MUST_CHECK;
+ * `far`. `work` is opened where it is not, and borrowed. */
+HcStatus hc_trim_set(HcTrim *trim, HcTrimWork *work, HcStage *stage, const HcFar *far, int32_t lines,
+                     int32_t directions, HcError *err) HC_MUST_CHECK;
 /* A block without halo, of at most that many lines: far pixels become masked. *out is a view of memory that
  * the next call uses again, on the same queue. */
 HcStatus hc_trim_take(HcTrim *trim, HcQueue *queue, const HcBlock *in, HcBlock *out,
                       HcError *err) HC_MUST_CHECK;
 void hc_trim_close(HcTrim *trim, HcCompute *compute);
+void hc_trim_work_close(HcTrimWork *work, HcCompute *compute);
 
 /* The limit that such a share of the `pixels` of a Gaussian background is beyond: of |y| in so many
  * directions (squares), or of one |y[j]|. y has variance 1 by their covariance. 0 < rate < 1. */

@@ -43,10 +43,10 @@ static size_t device_bytes(const HcStage *stage) {
 static HcStatus check(const HcStage *stage, HcError *err) {
     const HcDetectParams *params = hc_detect_params(stage);
     const HcBackgroundParams *background = &params->background;
-    const char *unused = background->file != NULL       ? "background"
-                         : params->classes.path != NULL ? "background-classes"
-                         : !isnan(background->robust)   ? "robust"
-                                                        : NULL;
+    const char *unused = background->file != NULL             ? "background"
+                         : params->background.classes != NULL ? "background-classes"
+                         : !isnan(background->robust)         ? "robust"
+                                                              : NULL;
     if (!hc_detect_method(stage)->background) {
         return hc_fail(err, HC_E_USAGE, "detect: --columns %lld: --method %s has no background",
                        (long long)params->columns, hc_detect_method(stage)->name);
@@ -228,17 +228,12 @@ static int64_t count_bare_groups(const HcDetectColumns *columns) {
     return count;
 }
 
-static int64_t group_of(const HcStage *stage, int64_t line, int64_t sample) {
-    (void)line;
-    return sample / hc_detect_params(stage)->columns;
-}
-
 static HcStatus fit_rates(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
     const HcDetectColumns *columns = &state->columns;
     size_t targets = targets_of(stage);
     HcNullLaw *law = NULL;
-    state->rates.group_of = group_of;
+    state->rates.columns = hc_detect_params(stage)->columns;
     HC_OR_RETURN(hc_new(law, (size_t)columns->groups * targets, "distributions of scores", err));
     for (size_t i = 0; i < (size_t)columns->groups * targets; i++) {
         law[i] = (HcNullLaw){.null = hc_detect_method(stage)->null,

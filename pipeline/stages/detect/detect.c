@@ -38,7 +38,6 @@ static const HcOption options[] = {
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "one for the scene",
      .help = "a background for each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     HC_BACKGROUND_OPTIONS(Params, background),
-    HC_CLASS_BACKGROUNDS_OPTIONS(Params, classes),
     {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
      .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
@@ -54,11 +53,10 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcDetectMethod *method = hc_detect_method(stage);
     const char *unused = params->background.file != NULL                     ? "background"
                          : params->background.mask != NULL                   ? "background-mask"
-                         : params->classes.path != NULL                      ? "background-classes"
+                         : params->background.classes != NULL                ? "background-classes"
                          : !isnan(params->background.robust)                 ? "robust"
                          : !hc_text_equal(params->background.shrink, "none") ? "shrink"
                                                                              : NULL;
-    HC_OR_RETURN(hc_class_backgrounds_check(stage, &params->classes, err));
     if (!method->background && unused != NULL) {
         return hc_fail(err, HC_E_USAGE, "detect: --%s: --method %s has no background", unused, method->name);
     }
@@ -135,35 +133,37 @@ static bool by_columns(const HcStage *stage) {
     return hc_detect_params(stage)->columns > 0;
 }
 
-static bool by_classes(const HcStage *stage) {
-    return hc_detect_params(stage)->classes.path != NULL;
+/* Whether pixels are compared with groups of pixels (pipeline/detections/background.h). */
+static bool by_groups(const HcStage *stage) {
+    return !by_columns(stage) && hc_detect_method(stage)->background;
 }
 
 static bool sums_scene(const HcStage *stage) {
-    return !by_columns(stage) && !by_classes(stage) && hc_detect_method(stage)->background &&
-           hc_detect_params(stage)->background.file == NULL;
+    return by_groups(stage) && hc_detect_params(stage)->background.file == NULL;
+}
+
+/* Detectors: one for each group, or one. */
+static int32_t detectors_of(const HcStage *stage) {
+    int32_t groups = ((const HcDetectState *)stage->state)->background.count;
+    return groups > 0 ? groups : 1;
 }
 
 static HcStatus plan_needs(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
     size_t rows = (size_t)state->targets + 1 + bands;
-    stage->needs.bytes_fixed = (rows + 1) * bands * sizeof(double);
+    stage->needs.bytes_fixed = 0;
     stage->needs.bytes_per_pixel = hc_detect_method(stage)->background ? bands * sizeof(float) + 1 : 0;
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_plan(stage, err));
     }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_plan(&state->classes, stage, &hc_detect_params(stage)->classes,
-                                               &hc_detect_params(stage)->background, scores_of(stage), err));
-        stage->needs.bytes_fixed += (size_t)state->classes.count * (rows + 1) * bands * sizeof(double);
+    if (by_groups(stage)) {
+        HC_OR_RETURN(hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background,
+                                        state->targets, scores_of(stage), state->made, err));
     }
+    stage->needs.bytes_fixed += (size_t)detectors_of(stage) * (rows + 1) * bands * sizeof(double);
     if (stage->settled || state->made) {
         return HC_OK;
-    }
-    if (hc_detect_method(stage)->background && !by_columns(stage) && !by_classes(stage)) {
-        HC_OR_RETURN(hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background,
-                                        state->targets, err));
     }
     if (hc_detect_looks(stage)) {
         stage->needs.observes = true;
@@ -231,148 +231,130 @@ static void set_laws(const HcStage *stage, const HcScoring *detector, HcNullLaw 
     }
 }
 
-/* A shrunk covariance is not that of the background: only the order of the scores is left. */
-static HcStatus fit_rates(HcStage *stage, const HcScoring *detector, HcError *err) {
+/* The detectors can score: law[groups][scores]. */
+static HcStatus fit_rates(HcStage *stage, const HcNullLaw *law, HcError *err) {
     HcDetectState *state = stage->state;
-    HcNullLaw *law = NULL;
-    HC_OR_RETURN(hc_new(law, scores_of(stage), "distributions of scores", err));
-    set_laws(stage, detector,
-             hc_background_law(&state->background, &hc_detect_params(stage)->background,
-                               hc_detect_method(stage)->null, detector->components),
-             law);
-    if (state->detections.law != NULL) {
+    if (state->detections.law != NULL && state->background.label == NULL) {
         memcpy(state->detections.law, law, (size_t)scores_of(stage) * sizeof *law);
     }
-    HcStatus status = hc_rates_fit(&state->rates, stage, 1, law, err);
-    free(law);
-    return status;
+    state->rates.label = state->background.label;
+    return hc_rates_fit(&state->rates, stage, detectors_of(stage), law, err);
 }
 
 /* Refuses a covariance without an inverse. */
-static HcStatus shrink(HcStage *stage, HcError *err) {
-    HcDetectState *state = stage->state;
-    HcBackground *background = &state->background;
-    hc_background_shrink(background, &hc_detect_params(stage)->background);
-    if (background->shrinkage == 0 && background->statistics.pixels <= stage->in.bands) {
+static HcStatus shrink(HcStage *stage, HcBackgroundGroup *group, HcError *err) {
+    hc_background_shrink(group, &hc_detect_params(stage)->background);
+    if (group->shrinkage == 0 && group->statistics.pixels <= stage->in.bands) {
         return hc_fail(err, HC_E_NUMERIC,
                        "detect: the background has %lld pixels, fewer than %d bands need: give more pixels, "
                        "fewer bands, or --shrink",
-                       (long long)background->statistics.pixels, stage->in.bands);
+                       (long long)group->statistics.pixels, stage->in.bands);
     }
     return HC_OK;
 }
 
-static HcDetectInput input_of(const HcStage *stage, const double *spectrum) {
+static HcDetectInput input_of(const HcStage *stage, const double *spectrum, int32_t number) {
     const HcDetectState *state = stage->state;
-    return (HcDetectInput){.compute = stage->compute,
-                           .bands = stage->in.bands,
-                           .targets = state->targets,
-                           .spectrum = spectrum,
-                           .name = state->name,
-                           .absorption = hc_detect_params(stage)->absorption,
-                           .pixels = state->background.statistics.pixels,
-                           .mean = state->background.statistics.mean,
-                           .covariance = state->background.statistics.covariance};
+    const HcStage *transform = hc_detect_transform(stage);
+    HcDetectInput in = {.compute = stage->compute,
+                        .bands = stage->in.bands,
+                        .targets = state->targets,
+                        .spectrum = spectrum,
+                        .name = state->name,
+                        .absorption = hc_detect_params(stage)->absorption};
+    if (state->background.count > 0) {
+        const HcStatistics *background = &state->background.group[number].statistics;
+        in.pixels = background->pixels;
+        in.mean = background->mean;
+        in.covariance = background->covariance;
+    }
+    if (transform != NULL) {
+        in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
+    }
+    return in;
 }
 
 /* Pixels far from the background along a target, on either side, are no part of it: among many bands a weak
  * target is not far by its whole distance. */
-static HcStatus trim(HcStage *stage, HcError *err) {
+static HcStatus trim_group(HcStage *stage, const double *spectrum, int32_t number, HcError *err) {
     HcStatus status = HC_OK;
     HcDetectState *state = stage->state;
-    double *spectrum = NULL;
     HcScoring filter = {0};
-    HC_TRY(hc_detect_spectra(stage, &spectrum, err));
-    HcDetectInput in = input_of(stage, spectrum);
+    HcDetectInput in = input_of(stage, spectrum, number);
     HC_TRY(hc_detect_filter(&in, in.covariance, in.mean, &filter, err));
     for (size_t i = 0; i < (size_t)in.bands * (size_t)in.targets; i++) {
         filter.projection[i] /= filter.deviation[i % (size_t)in.targets];
     }
     HcFar far = {.directions = in.targets, .projection = filter.projection, .offset = in.mean};
-    HC_TRY(hc_background_trim(&state->background, stage, &hc_detect_params(stage)->background, &far, err));
+    HC_TRY(hc_background_trim(&state->background, stage, &hc_detect_params(stage)->background, number, &far,
+                              err));
 done:
     hc_scoring_clear(&filter);
+    return status;
+}
+
+static HcStatus trim(HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBackground *background = &((const HcDetectState *)stage->state)->background;
+    double *spectrum = NULL;
+    HC_TRY(hc_detect_spectra(stage, &spectrum, err));
+    for (int32_t g = 0; g < background->count; g++) {
+        if (hc_background_trims(background, g)) {
+            HC_TRY(hc_background_named(background, stage, g, trim_group(stage, spectrum, g, err), err));
+        }
+    }
+done:
     free(spectrum);
     return status;
 }
 
-static int64_t class_of(const HcStage *stage, int64_t line, int64_t sample) {
-    const HcDetectState *state = stage->state;
-    return state->classes.label[line * stage->in.samples + sample] - 1;
-}
-
-static HcStatus make_class(HcStage *stage, const double *spectrum, int32_t number, HcNullLaw *law,
+/* Of targets and background, which are there. law: [scores]. */
+static HcStatus make_group(HcStage *stage, const double *spectrum, int32_t number, HcNullLaw *law,
                            HcError *err) {
     HcStatus status = HC_OK;
     HcDetectState *state = stage->state;
+    HcBackground *background = &state->background;
     HcScoring detector = {0};
-    HcDetectInput in = input_of(stage, spectrum);
-    const HcStatistics *background = &state->classes.statistics[number];
-    in.pixels = background->pixels;
-    in.mean = background->mean;
-    in.covariance = background->covariance;
-    HC_TRY(hc_class_backgrounds_named(&state->classes, stage, number,
-                                      hc_detect_method(stage)->make(&in, &detector, err), err));
-    HC_TRY(upload(stage, &detector, &state->class_detector[number], err));
+    HcNullLaw unknown = {0};
+    if (by_groups(stage)) {
+        HC_TRY(shrink(stage, &background->group[number], err));
+    }
+    HcDetectInput in = input_of(stage, spectrum, number);
+    HC_TRY(hc_detect_method(stage)->make(&in, &detector, err));
+    HC_TRY(upload(stage, &detector, &state->detector[number], err));
     set_laws(stage, &detector,
-             (HcNullLaw){.null = hc_detect_method(stage)->null,
-                         .directions = detector.components,
-                         .pixels = background->pixels},
+             by_groups(stage) ? hc_background_law(background, &hc_detect_params(stage)->background, number,
+                                                  hc_detect_method(stage)->null, detector.components)
+                              : unknown,
              law);
 done:
     hc_scoring_clear(&detector);
     return status;
 }
 
-static HcStatus make_classes(HcStage *stage, const double *spectrum, HcError *err) {
-    HcStatus status = HC_OK;
-    HcDetectState *state = stage->state;
-    int32_t count = state->classes.count;
-    HcNullLaw *law = NULL;
-    HC_TRY(hc_new(state->class_detector, count, "detectors of classes", err));
-    HC_TRY(hc_new(law, (size_t)count * (size_t)scores_of(stage), "detectors of classes", err));
-    for (int32_t c = 0; c < count; c++) {
-        HC_TRY(make_class(stage, spectrum, c, law + (size_t)c * (size_t)scores_of(stage), err));
-    }
-    state->rates.group_of = class_of;
-    HC_TRY(hc_rates_fit(&state->rates, stage, count, law, err));
-done:
-    free(law);
-    return status;
-}
-
-/* Of targets and background, which are there. */
 static HcStatus make(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
-    const HcDetectMethod *method = hc_detect_method(stage);
-    const HcStage *transform = hc_detect_transform(stage);
     HcDetectState *state = stage->state;
+    int32_t count = detectors_of(stage);
     double *spectrum = NULL;
-    HcScoring detector = {0};
-    if (method->background && !by_columns(stage) && !by_classes(stage)) {
-        HC_TRY(shrink(stage, err));
-    }
+    HcNullLaw *law = NULL;
     HC_TRY(hc_detect_spectra(stage, &spectrum, err));
     if (by_columns(stage)) {
         HC_TRY(hc_detect_columns_make(stage, spectrum, err));
         state->made = true;
         goto done;
     }
-    if (by_classes(stage)) {
-        HC_TRY(make_classes(stage, spectrum, err));
-        state->made = true;
-        goto done;
+    HC_TRY(hc_new(state->detector, count, "detectors", err));
+    HC_TRY(hc_new(law, (size_t)count * (size_t)scores_of(stage), "distributions of scores", err));
+    for (int32_t g = 0; g < count; g++) {
+        HC_TRY(hc_background_named(
+            &state->background, stage, g,
+            make_group(stage, spectrum, g, law + (size_t)g * (size_t)scores_of(stage), err), err));
     }
-    HcDetectInput in = input_of(stage, spectrum);
-    if (transform != NULL) {
-        in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
-    }
-    HC_TRY(method->make(&in, &detector, err));
-    HC_TRY(upload(stage, &detector, &state->detector, err));
     state->made = true;
-    HC_TRY(fit_rates(stage, &detector, err));
+    HC_TRY(fit_rates(stage, law, err));
 done:
-    hc_scoring_clear(&detector);
+    free(law);
     free(spectrum);
     return status;
 }
@@ -387,24 +369,22 @@ static HcStatus open_detect(HcStage *stage, HcError *err) {
                                         hc_detect_method(stage)->low, err));
     }
     HC_OR_RETURN(hc_rates_open(&state->rates, stage, hc_detect_method(stage)->low, err));
-    if (!sums_scene(stage) && !by_columns(stage) && !by_classes(stage) && !hc_detect_looks(stage)) {
+    if (!sums_scene(stage) && !by_columns(stage) && !hc_detect_looks(stage)) {
         return make(stage, err);
     }
     if (sums_scene(stage)) {
-        HC_OR_RETURN(
-            hc_background_open(&state->background, stage, &hc_detect_params(stage)->background, err));
+        HC_OR_RETURN(hc_background_open(&state->background, stage, &hc_detect_params(stage)->background,
+                                        scores_of(stage), err));
     }
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_open(stage, err));
     }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_open(&state->classes, stage, scores_of(stage), err));
-    }
     return hc_detect_open_targets(stage, err);
 }
 
-static HcStatus score_by(const HcDeviceScoring *detector, HcQueue *queue, const HcBlock *in,
-                         const HcBlock *out, void *scratch, HcError *err) {
+static HcStatus score_group(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
+                            const HcBlock *out, void *scratch, HcError *err) {
+    const HcDeviceScoring *detector = &((const HcDetectState *)stage->state)->detector[number];
     if (detector->rows.data == NULL) {
         return hc_project(queue, in, detector->projection.data, detector->offset.data, NULL, out, err);
     }
@@ -419,19 +399,12 @@ static HcStatus score_by(const HcDeviceScoring *detector, HcQueue *queue, const 
     return hc_reduce(queue, &white, detector->reduction, detector->rows.data, out, err);
 }
 
-static HcStatus score_class(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
-                            const HcBlock *out, void *scratch, HcError *err) {
-    const HcDetectState *state = stage->state;
-    return score_by(&state->class_detector[number], queue, in, out, scratch, err);
-}
-
 static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                       HcError *err) {
     HcDetectState *state = stage->state;
-    return by_columns(stage) ? hc_detect_columns_process(stage, queue, in, out, err)
-           : by_classes(stage)
-               ? hc_class_backgrounds_score(&state->classes, stage, score_class, queue, in, out, scratch, err)
-               : score_by(&state->detector, queue, in, out, scratch, err);
+    return by_columns(stage)
+               ? hc_detect_columns_process(stage, queue, in, out, err)
+               : hc_background_score(&state->background, stage, score_group, queue, in, out, scratch, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
@@ -445,9 +418,6 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_observe(stage, queue, in, err));
     }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_observe(&state->classes, stage, queue, in, err));
-    }
     return stage->round == 0 ? hc_detect_observe_targets(stage, queue, in, err) : HC_OK;
 }
 
@@ -455,18 +425,13 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HcDetectState *state = stage->state;
     HcBackgroundNext next = HC_BACKGROUND_DONE;
     if (state->made) {
-        state->columns.bare = state->classes.bare = 0; /* counted again in process */
+        state->columns.bare = state->background.bare = 0; /* counted again in process */
         return hc_rates_settle(&state->rates, stage, err);
     }
     if (sums_scene(stage)) {
         HC_OR_RETURN(hc_background_settle(&state->background, stage, &hc_detect_params(stage)->background,
                                           queue, &next, err));
         stage->needs.rounds += hc_rates_observes(hc_detect_params(stage)->rates);
-    }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage,
-                                                 hc_detect_params(stage)->classes.path,
-                                                 &hc_detect_params(stage)->background, queue, err));
     }
     if (stage->round == 0) {
         HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
@@ -496,9 +461,7 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_gather(stage, err));
     }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_gather(&state->classes, stage, err));
-    }
+    HC_OR_RETURN(hc_background_gather(&state->background, stage, err));
     return hc_detections_gather(&state->detections, stage, err);
 }
 
@@ -531,10 +494,10 @@ static void report(const HcStage *stage, HcJson *to) {
     }
     if (by_columns(stage)) {
         hc_detect_columns_report(stage, to);
-    } else if (by_classes(stage)) {
-        hc_class_backgrounds_report(&state->classes, to);
     } else if (method->background) {
-        hc_json_put_number(to, "background_pixels", (double)state->background.statistics.pixels);
+        if (state->background.label == NULL) {
+            hc_json_put_number(to, "background_pixels", (double)state->background.group[0].statistics.pixels);
+        }
         hc_background_report(&state->background, &hc_detect_params(stage)->background, to);
     }
 }
@@ -547,15 +510,13 @@ static void release(const HcStage *stage, HcDeviceScoring *detector) {
 
 static void close_detect(HcStage *stage) {
     HcDetectState *state = stage->state;
+    for (int32_t g = 0; g < detectors_of(stage) && state->detector != NULL; g++) {
+        release(stage, &state->detector[g]);
+    }
+    free(state->detector);
     hc_background_close(&state->background, stage);
     hc_detect_columns_close(stage);
     hc_rates_close(&state->rates, stage);
-    release(stage, &state->detector);
-    for (int32_t c = 0; c < state->classes.count && state->class_detector != NULL; c++) {
-        release(stage, &state->class_detector[c]);
-    }
-    free(state->class_detector);
-    hc_class_backgrounds_close(&state->classes, stage);
     free(state->name);
     hc_scaled_library_clear(&state->library, stage->compute);
     hc_spectra_clear(&state->pixels, stage->compute);

@@ -6,7 +6,6 @@
 #include "core/operation/column_scores.h"
 #include "core/operation/reduce.h"
 #include "pipeline/detections/background.h"
-#include "pipeline/detections/class_backgrounds.h"
 #include "pipeline/detections/column_sums.h"
 #include "pipeline/detections/detections.h"
 #include "pipeline/detections/rates.h"
@@ -19,8 +18,7 @@ typedef struct HcDetectParams {
     const char *scale;
     HcOptionList pixels;
     bool absorption;
-    int64_t columns;       /* that share a background, 0 = the scene has one */
-    HcClassParams classes; /* that have a background each */
+    int64_t columns; /* that share a background, 0 = the scene has one */
     HcBackgroundParams background;
     int32_t rates; /* detections/rates.h */
     HcDetectionParams detections;
@@ -101,9 +99,7 @@ typedef struct HcDetectState {
     HcBackground background;
     char **name; /* [targets], borrowed from the library or the pixels */
     int32_t targets;
-    HcDeviceScoring detector;
-    HcClassBackgrounds classes;      /* with --background-classes */
-    HcDeviceScoring *class_detector; /* [classes.count] */
+    HcDeviceScoring *detector; /* of each group of the background, or one */
     bool made;
     HcDetectColumns columns;
     HcScoreRates rates;

@@ -11,7 +11,6 @@
 #include "core/operation/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/detections/background.h"
-#include "pipeline/detections/class_backgrounds.h"
 #include "pipeline/detections/detections.h"
 #include "pipeline/detections/rates.h"
 #include "pipeline/statistics/shrinkage.h"
@@ -24,7 +23,6 @@
 
 typedef struct Params {
     HcBackgroundParams background;
-    HcClassParams classes; /* that have a background each */
     int64_t window, guard;
     int32_t rates; /* detections/rates.h */
     HcDetectionParams detections;
@@ -39,10 +37,8 @@ typedef struct Fit {
 
 typedef struct State {
     HcBackground background;
-    HcClassBackgrounds classes; /* with --background-classes */
     bool fitted;
-    Fit fit;
-    Fit *class_fit;    /* [classes.count] */
+    Fit *fit;          /* [background.count] */
     HcWindows windows; /* with --side */
     int64_t bare;      /* valid pixels without a score */
     HcScoreRates rates;
@@ -51,7 +47,6 @@ typedef struct State {
 
 static const HcOption options[] = {
     HC_BACKGROUND_OPTIONS(Params, background),
-    HC_CLASS_BACKGROUNDS_OPTIONS(Params, classes),
     {HC_INT(Params, window, "side"), .was = "window", .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels",
      .value = "SIDE", .otherwise = "the whole scene",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
@@ -66,8 +61,8 @@ static const HcOption options[] = {
     HC_DETECTION_OPTIONS(Params, detections),
     {0}};
 
-static bool by_classes(const HcStage *stage) {
-    return ((const Params *)stage->params)->classes.path != NULL;
+static const HcBackgroundParams *background_params(const HcStage *stage) {
+    return &((const Params *)stage->params)->background;
 }
 
 static bool is_local(const HcStage *stage) {
@@ -106,9 +101,7 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
     if (!isnan(other->robust)) {
         return hc_fail(err, HC_E_USAGE, "rx: --robust: with --side the neighbourhood is the background");
     }
-    const char *file = other->file != NULL   ? other->file
-                       : other->mask != NULL ? other->mask
-                                             : params->classes.path;
+    const char *file = other->file != NULL ? other->file : other->mask != NULL ? other->mask : other->classes;
     if (file != NULL) {
         return hc_fail(err, HC_E_USAGE, "rx: --%s %s: with --side the neighbourhood is the background",
                        other->file != NULL   ? "background"
@@ -141,27 +134,21 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     size_t bands = (size_t)stage->in.bands;
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "rx", err));
     HC_OR_RETURN(check_window(stage, err));
-    HC_OR_RETURN(hc_class_backgrounds_check(stage, &params->classes, err));
     HC_OR_RETURN(check_rates(stage, err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     HC_OR_RETURN(hc_scene_reband(&stage->out, 1 + hc_rates_count(params->rates), HC_OTHER, err));
     HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "RX score"));
     HC_OR_RETURN(hc_rates_name(stage, params->rates, 1, err));
     stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
-    stage->needs.bytes_fixed = (bands + 1) * bands * sizeof(double);
+    stage->needs.bytes_fixed = 0;
     stage->needs.bytes_per_pixel = bands * sizeof(float) + 1; /* the whitened pixels and their mask */
     if (is_local(stage)) {
         stage->needs.bytes_per_pixel = 0;
     }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(
-            hc_class_backgrounds_plan(&state->classes, stage, &params->classes, &params->background, 1, err));
-        stage->needs.bytes_fixed += (size_t)state->classes.count * (bands + 1) * bands * sizeof(double);
-        return HC_OK;
-    }
-    return stage->settled || state->fitted
-               ? HC_OK
-               : hc_background_plan(&state->background, stage, &params->background, stage->in.bands, err);
+    HC_OR_RETURN(hc_background_plan(&state->background, stage, &params->background, stage->in.bands, 1,
+                                    state->fitted, err));
+    stage->needs.bytes_fixed += (size_t)state->background.count * (bands + 1) * bands * sizeof(double);
+    return HC_OK;
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
@@ -210,11 +197,12 @@ static HcStatus check_pixels(const HcWindowAsk *ask, HcError *err) {
 
 static HcStatus open_window(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    HcWindowAsk ask = window_ask(stage, state->fit.components);
+    const Fit *fit = &state->fit[0];
+    HcWindowAsk ask = window_ask(stage, fit->components);
     HC_OR_RETURN(check_pixels(&ask, err));
-    ask.pixels = state->background.statistics.pixels;
-    ask.whitening = state->fit.whitening.data;
-    ask.mean = state->fit.mean.data;
+    ask.pixels = state->background.group[0].statistics.pixels;
+    ask.whitening = fit->whitening.data;
+    ask.mean = fit->mean.data;
     return hc_windows_open(&state->windows, stage->compute, &ask, err);
 }
 
@@ -251,52 +239,39 @@ static HcStatus check_rank(HcStage *stage, int64_t pixels, int32_t components, b
     return HC_OK;
 }
 
-static HcStatus fit(HcStage *stage, HcError *err) {
+static HcStatus fit_group(HcStage *stage, int32_t number, HcError *err) {
     State *state = stage->state;
-    HcStatistics *background = &state->background.statistics;
+    HcBackgroundGroup *group = &state->background.group[number];
+    Fit *fit = &state->fit[number];
     if (!is_local(stage)) {
-        hc_background_shrink(&state->background, &((const Params *)stage->params)->background);
+        hc_background_shrink(group, background_params(stage));
     }
-    bool shrunk = state->background.shrinkage > 0;
-    HC_OR_RETURN(whiten(stage, background, &state->fit, err));
-    HC_OR_RETURN(check_rank(stage, background->pixels, state->fit.components, shrunk, err));
-    state->fitted = true;
-    if (is_local(stage)) {
-        return open_window(stage, err);
-    }
-    HcNullLaw law = hc_background_law(&state->background, &((const Params *)stage->params)->background,
-                                      HC_NULL_CHI_SQUARE, state->fit.components);
-    if (state->detections.law != NULL) {
-        state->detections.law[0] = law;
-    }
-    return hc_rates_fit(&state->rates, stage, 1, &law, err);
+    HC_OR_RETURN(whiten(stage, &group->statistics, fit, err));
+    return check_rank(stage, group->statistics.pixels, fit->components, group->shrinkage > 0, err);
 }
 
-static int64_t class_of(const HcStage *stage, int64_t line, int64_t sample) {
-    const State *state = stage->state;
-    return state->classes.label[line * stage->in.samples + sample] - 1;
-}
-
-static HcStatus fit_classes(HcStage *stage, HcError *err) {
+static HcStatus fit(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    const HcClassBackgrounds *classes = &state->classes;
+    const HcBackground *background = &state->background;
     HcNullLaw *law = NULL;
-    HC_TRY(hc_new(state->class_fit, classes->count, "whitenings of classes", err));
-    HC_TRY(hc_new(law, classes->count, "whitenings of classes", err));
-    for (int32_t c = 0; c < classes->count; c++) {
-        Fit *own = &state->class_fit[c];
-        const HcStatistics *background = &classes->statistics[c];
-        HC_TRY(hc_class_backgrounds_named(classes, stage, c, whiten(stage, background, own, err), err));
-        HC_TRY(hc_class_backgrounds_named(
-            classes, stage, c,
-            check_rank(stage, background->pixels, own->components, classes->shrinkage[c] > 0, err), err));
-        law[c] = (HcNullLaw){
-            .null = HC_NULL_CHI_SQUARE, .directions = own->components, .pixels = background->pixels};
+    HC_TRY(hc_new(state->fit, background->count, "whitenings", err));
+    HC_TRY(hc_new(law, background->count, "distributions of scores", err));
+    for (int32_t g = 0; g < background->count; g++) {
+        HC_TRY(hc_background_named(background, stage, g, fit_group(stage, g, err), err));
+        law[g] = hc_background_law(background, background_params(stage), g, HC_NULL_CHI_SQUARE,
+                                   state->fit[g].components);
     }
     state->fitted = true;
-    state->rates.group_of = class_of;
-    HC_TRY(hc_rates_fit(&state->rates, stage, classes->count, law, err));
+    if (is_local(stage)) {
+        HC_TRY(open_window(stage, err));
+        goto done;
+    }
+    if (state->detections.law != NULL && background->label == NULL) {
+        state->detections.law[0] = law[0];
+    }
+    state->rates.label = background->label;
+    HC_TRY(hc_rates_fit(&state->rates, stage, background->count, law, err));
 done:
     free(law);
     return status;
@@ -309,16 +284,14 @@ static HcStatus open_rx(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_detections_open(&state->detections, &params->detections, 1, false, err));
     }
     HC_OR_RETURN(hc_rates_open(&state->rates, stage, false, err));
-    if (by_classes(stage)) {
-        return hc_class_backgrounds_open(&state->classes, stage, 1, err);
-    }
     return params->background.file == NULL
-               ? hc_background_open(&state->background, stage, &params->background, err)
+               ? hc_background_open(&state->background, stage, &params->background, 1, err)
                : fit(stage, err);
 }
 
-static HcStatus score_by(const Fit *fit, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
-                         HcError *err) {
+static HcStatus score_group(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
+                            const HcBlock *out, void *scratch, HcError *err) {
+    const Fit *fit = &((const State *)stage->state)->fit[number];
     HcBlock white = *out;
     white.bands = fit->components;
     white.data = scratch;
@@ -327,18 +300,12 @@ static HcStatus score_by(const Fit *fit, HcQueue *queue, const HcBlock *in, cons
     return hc_reduce(queue, &white, HC_REDUCE_SQUARES, NULL, out, err);
 }
 
-static HcStatus score_class(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
-                            const HcBlock *out, void *scratch, HcError *err) {
-    return score_by(&((const State *)stage->state)->class_fit[number], queue, in, out, scratch, err);
-}
-
 static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                       HcError *err) {
     State *state = stage->state;
-    return is_local(stage) ? hc_windows_process(&state->windows, queue, in, out, err)
-           : by_classes(stage)
-               ? hc_class_backgrounds_score(&state->classes, stage, score_class, queue, in, out, scratch, err)
-               : score_by(&state->fit, queue, in, out, scratch, err);
+    return is_local(stage)
+               ? hc_windows_process(&state->windows, queue, in, out, err)
+               : hc_background_score(&state->background, stage, score_group, queue, in, out, scratch, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
@@ -346,21 +313,18 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     if (state->fitted) {
         return hc_rates_observe(&state->rates, stage, score, queue, in, err);
     }
-    if (by_classes(stage)) {
-        return hc_class_backgrounds_observe(&state->classes, stage, queue, in, err);
-    }
     return hc_background_observe(&state->background, stage, queue, in, err);
 }
 
 static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
     State *state = stage->state;
-    return hc_scene_sums_part(&state->background.sums, stage, parts, count, err);
+    return hc_scene_sums_part(&state->background.group[0].sums, stage, parts, count, err);
 }
 
 /* The next pass leaves out the pixels that are far from what is the background now. */
-static HcStatus trim(HcStage *stage, HcError *err) {
+static HcStatus trim_group(HcStage *stage, int32_t number, HcError *err) {
     State *state = stage->state;
-    const HcStatistics *statistics = &state->background.statistics;
+    const HcStatistics *statistics = &state->background.group[number].statistics;
     HcWhitening whitening = {0};
     HcStatus status =
         hc_whitening_make(&whitening, stage->compute, stage->in.bands, statistics->covariance, err);
@@ -369,11 +333,20 @@ static HcStatus trim(HcStage *stage, HcError *err) {
                      .projection = whitening.matrix,
                      .offset = statistics->mean,
                      .squares = true};
-        status = hc_background_trim(&state->background, stage, &((const Params *)stage->params)->background,
-                                    &far, err);
+        status = hc_background_trim(&state->background, stage, background_params(stage), number, &far, err);
     }
     hc_whitening_clear(&whitening);
     return status;
+}
+
+static HcStatus trim(HcStage *stage, HcError *err) {
+    const HcBackground *background = &((const State *)stage->state)->background;
+    for (int32_t g = 0; g < background->count; g++) {
+        if (hc_background_trims(background, g)) {
+            HC_OR_RETURN(hc_background_named(background, stage, g, trim_group(stage, g, err), err));
+        }
+    }
+    return HC_OK;
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -381,14 +354,9 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
     HcBackgroundNext next = HC_BACKGROUND_DONE;
     if (state->fitted) {
-        state->classes.bare = 0; /* counted again in process */
+        state->background.bare = 0; /* counted again in process */
         HC_OR_RETURN(hc_windows_recount(&state->windows, queue, err));
         return hc_rates_settle(&state->rates, stage, err);
-    }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_settle(&state->classes, stage, params->classes.path,
-                                                 &params->background, queue, err));
-        return fit_classes(stage, err);
     }
     HC_OR_RETURN(hc_background_settle(&state->background, stage, &params->background, queue, &next, err));
     stage->needs.rounds += hc_rates_observes(params->rates);
@@ -422,9 +390,7 @@ static HcStatus gather(HcStage *stage, HcError *err) {
                       "pixels without variation",
                       (long long)state->bare);
     }
-    if (by_classes(stage)) {
-        HC_OR_RETURN(hc_class_backgrounds_gather(&state->classes, stage, err));
-    }
+    HC_OR_RETURN(hc_background_gather(&state->background, stage, err));
     return hc_detections_gather(&state->detections, stage, err);
 }
 
@@ -441,15 +407,12 @@ static const char *output(const HcStage *stage) {
 
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
-    if (by_classes(stage)) {
-        hc_class_backgrounds_report(&state->classes, to);
-        hc_detections_report(&state->detections, to);
-        return;
+    if (state->fitted && state->background.label == NULL) {
+        hc_json_put_number(to, "pixels", (double)state->background.group[0].statistics.pixels);
+        hc_json_put_number(to, "degrees_of_freedom", state->fit[0].components);
     }
-    hc_json_put_number(to, "pixels", (double)state->background.statistics.pixels);
-    hc_json_put_number(to, "degrees_of_freedom", state->fit.components);
-    if (!is_local(stage)) {
-        hc_background_report(&state->background, &((const Params *)stage->params)->background, to);
+    if (state->fitted && !is_local(stage)) {
+        hc_background_report(&state->background, background_params(stage), to);
     }
     hc_detections_report(&state->detections, to);
     if (is_local(stage)) {
@@ -467,13 +430,11 @@ static void close_rx(HcStage *stage) {
     hc_windows_close(&state->windows);
     hc_rates_close(&state->rates, stage);
     hc_detections_close(&state->detections);
-    hc_background_close(&state->background, stage);
-    for (int32_t c = 0; c < state->classes.count && state->class_fit != NULL; c++) {
-        release(stage, &state->class_fit[c]);
+    for (int32_t g = 0; g < state->background.count && state->fit != NULL; g++) {
+        release(stage, &state->fit[g]);
     }
-    free(state->class_fit);
-    release(stage, &state->fit);
-    hc_class_backgrounds_close(&state->classes, stage);
+    free(state->fit);
+    hc_background_close(&state->background, stage);
     *state = (State){0};
 }
 

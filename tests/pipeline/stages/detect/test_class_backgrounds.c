@@ -86,8 +86,45 @@ static void classes_are_backgrounds(void **state) {
         check_step(&cube, "rx", 1);
         check_step(&cube, "rx --shrink 0.05", 1);
         check_step(&cube, "rx --rates gaussian", 2);
+        check_step(&cube, "rx --robust 1e-2", 1);
+        check_step(&cube, "rx --shrink ledoit-wolf", 1);
+        check_step(&cube, "detect --method mf --robust 1e-2" TARGETS, 2);
+        check_step(&cube, "detect --method ace --robust 1e-2 --shrink ledoit-wolf" TARGETS, 2);
         cube_free(&cube);
     }
+}
+
+/* A mask leaves pixels of each class. */
+static void a_mask_goes_with_classes(void **state) {
+    (void)state;
+    Cube map = cube_new(LINES, SAMPLES, 1);
+    Cube cube = make_scene(9, true);
+    write_map();
+    for (size_t p = 0; p < PIXELS; p++) {
+        map.value[p] = p % 3 == 0 ? 0 : class_at(p);
+    }
+    cube_write(&map, "some", HC_UINT8, "bsq", NULL);
+    cube_write(&cube, "scene", HC_INT16, "bil", NULL);
+    check_runs(NULL,
+               "read scene.img ! rx --background-classes map.img --background-mask some.img:1=0 --rates "
+               "gaussian ! write out.img --nodata nan");
+    Cube got = cube_read_floats("out", LINES, SAMPLES, 2);
+    for (int k = 0; k < CLASSES; k++) {
+        check_runs(NULL,
+                   "read scene.img ! rx --background-mask some.img:1!=%d --rates gaussian ! write one.img "
+                   "--nodata nan",
+                   classes[k]);
+        Cube one = cube_read_floats("one", LINES, SAMPLES, 2);
+        for (size_t i = 0; i < PIXELS * 2; i++) {
+            if (class_at(i / 2) == classes[k]) {
+                check_near(got.value[i], one.value[i], 0);
+            }
+        }
+        cube_free(&one);
+    }
+    cube_free(&got);
+    cube_free(&cube);
+    cube_free(&map);
 }
 
 /* Ranks are among the pixels that have scores. */
@@ -139,6 +176,7 @@ static void blocks_and_backends_agree(void **state) {
         "read scene.img ! detect --method mf --background-classes map.img" TARGETS
         " --rates both ! filter mean3x3 ! write out.img",
         "read scene.img ! rx --background-classes map.img --rates both ! write out.img",
+        "read scene.img ! rx --background-classes map.img --robust 1e-2 --shrink ledoit-wolf ! write out.img",
     };
     static const char *const results[] = {"out.img", "out.hdr", NULL};
     write_map();
@@ -234,9 +272,7 @@ static void refusals(void **state) {
     Cube cube = make_scene(7, true);
     cube_write(&cube, "scene", HC_INT16, "bil", NULL);
     static const char *const cases[][2] = {
-        {"--background-mask map.img", "no --background-mask"},
-        {"--robust 1e-3", "no --robust"},
-        {"--shrink ledoit-wolf", "give rao-blackwell or oas"},
+        {"--background some.json", "give one of --background and --background-classes"},
         {"--columns 2", "detect: --columns 2: each group has its own background: no --background-classes"},
         {"--method sam", "detect: --background-classes: --method sam has no background"},
     };
@@ -255,13 +291,10 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(classes_are_backgrounds),
-        IN_FOLDER(ranks_are_of_all_classes),
-        IN_FOLDER(pixels_without_a_class_are_told),
-        IN_FOLDER(blocks_and_backends_agree),
-        IN_FOLDER(classes_that_are_no_background),
-        IN_FOLDER(vectors_are_classes_by_a_field),
-        IN_FOLDER(refusals),
+        IN_FOLDER(classes_are_backgrounds),        IN_FOLDER(a_mask_goes_with_classes),
+        IN_FOLDER(ranks_are_of_all_classes),       IN_FOLDER(pixels_without_a_class_are_told),
+        IN_FOLDER(blocks_and_backends_agree),      IN_FOLDER(classes_that_are_no_background),
+        IN_FOLDER(vectors_are_classes_by_a_field), IN_FOLDER(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
