@@ -21,6 +21,10 @@ mkdir -p "$copy/scripts" "$copy/bin"
 cp --parents CMakeLists.txt CITATION.cff CHANGELOG.md README.md .gitignore docs/files.md docs/python.md python/pyproject.toml \
     qgis/hcube_provider/metadata.txt cmake/conda/recipe.yaml cmake/package/dependencies.tsv scripts/release scripts/check-commits "$copy"
 cd "$copy"
+if command -v cffconvert >/dev/null && ! said=$(cffconvert --validate -i CITATION.cff 2>&1); then
+    echo "release: CITATION.cff is not valid: $said" >&2
+    exit 1
+fi
 version=$(sed -nE 's/^project\(hcube VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
 cat >scripts/package <<PACKAGE
 #!/usr/bin/env bash
