@@ -19,7 +19,8 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 cd "$root"
 mkdir -p "$copy/scripts" "$copy/bin"
 cp --parents CMakeLists.txt CITATION.cff CHANGELOG.md README.md .gitignore docs/files.md docs/python.md python/pyproject.toml \
-    qgis/hcube_provider/metadata.txt cmake/conda/recipe.yaml cmake/package/dependencies.tsv scripts/release scripts/check-commits "$copy"
+    qgis/hcube_provider/metadata.txt cmake/conda/recipe.yaml cmake/package/dependencies.tsv scripts/release scripts/setup \
+    scripts/check-commits "$copy"
 cd "$copy"
 if command -v cffconvert >/dev/null && ! said=$(cffconvert --validate -i CITATION.cff 2>&1); then
     echo "release: CITATION.cff is not valid: $said" >&2
@@ -85,6 +86,8 @@ echo nonsense >>CITATION.cff
 lacks "CITATION.cff is not valid: nonsense is no key"
 sed -i '/libgdal/d' cmake/package/dependencies.tsv
 lacks "libgdal.so has no line"
+sed -i 's/libpng-dev/libfresh-dev libpng-dev/' scripts/setup
+lacks "libfresh-dev of scripts/setup has no line"
 touch new
 says 1 "changes that are not committed" --check
 rm new
