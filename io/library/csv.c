@@ -16,12 +16,12 @@
  */
 typedef struct Table {
     HcCells cells;
-    bool across;    /* it has one line a spectrum in the file */
-    int64_t head;   /* lines before the first band: names, and perhaps units */
-    int64_t first;  /* the first column: one before it numbers the lines */
-    int64_t axis;   /* the column of the wavelengths */
-    char unit[32];  /* of the wavelengths, "": not known */
-    bool no_length; /* they are numbers of bands, or wavenumbers and the like */
+    bool across;       /* it has one line a spectrum in the file */
+    int64_t head;      /* lines before the first band: names, and perhaps units */
+    int64_t first;     /* the first column: one before it numbers the lines */
+    int64_t axis;      /* the column of the wavelengths */
+    char unit[32];     /* of the wavelengths, "": not known */
+    const char *other; /* their unit where it is no length: "cm-1", "number of a band"; or NULL */
 } Table;
 
 static int64_t rows_of(const Table *table) {
@@ -95,17 +95,18 @@ static bool says_names(const char *cell) {
     return is_one_of(cell, words) || (counts(cell) && !counts_bands(cell));
 }
 
-/* "Wavenumber", "x (cm-1)": no length. */
-static bool says_no_length(const char *cell) {
-    static const char *const parts[] = {"wavenumber", "cm-1", "cm^-1", "1/cm", "(ev)", "hz)", NULL};
-    for (const char *const *part = parts; *part != NULL; part++) {
-        for (const char *at = cell; *at != '\0'; at++) {
-            if (strncasecmp(at, *part, strlen(*part)) == 0) {
-                return true;
-            }
+static const char counted_unit[] = "number of a band";
+
+/* "cm-1" of "Wavenumber" and "x (cm-1)": units that are no length; or NULL. */
+static const char *other_unit(const char *cell) {
+    static const char *const parts[][2] = {{"wavenumber", "cm-1"}, {"cm-1", "cm-1"}, {"cm^-1", "cm-1"},
+                                           {"1/cm", "cm-1"},       {"(ev)", "eV"},   {"hz)", "Hz"}};
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+        if (strcasestr(cell, parts[p][0]) != NULL) {
+            return parts[p][1];
         }
     }
-    return false;
+    return NULL;
 }
 
 /* ---- which way round ---- */
@@ -337,13 +338,14 @@ static void find_kind(Table *table, bool affixed) {
     if (affixed && read_affixed(table, table->head, table->head, table->axis, &value, &suffix)) {
         const char *model = cell_at(table, table->head, table->axis);
         snprintf(word, sizeof word, "%.*s", (int)strcspn(model, "0123456789 _-"), model);
-        table->no_length = *word != '\0' && counts(word);
+        table->other = *word != '\0' && counts(word) ? counted_unit : NULL;
         unit = find_unit(suffix, word, sizeof word);
         snprintf(table->unit, sizeof table->unit, "%s", unit != NULL ? unit : table->unit);
     }
     bool numbered = table->unit[0] == '\0' && !says_wavelengths(cell) &&
                     (counts_bands(cell) || is_counted(table, table->axis, table->head));
-    table->no_length = table->no_length || says_no_length(cell) || numbered;
+    const char *other = other_unit(cell);
+    table->other = other != NULL ? other : numbered ? counted_unit : table->other;
 }
 
 static HcStatus get_wavelengths(const Table *table, bool affixed, double *to, HcError *err) {
@@ -446,7 +448,7 @@ HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {
     HC_TRY(check_axes(&table, out->wavelength, err));
     HC_TRY(fill(out, &table, err));
     find_kind(&table, affixed);
-    hc_library_units(out, table.no_length ? "no length" : table.unit);
+    hc_library_units(out, table.other != NULL ? table.other : table.unit);
 done:
     hc_cells_clear(&table.cells);
     return status;

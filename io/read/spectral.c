@@ -51,9 +51,11 @@ static HcStatus note_unit(HcReader *reader, const char *text, HcError *err) {
 static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, double *factor, HcError *err) {
     HcUnitKind kind = hc_wavelength_unit(found->unit, factor);
     if (kind == HC_UNIT_OTHER) {
-        hc_read_note(reader, "wavelengths are left out: their unit is '%.60s'", found->unit);
+        char text[120];
+        snprintf(text, sizeof text, "wavelengths are left out: their unit is '%.60s'", found->unit);
+        hc_read_note(reader, "%s", text);
         *factor = 0;
-        return HC_OK;
+        return note_unit(reader, text, err);
     }
     double top = largest(found->wavelength, found->wavelength_count);
     if (kind == HC_UNIT_LENGTH) {
@@ -185,7 +187,7 @@ HcStatus hc_read_names_spectral(HcReader *reader, HcError *err) {
     char unit[32] = "";
     double *values = NULL;
     if (scene->wavelength != NULL || scene->band_name == NULL || scene->meaning != HC_SPECTRAL ||
-        scene->wavelength_note != NULL || scene->classes.count > 0) {
+        (scene->wavelength_note != NULL && scene->fwhm != NULL) || scene->classes.count > 0) {
         return HC_OK;
     }
     HC_TRY(hc_new(values, scene->bands, "wavelengths", err));

@@ -39,8 +39,10 @@ static HcStatus bands_by_wavelength(const HcStage *stage, const char *wavelength
     for (int32_t c = 0; c < shown->band_count; c++) {
         shown->band[c] = hc_scene_band_at(&stage->in, wavelength[c], 50);
         if (shown->band[c] < 0) {
-            return hc_fail(err, HC_E_USAGE, "%s: --wavelengths %s: no band within 50 nm of %g nm",
-                           stage->kind->name, wavelengths, wavelength[c]);
+            const char *why = stage->in.wavelength == NULL ? stage->in.wavelength_note : NULL;
+            return hc_fail(err, HC_E_USAGE, "%s: --wavelengths %s: no band within 50 nm of %g nm%s%s",
+                           stage->kind->name, wavelengths, wavelength[c], why != NULL ? ": " : "",
+                           why != NULL ? why : "");
         }
     }
     return HC_OK;

@@ -287,12 +287,15 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
                        stage->kind->name, path, scene->meaning == HC_COMPONENT ? "components" : "no spectra");
     }
     if (!as_many && (library->wavelength == NULL || scene->wavelength == NULL)) {
+        const char *why = library->wavelength == NULL      ? library->note
+                          : scene->wavelength_note != NULL ? scene->wavelength_note
+                                                           : "";
         return hc_fail(
             err, HC_E_INPUT,
             "%s: has %d bands, %d come in (the file has %d), and %s has no wavelengths to resample "
-            "by",
-            path, library->bands, scene->bands, file->bands,
-            library->wavelength == NULL ? "it" : "the scene");
+            "by%s%s",
+            path, library->bands, scene->bands, file->bands, library->wavelength == NULL ? "it" : "the scene",
+            why[0] != '\0' ? ": " : "", why);
     }
     HC_TRY(make_fit(fit, library, scene->bands, err));
     if (as_many && agree(library, scene, of_file)) {

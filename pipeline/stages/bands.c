@@ -131,7 +131,9 @@ static HcStatus mark_ranges(HcStage *stage, const char *ranges, const char *opti
     const HcScene *scene = &stage->in;
     bool guessed = false;
     if (scene->wavelength == NULL) {
-        return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has no wavelengths", option, ranges);
+        return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has no wavelengths%s%s", option, ranges,
+                       scene->wavelength_note != NULL ? ": " : "",
+                       scene->wavelength_note != NULL ? scene->wavelength_note : "");
     }
     const char *rest = ranges;
     while (*rest != '\0') {

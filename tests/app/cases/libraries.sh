@@ -133,3 +133,20 @@ run 0 info "$SAMPLE/library.sli" --look look.svg
     fail "the caption: $(tail -c 900 look.svg)"
 run 0 info "$SAMPLE/library.sli" --look some.svg --spectra "$entry,1"
 [[ $(cat some.svg) == *">$entry Green vegetation<"*"2 spectra, "* && $(cat some.svg) != *"evenly taken"* ]] || fail "a chosen look"
+
+# A unit of wavelengths that is no length is named, wherever wavelengths are missed.
+sed 's/^wavelength units.*/wavelength units = cm-1/I' "$scene" >wavenumbers.hdr
+cp "$SAMPLE/scene.img" wavenumbers.img
+why="the scene has no wavelengths to resample by: wavelengths are left out: their unit is 'cm-1'"
+refuse 3 "$why" unmix wavenumbers.hdr x.img --library "$SAMPLE/library.sli"
+refuse 2 "the scene has no wavelengths: wavelengths are left out: their unit is 'cm-1'" \
+    bands wavenumbers.hdr x.img --wavelength 500-600
+refuse 2 "no band within 50 nm of 650 nm: wavelengths are left out: their unit is 'cm-1'" \
+    preview wavenumbers.hdr x.png --wavelengths 650
+for first in wavenumber_cm-1 Wavenumber "x (1/cm)"; do
+    printf '%s,Oak,Elm\n25000,0.1,0.2\n20000,0.2,0.3\n10000,0.2,0.3\n' "$first" >wavenumbers.csv
+    run 0 info wavenumbers.csv
+    [[ $out == *"wavelengths are left out: their unit is 'cm-1'"* ]] || fail "$first: $out"
+    refuse 3 "it has no wavelengths to resample by: wavelengths are left out: their unit is 'cm-1'" \
+        unmix "$scene" x.img --library wavenumbers.csv
+done
