@@ -194,17 +194,18 @@ static HcStatus name_numbers(HcScene *out, const HcUnmixRule *rule, const HcLibr
                              HcError *err) {
     HcText names = {0};
     int32_t number = 1;
+    if (rule->top == 0) {
+        return HC_OK;
+    }
     hc_text_add(&names, "none");
-    for (int32_t k = 0; k < rule->spectra && rule->top > 0; k++, number++) {
+    for (int32_t k = 0; k < rule->spectra; k++, number++) {
         for (; number <= library->from[k]; number++) {
             hc_text_add(&names, "\n-");
         }
         hc_text_add(&names, "\n%s", library->name[k]);
     }
-    if (rule->top > 0 && (out->number_names = hc_text_take(&names)) == NULL) {
-        return hc_fail_memory(err, 0, "the names of spectra");
-    }
-    return HC_OK;
+    out->number_names = hc_text_take(&names);
+    return out->number_names != NULL ? HC_OK : hc_fail_memory(err, 0, "the names of spectra");
 }
 
 /* The operation counts the used spectra from 0; files count the entries of the library from 1. */
