@@ -243,6 +243,7 @@ HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *e
     hc_reader_close(shown);
     shown = NULL;
     HC_TRY(hc_reader_open(&summed, scene, &how, err));
+    look.scaled.scene = hc_reader_scene(summed); /* that of the closed reader is gone */
     HC_TRY(make_spectrum(&look, summed, err));
     const char *slash = strrchr(scene, '/');
     HC_TRY(draw(&look, hc_reader_scene(summed), slash != NULL ? slash + 1 : scene, path, overwrite, err));
