@@ -48,10 +48,12 @@ static HcStatus open_difference(const HcPair *pair, HcCompareKind kind, int32_t 
 }
 
 /* What the most demanding pass needs. */
-static HcPairCost cost_of(const HcPair *pair, const HcCompareSettings *settings, HcCompareKind kind) {
+static HcPairCost cost_of(const HcPair *pair, const HcCompareSettings *settings, HcCompareKind kind,
+                          const HcDifferenceMap *map) {
     HcPairCost cost = {0};
     int32_t bands = hc_pair_scene(pair, 1)->bands;
-    cost.held_bytes = kind == HC_COMPARE_SCORES ? hc_compare_scores_bytes(pair) : 0;
+    cost.held_bytes = settings->picture > 0 ? hc_comparison_draw_bytes(map) : 0;
+    cost.held_bytes += kind == HC_COMPARE_SCORES ? hc_compare_scores_bytes(pair) : 0;
     if (kind == HC_COMPARE_VALUES) {
         cost.line_bytes = hc_compare_values_bytes(bands);
     }
@@ -74,7 +76,7 @@ HcStatus hc_compare(HcChain *scene, HcChain *truth, HcCompute *compute, const Hc
     }
     HC_TRY(choose_kind(&pair, settings->kind, out, err));
     HC_TRY(open_difference(&pair, out->kind, settings->picture, &out->difference, err));
-    HcPairCost cost = cost_of(&pair, settings, out->kind);
+    HcPairCost cost = cost_of(&pair, settings, out->kind, &out->difference);
     const bool first_band_only[2] = {out->kind == HC_COMPARE_CLASSES, out->kind != HC_COMPARE_VALUES};
     HC_TRY(hc_pair_open(&pair, compute, first_band_only, &cost, settings, err));
     if (out->kind == HC_COMPARE_SCORES) {

@@ -121,6 +121,8 @@ HcStatus hc_comparison_json(const HcComparison *from, HcJson *to, HcError *err) 
 void hc_comparison_text(const HcComparison *from, bool all_bands, HcText *to);
 /* Refuses (HC_E_USAGE) another ending than those of hc_comparison_draw. */
 HcStatus hc_comparison_picture_check(const char *path, HcError *err) HC_MUST_CHECK;
+/* Host memory that drawing takes [bytes]. */
+size_t hc_comparison_draw_bytes(const HcDifferenceMap *map);
 /* A page with the difference picture, or the curves of scores: .png, .svg or .pdf. */
 HcStatus hc_comparison_draw(const HcComparison *from, const char *path, bool overwrite,
                             HcError *err) HC_MUST_CHECK;

@@ -183,8 +183,12 @@ static void add_scores(const HcComparison *from, HcText *to) {
         add_cell(to, 10, 4, false, roc->detection[0]);
         add_cell(to, 10, 4, false, roc->detection[1]);
         hc_text_add(to, "  %d %s: ", roc->band + 1, name != NULL ? name : "");
-        hc_text_add(to, roc->target == 0 ? "all classes" : "class %d", roc->target);
-        hc_text_add(to, "%s%s\n", target != NULL ? " " : "", target != NULL ? target : "");
+        if (roc->target == 0) {
+            hc_text_add(to, "all classes\n");
+        } else {
+            hc_text_add(to, "class %d%s%s\n", roc->target, target != NULL ? " " : "",
+                        target != NULL ? target : "");
+        }
         few = few || (double)roc->background * hc_roc_rate[HC_ROC_RATES - 1] < 1;
         low = low || roc->area < 0.5;
     }

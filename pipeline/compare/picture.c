@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { CHANCE_POINTS = 101 };
+static const double page_width = 510, page_dpi = 200; /* 180 mm */
 
 /* What the page borrows. */
 typedef struct Drawing {
@@ -193,6 +194,10 @@ HcStatus hc_comparison_picture_check(const char *path, HcError *err) {
     return hc_plot_file_check("compare", "--picture", path, err);
 }
 
+size_t hc_comparison_draw_bytes(const HcDifferenceMap *map) {
+    return hc_figure_bytes(HC_FIGURE_PNG, page_width, page_dpi, (size_t)map->width * (size_t)map->height);
+}
+
 HcStatus hc_comparison_draw(const HcComparison *from, const char *path, bool overwrite, HcError *err) {
     HcStatus status = HC_OK;
     HcFigureFormat format = HC_FIGURE_PNG;
@@ -212,8 +217,8 @@ HcStatus hc_comparison_draw(const HcComparison *from, const char *path, bool ove
     HcFigure figure = {.title = drawing.title.data,
                        .caption = drawing.caption.data,
                        .description = drawing.caption.data,
-                       .width = 510,
-                       .dpi = 200,
+                       .width = page_width,
+                       .dpi = page_dpi,
                        .panel = drawing.panel,
                        .count = scores ? 2 : 1,
                        .columns = 1};

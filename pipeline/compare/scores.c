@@ -103,11 +103,12 @@ static HcStatus choose_targets(const HcPair *pair, HcCompareMatch match, HcCompa
         scores->band[b] = (HcRoc){.band = b, .target = scene->bands == 1 ? 0 : b + 1};
     }
     out->unmatched[0] = scene->bands - scores->bands;
-    if (match == HC_MATCH_BEST || (match == HC_MATCH_NAME && named == 0)) {
-        return hc_fail(err, match == HC_MATCH_BEST ? HC_E_USAGE : HC_E_INPUT,
-                       match == HC_MATCH_BEST ? "compare: --match best: not for scores"
-                                              : "%s: no band has the name of a class of %s",
-                       hc_pair_path(pair, 0), hc_pair_path(pair, 1));
+    if (match == HC_MATCH_BEST) {
+        return hc_fail(err, HC_E_USAGE, "compare: --match best: not for scores");
+    }
+    if (match == HC_MATCH_NAME && named == 0) {
+        return hc_fail(err, HC_E_INPUT, "%s: no band has the name of a class of %s", hc_pair_path(pair, 0),
+                       hc_pair_path(pair, 1));
     }
     return HC_OK;
 }
@@ -193,11 +194,9 @@ static HcStatus check_found(const HcPair *pair, const HcComparison *out, HcError
         }
         targets = targets || out->scores.band[b].targets > 0;
     }
-    return hc_fail(
-        err, HC_E_NUMERIC,
-        targets ? "%s: no pixel of the background has scores in %s (--ignore-nodata, where 0 is nodata)"
-                : "%s: no pixel of a target has scores in %s",
-        hc_pair_path(pair, 1), hc_pair_path(pair, 0));
+    return hc_fail(err, HC_E_NUMERIC, "%s: no pixel of %s has scores in %s", hc_pair_path(pair, 1),
+                   targets ? "the background (--ignore-nodata, where 0 is nodata)" : "a target",
+                   hc_pair_path(pair, 0));
 }
 
 HcStatus hc_compare_scores(HcPair *pair, const HcCompareSettings *settings, HcComparison *out, HcError *err) {
