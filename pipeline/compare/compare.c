@@ -102,7 +102,8 @@ done:
 void hc_comparison_clear(HcComparison *comparison) {
     free(comparison->values.band);
     for (int32_t b = 0; b < comparison->scores.bands; b++) {
-        free(comparison->scores.band[b].point);
+        free(comparison->scores.band[b].curve[0]);
+        free(comparison->scores.band[b].curve[1]);
     }
     free(comparison->scores.band);
     hc_accuracy_clear(&comparison->accuracy);

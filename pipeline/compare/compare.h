@@ -72,7 +72,7 @@ typedef struct HcRoc {
     double threshold[HC_ROC_RATES]; /* NaN: no threshold has one */
     int64_t alarms[HC_ROC_RATES];   /* false alarms there */
     int32_t count;
-    double (*point)[2]; /* [count] the curve: false-alarm rate, rate of detection; thinned out */
+    double *curve[2]; /* [count] false-alarm rates, and rates of detection; thinned out */
 } HcRoc;
 
 typedef struct HcScoreFigures {

@@ -91,8 +91,8 @@ static void put_roc(const HcComparison *from, const HcRoc *roc, HcJson *to) {
     hc_json_open_array(to, "curve"); /* false-alarm rate, rate of detection */
     for (int32_t k = 0; k < roc->count; k++) {
         hc_json_open_array(to, NULL);
-        hc_json_put_double(to, NULL, roc->point[k][0]);
-        hc_json_put_double(to, NULL, roc->point[k][1]);
+        hc_json_put_double(to, NULL, roc->curve[0][k]);
+        hc_json_put_double(to, NULL, roc->curve[1][k]);
         hc_json_close(to);
     }
     hc_json_close(to);

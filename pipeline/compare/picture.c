@@ -23,21 +23,22 @@ typedef struct Drawing {
     HcFigureLegend legend;
     uint8_t *pixels; /* of a map */
     HcPlot plot[2];
-    HcPlotSeries *series; /* [bands + 1] of the curves */
-    double *xy;           /* [bands][2][HC_ROC_POINTS], then [2][CHANCE_POINTS] */
-    HcText *name;         /* [bands] */
+    HcPlotSeries *series; /* [names + 1] of the curves */
+    char **name;          /* [names] */
+    uint8_t (*rgb)[3];    /* [names] */
     int32_t names;
+    double chance[CHANCE_POINTS];
     HcText title, caption;
 } Drawing;
 
 static void clear(Drawing *drawing) {
     for (int32_t b = 0; b < drawing->names; b++) {
-        hc_text_clear(&drawing->name[b]);
+        free(drawing->name[b]);
     }
     hc_text_clear(&drawing->title);
     hc_text_clear(&drawing->caption);
     free(drawing->name);
-    free(drawing->xy);
+    free(drawing->rgb);
     free(drawing->series);
     free(drawing->pixels);
 }
@@ -109,85 +110,61 @@ static HcStatus draw_values(const HcComparison *from, Drawing *to, HcError *err)
 
 /* ---- curves ---- */
 
-static void name_curve(const HcComparison *from, const HcRoc *roc, HcText *to) {
+static HcStatus add_curve(const HcComparison *from, const HcRoc *roc, Drawing *to, HcError *err) {
     const HcScene *scene = from->scene[0];
-    if (scene->band_name != NULL && scene->band_name[roc->band] != NULL) {
-        hc_text_add(to, "%s", scene->band_name[roc->band]);
-    } else {
-        hc_text_add(to, "band %d", roc->band + 1);
+    const char *name = scene->band_name != NULL ? scene->band_name[roc->band] : NULL;
+    char *text = name != NULL ? hc_text_format("%s, area %.4f", name, roc->area)
+                              : hc_text_format("band %d, area %.4f", roc->band + 1, roc->area);
+    if (text == NULL) {
+        return hc_fail_memory(err, 64, "a curve");
     }
-    hc_text_add(to, ", area %.4f", roc->area);
-}
-
-/* What scores that say nothing would give. */
-static void add_chance(double least, double *x, double *y, HcPlotSeries *series) {
-    for (int k = 0; k < CHANCE_POINTS; k++) {
-        x[k] = y[k] = pow(least, 1 - (double)k / (CHANCE_POINTS - 1));
-    }
-    x[0] = y[0] = 0;
-    x[1] = y[1] = least;
-    *series =
-        (HcPlotSeries){.name = "chance", .x = x, .y = y, .count = CHANCE_POINTS, .rgb = {170, 170, 170}};
-}
-
-static HcStatus open_curves(int32_t bands, Drawing *to, HcError *err) {
-    HC_OR_RETURN(hc_new(to->series, bands + 1, "curves", err));
-    HC_OR_RETURN(hc_new(to->xy, 2 * ((size_t)bands * HC_ROC_POINTS + CHANCE_POINTS), "curves", err));
-    HC_OR_RETURN(hc_new(to->name, bands, "curves", err));
-    to->names = bands;
+    to->name[to->names++] = text;
+    to->series[to->names] =
+        (HcPlotSeries){.name = text, .x = roc->curve[0], .y = roc->curve[1], .count = roc->count};
     return HC_OK;
+}
+
+/* Scores that say nothing: from 0 over the least rate of an axis with logarithms to 1. */
+static void add_chance(double least, Drawing *to) {
+    for (int k = 1; k < CHANCE_POINTS; k++) {
+        to->chance[k] = pow(least, 1 - (double)(k - 1) / (CHANCE_POINTS - 2));
+    }
+    to->series[0] = (HcPlotSeries){
+        .name = "chance", .x = to->chance, .y = to->chance, .count = CHANCE_POINTS, .rgb = {170, 170, 170}};
 }
 
 /* One panel over rates as they are, one over their logarithms, with the stated rates marked. */
 static HcStatus draw_scores(const HcComparison *from, Drawing *to, HcError *err) {
     static const HcPlotMark marks[] = {{.at = 1e-4, .upright = true, .label = "1e-4"},
                                        {.at = 1e-3, .upright = true, .label = "1e-3"}};
-    HcStatus status = HC_OK;
     const HcScoreFigures *scores = &from->scores;
-    char **name = NULL;
-    uint8_t(*rgb)[3] = NULL;
-    int32_t count = 1;
-    double least = 0.1, *xy;
-    HC_TRY(open_curves(scores->bands, to, err));
-    HC_TRY(hc_new(name, scores->bands, "curves", err));
-    HC_TRY(hc_new(rgb, scores->bands, "curves", err));
-    xy = to->xy + 2 * CHANCE_POINTS;
+    double least = 0.1;
+    HC_OR_RETURN(hc_new(to->series, scores->bands + 1, "curves", err));
+    HC_OR_RETURN(hc_new(to->name, scores->bands, "curves", err));
+    HC_OR_RETURN(hc_new(to->rgb, scores->bands, "curves", err));
     for (int32_t b = 0; b < scores->bands; b++) {
         const HcRoc *roc = &scores->band[b];
-        name_curve(from, roc, &to->name[b]);
-        if (isnan(roc->area) || to->name[b].failed) {
-            continue;
+        if (!isnan(roc->area)) {
+            HC_OR_RETURN(add_curve(from, roc, to, err));
+            least = fmin(least, 1 / (double)roc->background);
         }
-        for (int32_t k = 0; k < roc->count; k++) {
-            xy[k] = roc->point[k][0];
-            xy[HC_ROC_POINTS + k] = roc->point[k][1];
-        }
-        least = fmin(least, 1 / (double)roc->background);
-        name[count - 1] = to->name[b].data;
-        to->series[count++] =
-            (HcPlotSeries){.name = to->name[b].data, .x = xy, .y = xy + HC_ROC_POINTS, .count = roc->count};
-        xy += 2 * HC_ROC_POINTS;
     }
-    hc_line_colours(name, count - 1, rgb);
-    for (int32_t s = 1; s < count; s++) {
-        memcpy(to->series[s].rgb, rgb[s - 1], 3);
+    hc_line_colours(to->name, to->names, to->rgb);
+    for (int32_t s = 0; s < to->names; s++) {
+        memcpy(to->series[s + 1].rgb, to->rgb[s], 3);
     }
-    add_chance(least, to->xy, to->xy + CHANCE_POINTS, &to->series[0]);
+    add_chance(least, to);
     for (int k = 0; k < 2; k++) {
         to->plot[k] = (HcPlot){.x = {.label = "false-alarm rate", .logarithmic = k == 1},
                                .y = {.label = "rate of detection"},
                                .series = to->series,
-                               .series_count = count,
+                               .series_count = to->names + 1,
                                .mark = marks,
-                               .mark_count = k == 1 ? 2 : 0,
-                               .shape = 0.55};
+                               .mark_count = k == 1 ? 2 : 0};
         to->panel[k].plot = &to->plot[k];
     }
     hc_text_add(&to->caption, "Receiver operating characteristics; below with a logarithmic axis. ");
-done:
-    free(name);
-    free(rgb);
-    return status;
+    return HC_OK;
 }
 
 HcStatus hc_comparison_picture_check(const char *path, HcError *err) {

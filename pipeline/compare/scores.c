@@ -122,13 +122,13 @@ static int falling(const void *a, const void *b) {
 
 /* A point of the curve, unless it lies close to the last one. */
 static void add_point(HcRoc *roc, double alarms, double detected, bool last) {
-    double(*point)[2] = roc->point;
-    const double *before = roc->count > 0 ? point[roc->count - 1] : NULL;
-    bool far = before == NULL || last || alarms > 1.05 * before[0] || alarms > before[0] + 1.0 / 400 ||
-               detected > before[1] + 1.0 / 400;
+    double *x = roc->curve[0] + roc->count, *y = roc->curve[1] + roc->count;
+    bool far = roc->count == 0 || last || alarms > 1.05 * x[-1] || alarms > x[-1] + 1.0 / 400 ||
+               detected > y[-1] + 1.0 / 400;
     if (far && (roc->count < HC_ROC_POINTS - 1 || last)) {
-        point[roc->count][0] = alarms;
-        point[roc->count++][1] = detected;
+        *x = alarms;
+        *y = detected;
+        roc->count++;
     }
 }
 
@@ -177,7 +177,8 @@ static HcStatus find_roc(const HcScene *truth, Pixels *pixels, double sign, HcRo
     }
     qsort(pixels->of[0], (size_t)roc->targets, sizeof(float), falling);
     qsort(pixels->of[1], (size_t)roc->background, sizeof(float), falling);
-    HC_OR_RETURN(hc_new(roc->point, HC_ROC_POINTS, "a curve", err));
+    HC_OR_RETURN(hc_new(roc->curve[0], HC_ROC_POINTS, "a curve", err));
+    HC_OR_RETURN(hc_new(roc->curve[1], HC_ROC_POINTS, "a curve", err));
     roc->area = 0;
     for (int r = 0; r < HC_ROC_RATES; r++) {
         roc->detection[r] = 0;

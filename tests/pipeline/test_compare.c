@@ -652,8 +652,8 @@ static void check_roc(const Cube *scene, const Cube *truth, int32_t band, double
         check_near(roc->detection[r], detection[r], 1e-15);
     }
     assert_true(roc->count > 2 && roc->count <= HC_ROC_POINTS);
-    check_near(roc->point[0][0] + roc->point[0][1], 0, 0);
-    check_near(roc->point[roc->count - 1][0] + roc->point[roc->count - 1][1], 2, 0);
+    check_near(roc->curve[0][0] + roc->curve[1][0], 0, 0);
+    check_near(roc->curve[0][roc->count - 1] + roc->curve[1][roc->count - 1], 2, 0);
 }
 
 static void scores_of_a_plain_program(void **state) {
