@@ -334,6 +334,9 @@ static HcStatus compare(const char *lies, const char *path, void *user, HcError 
     if (!found && errno != ENOENT && errno != ENOTDIR) {
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
     }
+    if (!found && hc_text_ends_with(path, ".qml")) {
+        return add_line(rerun, hc_text_format("%s: not compared, there is no style", path), err);
+    }
     if (!found || !S_ISREG(info.st_mode)) {
         rerun->differing++;
         return add_line(rerun, hc_text_format("%s: is not there any more", path), err);

@@ -144,8 +144,11 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
         settings.inspect = extra->inspect;
         settings.describe_user = settings.inspect_user = extra->user;
     }
+    const HcCommandLine *command = settings.command;
+    bool of_batch = command->word_count > 0 && strcmp(command->words[0], "batch") == 0; /* as rerun has it */
     chain->overwrite = common->overwrite;
-    chain->asks = chain->single = true;
+    chain->asks = true;
+    chain->single = !of_batch;
     hc_chain_remove_dead(chain);
     bool quiet = common->quiet || hc_ranks_number(settings.ranks) > 0;
     hc_progress_start(&show, common->progress, quiet);

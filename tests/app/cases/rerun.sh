@@ -19,12 +19,17 @@ sums
 run 0 rerun work/a.img.hcube.json --check --quiet
 [[ -z $out$err ]] || fail "quiet: $out$err"
 run 0 rerun work/a.img.hcube.json --check --threads 1 --memory 200M
-for line in "a.img: the same, 120000 bytes" "a.hdr: the same" "m.json: the same" "p.png: the same" \
+for line in "a.img: the same, 120000 bytes" "a.hdr: the same" "a.qml: the same" "m.json: the same" "p.png: the same" \
     "a.img.hcube.json: the same, but for times" "p.png.hcube.json: the same"; do
     [[ $out == *"$line"* ]] || fail "lacks $line: $out"
 done
-[[ $out == *"7 files the same, 0 not" && $err != *wrote* ]] || fail "$out$err"
+[[ $out == *"8 files the same, 0 not" && $err != *wrote* ]] || fail "$out$err"
 kept "--check"
+# A style is written beside rasters since 0.1; older records are of runs without.
+mv work/a.qml a.qml
+run 0 rerun work/a.img.hcube.json --check
+[[ $out == *"a.qml: not compared, there is no style"*"7 files the same, 0 not" ]] || fail "no style: $out"
+mv a.qml work/a.qml
 # What differs, and what is gone.
 printf '\x7f' | dd of=work/a.img bs=1 seek=5003 conv=notrunc status=none
 echo >>work/m.json
@@ -33,7 +38,7 @@ sums
 run 1 rerun work/p.png.hcube.json --check
 [[ $out == *"a.img: differs in 1 of 120000 bytes, the first is byte 5003 from 0"* ]] || fail "a byte: $out"
 [[ $out == *"m.json: differs, "*" bytes and now "* && $out == *"p.png: is not there any more"* ]] || fail "others: $out"
-[[ $out == *"4 files the same, 3 not" ]] || fail "$out"
+[[ $out == *"5 files the same, 3 not" ]] || fail "$out"
 run 1 rerun work/p.png.hcube.json --check --quiet
 [[ -z $out$err ]] || fail "quiet: $out$err"
 kept "differences"
