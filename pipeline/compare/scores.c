@@ -196,7 +196,7 @@ static HcStatus check_found(const HcPair *pair, const HcComparison *out, HcError
         targets = targets || out->scores.band[b].targets > 0;
     }
     return hc_fail(err, HC_E_NUMERIC, "%s: no pixel of %s has scores in %s", hc_pair_path(pair, 1),
-                   targets ? "the background (--ignore-nodata, where 0 is nodata)" : "a target",
+                   targets ? "the background (--source-nodata none, where 0 is nodata)" : "a target",
                    hc_pair_path(pair, 0));
 }
 

@@ -57,9 +57,9 @@ run 0 compare ace.tif "$SAMPLE/class.hdr" --memory 83M --threads 1
 run 0 compare ace.tif "$SAMPLE/class.hdr" --as scores --match order --low
 [[ $out == *"matched by order"*"An area below 0.5: where low scores are targets"* ]] || fail "$out"
 run 0 rx "$scene" rx.img --record none --quiet
-run 0 compare rx.img "$SAMPLE/class.hdr" --ignore-nodata
+run 0 compare rx.img "$SAMPLE/class.hdr" --source-nodata none
 [[ $out == *"     7666       1398   "*"1 RX score: all classes"* ]] || fail "rx: $out"
-refuse 8 "(--ignore-nodata, where 0 is nodata)" compare rx.img "$SAMPLE/class.hdr"
+refuse 8 "(--source-nodata none, where 0 is nodata)" compare rx.img "$SAMPLE/class.hdr"
 refuse 3 "no band has the name of a class" compare rx.img "$SAMPLE/class.hdr" --match name
 refuse 2 "--match best: not for scores" compare rx.img "$SAMPLE/class.hdr" --match best
 refuse 3 "is no class" compare rx.img "$ab" --as scores
