@@ -35,7 +35,7 @@ fail_thread() {
     HCUBE_FAIL=thread:EAGAIN HCUBE_FAIL_AT=1 HCUBE_FAIL_TIMES=$1 LD_PRELOAD=$MODULES/fail_at.so \
         timeout -k 5 60 "$HCUBE" "${@:2}" >log.txt 2>&1 || status=$?
 }
-rm -f out.tif*
+rm -f out.*
 fail_thread 0 mnf "$scene" out.tif --components 2 --device cpu --threads 2
 [[ $status == 5 && $(tail -n 1 log.txt) == "hcube: a thread could not be started" ]] || fail "exit code $status: $(<log.txt)"
 only log.txt

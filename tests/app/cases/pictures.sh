@@ -24,7 +24,7 @@ for ((call = 1; call <= 60; call++)); do
     found=$((found + ($(grep -c 'looks for fonts' log.txt || true))))
 done
 ((found > 0 && call <= 60)) || fail "$found of $call threads were tried for fonts"
-rm -f out.tif* f.png
+rm -f out.* f.png
 for call in 1 2 3; do
     fail_call thread:EAGAIN libglib $call 0
     refused "a figure could not be drawn: creating thread"

@@ -21,7 +21,7 @@ run 0 abundance "$scene" short.tif --endmembers "$SAMPLE/endmembers.sli" --type 
 run 0 run "${shares[@]}" ! write short.tif --type uint8 --scale 0.004 --overwrite
 [[ $err != *"keeps fractions"* ]] || fail "a note for nothing: $err"
 rm short.tif*
-run 0 run "${shares[@]}" ! write scaled.tif --type uint8 --scale 0.004 ! write scaled.img --type int16 --scale 0.0001
+run 0 run "${shares[@]}" ! write scaled.tif --type uint8 --scale 0.004 ! write scaled.img --no-qml --type int16 --scale 0.0001
 [[ $err != *"write:"* ]] || fail "a note for nothing: $err"
 run 0 info scaled.tif
 [[ $out == *"nodata       255"*"scale        0.004, offset 0: value = scale x stored + offset"* ]] || fail "scale: $out"
