@@ -38,6 +38,20 @@ static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left
     return HC_OK;
 }
 
+/* Notes on the words of the chain, once for all scenes. */
+static HcStatus tell_words(const HcBatch *batch, HcError *err) {
+    HcChain *chain = NULL;
+    if (batch->params.common.quiet || hc_ranks_number(hc_app_ranks()) > 0) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_batch_chain(batch, 0, &chain, err));
+    for (int32_t n = 0; n < chain->note_count; n++) {
+        hc_say("note: %s", chain->notes[n]);
+    }
+    hc_chain_free(chain);
+    return HC_OK;
+}
+
 /* What was found and is no scene of this batch. */
 static void tell_left_out(const HcBatch *batch) {
     if (batch->params.common.quiet) {
@@ -91,6 +105,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     int32_t not_summed = 0; /* now */
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
     tell_left_out(&batch);
+    HC_TRY(tell_words(&batch, err));
     if (hc_batch_sums_up(&batch) && hc_ranks_number(hc_app_ranks()) == 0) {
         HC_TRY(hc_batch_check_summary(&batch, err));
         HC_TRY(hc_new(totals.failures, batch.scene_count, "the summary of the batch", err));

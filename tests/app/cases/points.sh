@@ -80,6 +80,12 @@ for step in "class.hdr filter majority" "scene.hdr svd" "scene.hdr denoise"; do
     run 0 plan read "$SAMPLE/${step%% *}" ! ${step#* } --window 5 ! write plan.img
     [[ $out == *": --window 5: the option is called --side"* ]] || fail "$step: $out"
 done
+mkdir in
+cp "$SAMPLE"/scene.* in
+run 0 batch rx --window 9 --scenes in --output 'out_{stem}.img'
+[[ $(grep -c "note: rx: --window 9: the option is called --side" <<<"$err") == 1 ]] || fail "$err"
+run 0 batch rx --window 9 --scenes in --output 'out_{stem}.img' --quiet --overwrite
+[[ -z $err ]] || fail "$err"
 refuse 2 "detect: --target-pixel 25,40: the option is called --target-at SAMPLE,LINE" detect "$scene" no.img --target-pixel 25,40
 refuse 2 "cov: --window 1,2,30,40: the option is called --noise-window X,Y,W,H" run read "$scene" ! cov no.json --window 1,2,30,40
 refuse 2 "svd: --window 1,2,30,40: the option is called --side SIDE" run read "$scene" ! svd --window 1,2,30,40 ! write no.img
