@@ -16,7 +16,8 @@ void hc_describe_batch(HcUsage *usage) {
         &usage->about,
         "The steps between reading and writing; a read in front may have options, but no scene, and a write "
         "at "
-        "the end no output. In the output and the chain {stem}, {name}, {parent}, {folder} and {index} are "
+        "the end no output. In the output and the chain {stem}, {name}, {dir}, {parent}, {folder} and "
+        "{index} are "
         "filled for each scene. What is complete is skipped, so that the same command again does what is "
         "left.\n");
     hc_text_add(&usage->examples,
@@ -80,13 +81,18 @@ static void tell_left_out(const HcBatch *batch) {
 }
 
 static HcStatus tell_status(HcBatch *batch, HcError *err) {
+    HcStatus status = HC_OK;
+    hc_file_names_begin();
     if (batch->params.pool != NULL) {
-        HC_OR_RETURN(hc_batch_pool_apply(batch, err));
+        HC_TRY(hc_batch_pool_apply(batch, err));
     }
     if (hc_batch_sums_up(batch)) {
-        HC_OR_RETURN(hc_batch_write_summary(batch, NULL, err));
+        HC_TRY(hc_batch_write_summary(batch, NULL, err));
     }
-    return hc_batch_status(batch, err);
+    status = hc_batch_status(batch, err);
+done:
+    hc_file_names_end();
+    return status;
 }
 
 static void free_failures(const HcBatch *batch, HcBatchTotals *totals) {

@@ -26,6 +26,13 @@ HcStatus hc_file_write_unflushed(const char *path, const void *data, size_t byte
  * larger than `limit`, and pipes and devices except those under /dev and /proc. */
 HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
 
+/* From begin to end (which may be nested) this thread asks each folder once for its names, and answers by
+ * them which files are missing. Files that appear meanwhile are not seen. */
+void hc_file_names_begin(void);
+void hc_file_names_end(void);
+/* Whether such a list lacks the file. false: it may be there. */
+bool hc_file_is_unlisted(const char *path);
+
 /* Writes all bytes into an open file from `at` on; returns 0 or an errno. */
 int hc_file_write_at(int file, const void *data, size_t bytes, int64_t at) HC_MUST_CHECK;
 

@@ -65,6 +65,19 @@ bool hc_is_folder(const char *path) {
     return VSIStatL(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* Drivers by which GDAL makes a raster of what the file says, from any other file or server: someone who may
+ * put a file into a folder could so bring what others may read into an output. */
+static const char *const recipes[] = {"VRT",    "GTI",     "WMS",     "WMTS",     "WCS",           "STACIT",
+                                      "STACTA", "EEDAI",   "HTTP",    "PLMosaic", "OGCAPI",        "DAAS",
+                                      "TIL",    "JPIPKAK", "DERIVED", "NGW",      "PostGISRaster", NULL};
+
+/* The first of some drivers (NULL = any) that takes a file, NULL where none does. GDAL gets no names of other
+ * files: it would read the folder anew for each. */
+static GDALDriverH driver_of(const char *path, const char *const *among) {
+    const char *const no_names[] = {NULL};
+    return hc_file_is_special(path) ? NULL : GDALIdentifyDriverEx(path, GDAL_OF_RASTER, among, no_names);
+}
+
 static bool is_picture(const char *name) {
     static const char *const endings[] = {".png", ".jpg", ".jpeg", ".gif", ".bmp"};
     for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
@@ -77,9 +90,9 @@ static bool is_picture(const char *name) {
 
 /* The data files of a header: that of a library, those of a scene that are taken for sure, else any of its
  * stem. */
-static HcStatus data_files(const char *header, char ***list, HcError *err) {
+static HcStatus data_files(const char *header, bool *is_library, char ***list, HcError *err) {
     char *library = NULL;
-    HC_OR_RETURN(hc_library_data_of(header, &library, err));
+    HC_OR_RETURN(hc_library_data_of(header, is_library, &library, err));
     if (library != NULL) {
         *list = CSLAddStringMayFail(NULL, library);
         free(library);
@@ -133,12 +146,11 @@ static HcStatus find_headers(const HcPaths *all, HcPaths *headers, HcPaths *data
         }
         CSLDestroy(list);
         list = NULL;
-        HC_TRY(data_files(path, &list, err));
+        bool is_library = false;
+        HC_TRY(data_files(path, &is_library, &list, err));
         for (int d = 0; list != NULL && list[d] != NULL; d++) {
             HC_TRY(hc_paths_add(data, list[d], err));
         }
-        bool is_library = false;
-        HC_TRY(hc_library_recognise(path, &is_library, err));
         if (!is_library) {
             HC_TRY(hc_paths_add(headers, path, err));
         }
@@ -155,22 +167,23 @@ static bool is_among(const HcPaths *sorted, const char *path) {
            bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path, by_name) != NULL;
 }
 
-static HcStatus is_raster(const char *path, bool *is, HcError *err) {
+/* The driver of a file that is a scene by itself, else NULL. */
+static HcStatus find_driver(const char *path, GDALDriverH *driver, HcError *err) {
     bool is_library = false;
-    *is = false;
+    *driver = NULL;
     if (hc_file_is_special(path) || hc_read_is_companion(path) || is_picture(path)) {
         return HC_OK;
     }
     HcStatus status = hc_library_recognise(path, &is_library, err);
-    *is = status == HC_OK && !is_library && GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL) != NULL;
+    *driver = status == HC_OK && !is_library ? driver_of(path, NULL) : NULL;
     return status;
 }
 
-/* As is_raster; fails where a file cannot be looked at for lack of descriptors or because of the disk, which
+/* The same; fails where a file cannot be looked at for lack of descriptors or because of the disk, which
  * GDAL takes for a file of no format. */
-static HcStatus check_raster(const char *path, bool *is, HcError *err) {
-    HcStatus status = is_raster(path, is, err);
-    if (status != HC_OK || *is || strncmp(path, "/vsi", 4) == 0) {
+static HcStatus find_readable(const char *path, GDALDriverH *driver, HcError *err) {
+    HcStatus status = find_driver(path, driver, err);
+    if (status != HC_OK || *driver != NULL || strncmp(path, "/vsi", 4) == 0) {
         return status;
     }
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -179,20 +192,13 @@ static HcStatus check_raster(const char *path, bool *is, HcError *err) {
         close(file);
     }
     status = hc_errno_status(number, HC_OK);
-    return status == HC_OK ? is_raster(path, is, err)
+    return status == HC_OK ? find_driver(path, driver, err)
                            : hc_fail(err, status, "%s: %s", path, strerror(number));
 }
 
-/* Whether GDAL makes the raster by what the file says, from any other file or server: someone who may put a
- * file into a folder could so bring what others may read into an output. */
-static bool is_recipe(const char *path) {
-    static const char *const drivers[] = {
-        "VRT",      "GTI",    "WMS",  "WMTS", "WCS",     "STACIT",  "STACTA", "EEDAI",        "HTTP",
-        "PLMosaic", "OGCAPI", "DAAS", "TIL",  "JPIPKAK", "DERIVED", "NGW",    "PostGISRaster"};
-    GDALDriverH driver =
-        hc_file_is_special(path) ? NULL : GDALIdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL);
-    for (size_t d = 0; driver != NULL && d < sizeof drivers / sizeof *drivers; d++) {
-        if (hc_text_equal(GDALGetDriverShortName(driver), drivers[d])) {
+static bool is_recipe(GDALDriverH driver) {
+    for (size_t d = 0; driver != NULL && recipes[d] != NULL; d++) {
+        if (hc_text_equal(GDALGetDriverShortName(driver), recipes[d])) {
             return true;
         }
     }
@@ -242,12 +248,12 @@ HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcPassedOver *pas
     for (int32_t p = 0; p < all.count; p++) {
         const char *path = all.path[p];
         bool described = is_among(&headers, path);
-        bool is_scene = described;
-        bool recipe = false;
+        GDALDriverH driver = NULL;
         if (!described && !is_among(&data, path)) {
-            HC_TRY(check_raster(path, &is_scene, err));
-            recipe = is_scene && is_recipe(path);
+            HC_TRY(find_readable(path, &driver, err));
         }
+        bool is_scene = described || driver != NULL;
+        bool recipe = is_recipe(driver);
         bool map = described ? describes_map(path) : is_scene && !recipe && holds_map(path);
         passed->recipes += recipe;
         passed->maps += map;
@@ -301,6 +307,25 @@ static HcStatus add_scenes_or_maps(const HcPaths *scenes, const HcPaths *maps, H
     return HC_OK;
 }
 
+/* What GDAL and ENVI headers say of a file that a pattern has found. Values without a signature that have a
+ * header are ENVI's: GDAL would read all of it once more. */
+static HcStatus look_at(const char *path, bool *recipe, bool *map, HcError *err) {
+    HcFileKind kind = HC_KIND_OTHER;
+    char *header = NULL;
+    HC_OR_RETURN(hc_read_kind(path, &kind, err));
+    if (kind == HC_KIND_ENVI) {
+        *map = describes_map(path);
+        return HC_OK;
+    }
+    if (kind == HC_KIND_OTHER) {
+        HC_OR_RETURN(hc_read_find_header(path, &header, err));
+    }
+    *recipe = is_recipe(driver_of(path, header != NULL ? recipes : NULL));
+    *map = !*recipe && (header != NULL ? describes_map(header) : holds_map(path));
+    free(header);
+    return HC_OK;
+}
+
 HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
                          HcError *err) {
     HcStatus status = HC_OK;
@@ -311,17 +336,18 @@ HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *o
     HcPaths maps = {0};
     hc_gdal_catch(&messages);
     HC_TRY(find_headers(matched, &headers, &data, err));
-    hc_paths_sort(&headers);
     for (int32_t p = 0; p < matched->count; p++) {
         const char *path = matched->path[p];
         bool goes = false;
         HC_TRY(goes_with_others(pattern, path, &goes, err));
         bool is_scene = !goes && !hc_is_folder(path) && !is_among(&data, path);
-        bool recipe = is_scene && is_recipe(path);
+        bool recipe = false, map = false;
+        if (is_scene) {
+            HC_TRY(look_at(path, &recipe, &map, err));
+        }
         bool left_out = recipe && !asks_for_recipe(pattern, path);
         passed->recipes += left_out;
         if (is_scene && !left_out) {
-            bool map = is_among(&headers, path) ? describes_map(path) : !recipe && holds_map(path);
             HC_TRY(hc_paths_add(map ? &maps : &scenes, path, err));
         }
     }
@@ -342,7 +368,9 @@ bool hc_scene_recognise(const char *path) {
     HcStatus status = hc_read_is_envi(path, &is_header, NULL);
     bool is_scene = status == HC_OK && is_header;
     if (!is_scene) {
-        status = is_raster(path, &is_scene, NULL);
+        GDALDriverH driver = NULL;
+        status = find_driver(path, &driver, NULL);
+        is_scene = driver != NULL;
     }
     hc_gdal_release();
     return status == HC_OK && is_scene;
@@ -362,7 +390,8 @@ HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) {
     hc_gdal_catch(&messages);
     HC_TRY(add_fresh(out, path, err));
     if (hc_text_ends_with(path, ".hdr")) {
-        HC_TRY(data_files(path, &data, err));
+        bool is_library = false;
+        HC_TRY(data_files(path, &is_library, &data, err));
     } else {
         HC_TRY(hc_read_find_header(path, &header, err));
         if ((data = CSLAddStringMayFail(NULL, path)) == NULL) {

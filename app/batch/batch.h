@@ -14,7 +14,7 @@ typedef struct HcBatchParams {
     const char *scenes, *output, *worker, *pool, *summary, *report;
     int64_t jobs;
     int64_t max_failures; /* 0 = any number */
-    bool retry_failed, hash, status, one_model;
+    bool retry_failed, hash, status, one_model, recursive;
     HcOptionList set, exclude;
 } HcBatchParams;
 
@@ -46,6 +46,7 @@ typedef struct HcBatch {
     char *chain;     /* the words as one line, for the records */
     HcBatchScene *scenes;
     int32_t scene_count;
+    size_t base; /* bytes of their paths that {dir} leaves out: the folder of --scenes with its slash */
     HcBatchGroup *groups; /* NULL = all scenes have one chain */
     int32_t group_count;
     int32_t worker, workers;    /* every workers-th scene is done, from this one (from 0) on */
@@ -87,9 +88,15 @@ HcStatus hc_batch_match(const char *pattern, HcPaths *out, HcError *err) HC_MUST
  * where * stands for slashes too; one without with the name of the file. */
 int32_t hc_batch_excluding(const HcOptionList *patterns, const char *path);
 
-/* A text with its placeholders filled for a scene (from 0); fresh memory. output may be NULL: then {output}
- * is unknown. */
-HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, const char *output, char **out,
+/* The scenes of a folder and of all folders in it, as hc_scenes_in_folder finds them; no hidden folders, and
+ * none that a link leads to (pattern.c). */
+HcStatus hc_batch_walk(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) HC_MUST_CHECK;
+/* How many such folders lie in a folder itself, 0 where it cannot be read. */
+int32_t hc_batch_count_folders(const char *folder);
+
+/* A text with its placeholders filled for a scene of the batch (from 0); fresh memory. output may be NULL:
+ * then {output} is unknown. */
+HcStatus hc_batch_fill(const HcBatch *batch, const char *text, int32_t scene, const char *output, char **out,
                        HcError *err) HC_MUST_CHECK;
 
 /* The chain of one scene, parsed but not planned. */
@@ -145,6 +152,9 @@ typedef struct HcBatchOrigin {
     const HcChain *chain; /* for its outputs; NULL: it could not be planned */
     cJSON *inputs;        /* file, bytes, modified, hash of each */
 } HcBatchOrigin;
+
+/* Whether a failure says that a disk or a quota is full: it waits for somebody to make space. */
+bool hc_batch_is_full(HcStatus failure, const char *message);
 
 /* Where the record of a scene lies; fresh memory, NULL when there is none left. */
 char *hc_batch_record_path(const HcBatch *batch, int32_t scene);
@@ -338,7 +348,7 @@ HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *e
 
 /* Does all scenes in --jobs processes of this host, else some for each GPU, which it starts (batch_jobs.c). A
  * process that dies costs the scene that killed it three times, twice alone, and no other. HC_E_SCENES where
- * --max-failures ended it; what had begun is done then. */
+ * --max-failures ended it, HC_E_IO where a disk is full; what had begun is done then. */
 HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
 
 /* Starts a process that dies with this one, and a pipe from it (batch_jobs.c). In it *process is 0 and *end

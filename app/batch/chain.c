@@ -12,8 +12,11 @@ const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, scenes), .file = HC_FILE_READ, .value = "LIST|GLOB|DIR", .required = true,
      .help = "text file with one scene a line, quoted pattern, or folder of scenes"},
     {HC_TEXT(HcBatchParams, output), .file = HC_FILE_WRITTEN, .value = "PATTERN", .required = true,
-     .help = "output of each scene, with {stem}, {name}, {parent}, {folder} or {index}, which the chain may "
-             "hold too"},
+     .help =
+         "output of each scene, with {stem}, {name}, {dir}, {parent}, {folder} or {index}, which the chain "
+         "may hold too"},
+    {HC_FLAG(HcBatchParams, recursive),
+     .help = "take the scenes of all folders in the folder of --scenes too (keep them apart by {dir})"},
     {HC_INT(HcBatchParams, jobs), .range = {1, 1024},
      .otherwise = "one to four for each GPU, or on the CPU one for every four processors, at most 8",
      .value = "COUNT", .help = "scenes at the same time, which share memory, threads and GPUs"},
@@ -108,9 +111,11 @@ static const char *base_name(const char *path) {
 }
 
 /* Adds what a placeholder stands for; false when there is none of that name. */
-static bool add_placeholder(HcText *text, const char *name, size_t length, const char *scene, int32_t number,
-                            const char *output) {
-    static const char *const names[] = {"scene", "output", "stem", "name", "parent", "folder", "index", NULL};
+static bool add_placeholder(const HcBatch *batch, HcText *text, const char *name, size_t length,
+                            int32_t number, const char *output) {
+    static const char *const names[] = {"scene",  "output", "stem", "name", "parent",
+                                        "folder", "index",  "dir",  NULL};
+    const char *scene = batch->scenes[number].path;
     int which = 0;
     while (names[which] != NULL &&
            (strlen(names[which]) != length || strncmp(names[which], name, length) != 0)) {
@@ -120,6 +125,8 @@ static bool add_placeholder(HcText *text, const char *name, size_t length, const
     const char *dot = strrchr(base, '.');
     size_t stem = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
     size_t parent = base > scene ? (size_t)(base - scene - 1) : 0;
+    size_t dir = batch->base < parent ? batch->base : parent;
+    dir += strspn(scene + dir, "/");
     size_t folder = parent;
     while (folder > 0 && scene[folder - 1] != '/') {
         folder--;
@@ -147,6 +154,10 @@ static bool add_placeholder(HcText *text, const char *name, size_t length, const
         return true;
     case 6:
         hc_text_add(text, "%d", number + 1);
+        return true;
+    case 7:
+        hc_text_add(text, "%.*s", dir < parent ? (int)(parent - dir) : 0, scene + dir);
+        hc_text_add(text, dir < parent ? "" : ".");
         return true;
     default:
         return false;
@@ -192,7 +203,7 @@ static HcStatus check_spans(const char *text, const HcText *filled, const Spans 
     return HC_OK;
 }
 
-HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, const char *output, char **out,
+HcStatus hc_batch_fill(const HcBatch *batch, const char *text, int32_t scene, const char *output, char **out,
                        HcError *err) {
     HcStatus status = HC_OK;
     HcText filled = {0};
@@ -207,11 +218,11 @@ HcStatus hc_batch_fill(const char *text, const char *scene, int32_t number, cons
             if (c[1 + length] == '\0') {
                 HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s: a placeholder { is not closed", text));
             }
-            if (!add_placeholder(&filled, c + 1, length, scene, number, output)) {
+            if (!add_placeholder(batch, &filled, c + 1, length, scene, output)) {
                 HC_TRY(hc_fail(
                     err, HC_E_USAGE,
-                    "batch: %s: {%.*s} is none of {stem}, {name}, {parent}, {folder}, {index} and has no "
-                    "value by --set",
+                    "batch: %s: {%.*s} is none of {stem}, {name}, {dir}, {parent}, {folder}, {index} and "
+                    "has no value by --set",
                     text, (int)length, c + 1));
             }
             bool in_front = low == value_begin(text) &&
@@ -579,7 +590,7 @@ HcStatus hc_batch_chain(const HcBatch *batch, int32_t scene, HcChain **out, HcEr
     const int32_t *lines = words == &batch->words ? batch->lines : NULL;
     for (int32_t w = 0; w < words->count; w++) {
         char *word = NULL;
-        status = hc_batch_fill(words->path[w], at->path, scene, at->output, &word, err);
+        status = hc_batch_fill(batch, words->path[w], scene, at->output, &word, err);
         HC_TRY(at_word(batch, line_of(lines, w), status, err));
         status = hc_paths_add(&filled, word, err);
         free(word);

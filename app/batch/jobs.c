@@ -28,6 +28,7 @@ typedef struct Turns {
     _Atomic int32_t given;
     _Atomic int32_t failed;  /* in all rounds */
     _Atomic int32_t to_come; /* processes that have not asked for a scene yet: one is kept for each */
+    _Atomic bool full;       /* a scene has failed for want of space: the others would, too */
     int32_t allowed;         /* failures; at that many no further scene is given out. 0 = any number */
     int32_t count;
     int32_t scene[];
@@ -88,7 +89,7 @@ typedef struct Mouth {
 } Mouth;
 
 static bool is_over(Turns *turns) {
-    return turns->allowed > 0 && atomic_load(&turns->failed) >= turns->allowed;
+    return atomic_load(&turns->full) || (turns->allowed > 0 && atomic_load(&turns->failed) >= turns->allowed);
 }
 
 static int32_t next_turn(void *user) {
@@ -120,8 +121,12 @@ bool hc_batch_send(int pipe, const void *data, size_t bytes) {
 }
 
 static void tell_parent(const HcBatchEvent *event, void *user) {
+    Turns *turns = ((Mouth *)user)->jobs->turns;
     if (event->what == HC_BATCH_FAILED) {
-        atomic_fetch_add(&((Mouth *)user)->jobs->turns->failed, 1);
+        atomic_fetch_add(&turns->failed, 1);
+        if (hc_batch_is_full(event->status, event->text)) {
+            atomic_store(&turns->full, true);
+        }
     }
     (void)!hc_batch_send(((Mouth *)user)->pipe, event, sizeof *event);
 }
@@ -607,6 +612,18 @@ static HcStatus run_round(Jobs *jobs, HcError *err) {
     return status;
 }
 
+/* Why scenes are left that nobody has begun. */
+static HcStatus fail_over(const Jobs *jobs, HcError *err) {
+    const char *are = jobs->left == 1 ? "is" : "are";
+    int32_t failed = jobs->totals->failed;
+    return atomic_load(&jobs->turns->full)
+               ? hc_fail(err, HC_E_IO, "batch: no space is left for outputs; %d scene%s %s left", jobs->left,
+                         jobs->left == 1 ? "" : "s", are)
+               : hc_fail(err, HC_E_SCENES,
+                         "batch: %d scene%s failed, as many as --max-failures allows; %d %s left", failed,
+                         failed == 1 ? "" : "s", jobs->left, are);
+}
+
 HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) {
     HcStatus status = HC_OK;
     int32_t asked = (int32_t)batch->params.jobs;
@@ -629,12 +646,7 @@ HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err
         }
         if (is_over(jobs.turns)) {
             fill_turns(&jobs);
-            HC_TRY(jobs.left == 0
-                       ? HC_OK
-                       : hc_fail(err, HC_E_SCENES,
-                                 "batch: %d scene%s failed, as many as --max-failures allows; %d %s left",
-                                 totals->failed, totals->failed == 1 ? "" : "s", jobs.left,
-                                 jobs.left == 1 ? "is" : "are"));
+            HC_TRY(jobs.left == 0 ? HC_OK : fail_over(&jobs, err));
         }
         bool other = ahead != jobs.ahead || no_gpu != jobs.no_gpu;
         if (other) {

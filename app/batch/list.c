@@ -58,18 +58,31 @@ static bool describes_product(const char *path) {
     return is;
 }
 
+static HcStatus add_folder_scenes(HcBatch *batch, const char *folder, HcPaths *out, HcError *err) {
+    return batch->params.recursive ? hc_batch_walk(folder, out, &batch->passed, err)
+                                   : hc_scenes_in_folder(folder, out, &batch->passed, err);
+}
+
 /* `searched`: hcube found the scenes, nobody named them one by one. */
-static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool *searched,
-                            HcPassedOver *passed, HcError *err) {
+static HcStatus find_scenes(HcBatch *batch, HcPaths *out, bool *searched, HcError *err) {
+    const char *what = batch->params.scenes;
     HcIdentity identity;
     *searched = true;
     if (hc_is_folder(what)) {
-        return hc_scenes_in_folder(what, out, passed, err);
+        batch->base = strlen(what);
+        return add_folder_scenes(batch, what, out, err);
+    }
+    if (batch->params.recursive) {
+        return hc_fail(err, HC_E_USAGE, "batch: --recursive: --scenes %s is no folder (a pattern has **)",
+                       what);
     }
     HC_OR_RETURN(hc_identity_of(what, false, &identity, err));
     bool special = hc_file_is_special(what); /* a list may come through /dev/stdin */
     if (!identity.exists && !special && strpbrk(what, "*?[") != NULL) {
-        return match_pattern(what, out, passed, err);
+        for (const char *at = what; at < strpbrk(what, "*?["); at++) {
+            batch->base = *at == '/' ? (size_t)(at - what) : batch->base;
+        }
+        return match_pattern(what, out, &batch->passed, err);
     }
     *searched = false;
     if (!identity.exists && !special) {
@@ -78,7 +91,7 @@ static HcStatus find_scenes(const char *what, HcPaths *out, HcPaths *lists, bool
     if (hc_scene_recognise(what) || describes_product(what)) {
         return hc_paths_add(out, what, err);
     }
-    HC_OR_RETURN(hc_paths_add(lists, what, err));
+    HC_OR_RETURN(hc_paths_add(&batch->inputs, what, err));
     return read_list(what, out, err);
 }
 
@@ -111,7 +124,7 @@ static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
         if ((scene->path = strdup(paths->path[s])) == NULL) {
             return hc_fail_memory(err, (double)strlen(paths->path[s]), "a path");
         }
-        HC_OR_RETURN(hc_batch_fill(batch->params.output, scene->path, s, NULL, &scene->output, err));
+        HC_OR_RETURN(hc_batch_fill(batch, batch->params.output, s, NULL, &scene->output, err));
         const char *slash = strrchr(scene->output, '/');
         const char *name = slash != NULL ? slash + 1 : scene->output;
         if (strcmp(scene->output, HC_FILE_STANDARD_OUTPUT) == 0) {
@@ -361,7 +374,7 @@ static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
                            word));
         }
         if (hc_is_folder(word)) {
-            HC_TRY(hc_scenes_in_folder(word, found, &batch->passed, err));
+            HC_TRY(add_folder_scenes(batch, word, found, err));
         } else if (describes_product(word)) { /* no file beside a scene, whatever its ending */
             HC_TRY(hc_paths_add(found, word, err));
         } else {
@@ -398,29 +411,44 @@ static HcStatus exclude(HcBatch *batch, const HcPaths *found, HcPaths *kept, HcE
     return HC_OK;
 }
 
+static HcStatus fail_without(const HcBatch *batch, HcError *err) {
+    const char *what = batch->params.scenes;
+    int32_t folders = hc_is_folder(what) ? hc_batch_count_folders(what) : 0;
+    if (batch->excluded > 0) {
+        return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: --exclude leaves out all %d scenes", what,
+                       batch->excluded);
+    }
+    if (folders > 0 && !batch->params.recursive) {
+        return hc_fail(
+            err, HC_E_INPUT,
+            "batch: --scenes %s: no scene was found in the folder itself; --recursive takes those of "
+            "the %d folder%s in it, and so does a pattern: --scenes '%s/**/*.hdr'",
+            what, folders, folders == 1 ? "" : "s", what);
+    }
+    return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: no scene was found", what);
+}
+
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths found = {0};
     HcPaths kept = {0};
     bool searched = false;
+    hc_file_names_begin();
     if (batch->more.count > 0) {
         searched = true;
         HC_TRY(find_several(batch, &found, err));
     } else {
-        HC_TRY(find_scenes(batch->params.scenes, &found, &batch->inputs, &searched, &batch->passed, err));
+        HC_TRY(find_scenes(batch, &found, &searched, err));
     }
     HC_TRY(exclude(batch, &found, &kept, err));
     HC_TRY(set_scenes(batch, &kept, err));
     HC_TRY(leave_outputs(batch, searched, err));
     if (batch->scene_count == 0) {
-        HC_TRY(
-            batch->excluded > 0
-                ? hc_fail(err, HC_E_INPUT, "batch: --scenes %s: --exclude leaves out all %d scenes",
-                          batch->params.scenes, batch->excluded)
-                : hc_fail(err, HC_E_INPUT, "batch: --scenes %s: no scene was found", batch->params.scenes));
+        HC_TRY(fail_without(batch, err));
     }
     HC_TRY(check_unique(batch, err));
 done:
+    hc_file_names_end();
     hc_paths_clear(&found);
     hc_paths_clear(&kept);
     return status;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 bool hc_batch_as_json(const HcBatch *batch) {
     int32_t style = batch->params.common.progress;
@@ -54,9 +55,31 @@ static void add_up(HcBatchTotals *totals, const HcBatchEvent *event) {
 
 /* ---- lines ---- */
 
+/* "2026-11-28 02:14:07" by the clock of this place. */
+static const char *clock_text(char *text, size_t size) {
+    time_t now = time(NULL);
+    struct tm local;
+    *text = '\0';
+    if (localtime_r(&now, &local) != NULL) {
+        strftime(text, size, "%Y-%m-%d %H:%M:%S", &local);
+    }
+    return text;
+}
+
+/* Bytes a second; "" where nothing was measured. */
+static const char *rate_text(char *text, size_t size, double bytes, double seconds) {
+    char number[24];
+    *text = '\0';
+    if (bytes > 0 && seconds > 0) {
+        snprintf(text, size, ", %s/s", hc_text_bytes(number, sizeof number, bytes / seconds));
+    }
+    return text;
+}
+
 static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcBatchTotals *totals,
                       const char *name, const char *why) {
     const HcBatchScene *scene = &batch->scenes[event->scene];
+    char now[32];
     HcJson json;
     hc_json_begin(&json);
     hc_json_put_text(&json, "event", name);
@@ -65,6 +88,7 @@ static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcB
     hc_json_put_number(&json, "index", event->scene + 1);
     hc_json_put_number(&json, "scenes", batch->scene_count);
     hc_json_put_number(&json, "at_seconds", hc_now() - totals->start);
+    hc_json_put_text(&json, "time", clock_text(now, sizeof now));
     if (event->device[0] != '\0') {
         hc_json_put_text(&json, "device", event->device);
     }
@@ -92,13 +116,14 @@ static void tell_line(const HcBatch *batch, const HcBatchEvent *event) {
         return;
     }
     const HcBatchScene *scene = &batch->scenes[event->scene];
-    char number[48];
-    snprintf(number, sizeof number, "[%d/%d]", event->scene + 1, batch->scene_count);
+    char now[32], number[80], rate[40];
+    snprintf(number, sizeof number, "%s [%d/%d]", clock_text(now, sizeof now), event->scene + 1,
+             batch->scene_count);
     /* Most messages begin with the name of the file. */
     bool named = strncmp(event->text, scene->path, strlen(scene->path)) == 0;
     if (event->what == HC_BATCH_DONE && !is_silent(batch)) {
-        hc_say("%s wrote %s in %.2f s (%.0f MB/s of scene)", number, scene->output, event->seconds,
-               event->seconds > 0 ? event->bytes / event->seconds / 1e6 : 0);
+        hc_say("%s wrote %s in %.2f s%s", number, scene->output, event->seconds,
+               rate_text(rate, sizeof rate, event->bytes, event->seconds));
     } else if (event->what == HC_BATCH_FAILED) {
         hc_say("%s failed: %s%s%s", number, named ? "" : scene->path, named ? "" : ": ", event->text);
     } else if (event->what == HC_BATCH_EARLIER && !is_silent(batch)) {
@@ -174,9 +199,10 @@ void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t
     if (!hc_batch_as_json(batch)) {
         if (!is_silent(batch)) {
             bool several = batch->group_count > 0;
-            hc_say("%s: the model%s of %d scene%s, %d left out, %d summed before, in %.2f s",
-                   batch->params.pool, several ? "s" : "", scenes, scenes == 1 ? "" : "s", left_out,
-                   sums->skipped, seconds);
+            char now[32];
+            hc_say("%s %s: the model%s of %d scene%s, %d left out, %d summed before, in %.2f s",
+                   clock_text(now, sizeof now), batch->params.pool, several ? "s" : "", scenes,
+                   scenes == 1 ? "" : "s", left_out, sums->skipped, seconds);
         }
         return;
     }
@@ -291,8 +317,10 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
 static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
     double seconds = hc_now() - totals->start;
     int32_t slowest = slowest_part(totals);
-    fprintf(stderr, "%d scene%s in %.2f s: %d done, %d complete before, %d failed", batch->scene_count,
-            batch->scene_count == 1 ? "" : "s", seconds, totals->done, totals->skipped, totals->failed);
+    char now[32], size[24], rate[40];
+    fprintf(stderr, "%s %d scene%s in %.2f s: %d done, %d complete before, %d failed",
+            clock_text(now, sizeof now), batch->scene_count, batch->scene_count == 1 ? "" : "s", seconds,
+            totals->done, totals->skipped, totals->failed);
     if (totals->failed_before > 0) {
         fprintf(stderr, ", %d failed before (--retry-failed tries them again)", totals->failed_before);
     }
@@ -315,14 +343,15 @@ static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
     if (totals->done > 0 && work > 0) {
         hc_say(
             "start: %.2f s to the first scene, %.2f s until all had a device (%d process%s); then %.3g s a "
-            "scene, %.2f GB/s, most of it %s",
+            "scene%s, most of it %s",
             totals->first_began, totals->last_ready, totals->workers, totals->workers == 1 ? "" : "es",
-            work / totals->done, totals->bytes / 1e9 / work, limit_of(totals));
+            work / totals->done, rate_text(rate, sizeof rate, totals->bytes, work), limit_of(totals));
     }
     for (int32_t d = 0; d < totals->device_count; d++) {
-        hc_say("%s: %d scene%s, %.2f GB, %.2f GB/s", totals->devices[d].name, totals->devices[d].scenes,
-               totals->devices[d].scenes == 1 ? "" : "s", totals->devices[d].bytes / 1e9,
-               seconds > 0 ? totals->devices[d].bytes / 1e9 / seconds : 0);
+        const HcBatchPart *device = &totals->devices[d];
+        hc_say("%s: %d scene%s, %s%s", device->name, device->scenes, device->scenes == 1 ? "" : "s",
+               hc_text_bytes(size, sizeof size, device->bytes),
+               rate_text(rate, sizeof rate, device->bytes, seconds));
     }
     if (slowest >= 0 && totals->seconds > 0) {
         hc_say("slowest: %s (%.0f%% of the time of the runs)", totals->parts[slowest].name,

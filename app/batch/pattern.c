@@ -82,6 +82,27 @@ done:
     return status;
 }
 
+HcStatus hc_batch_walk(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPaths folders = {0};
+    HC_TRY(hc_scenes_in_folder(folder, out, passed, err));
+    HC_TRY(list_folders(folder, &folders, err));
+    for (int32_t f = 0; f < folders.count; f++) {
+        HC_TRY(hc_batch_walk(folders.path[f], out, passed, err));
+    }
+done:
+    hc_paths_clear(&folders);
+    return status;
+}
+
+int32_t hc_batch_count_folders(const char *folder) {
+    HcPaths folders = {0};
+    HcError unimportant = {0};
+    int32_t count = list_folders(folder, &folders, &unimportant) == HC_OK ? folders.count : 0;
+    hc_paths_clear(&folders);
+    return count;
+}
+
 static HcStatus match_into(const char *pattern, HcPaths *out, HcError *err);
 
 /* Matches the rest of a pattern in a folder and in all below it. */

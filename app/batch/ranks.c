@@ -103,8 +103,8 @@ HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err)
     }
     HC_OR_RETURN(hc_new(totals->words, batch->scene_count, "the list of scenes", err));
     status = hc_batch_jobs(batch, totals, err);
-    /* A rank that --max-failures has ended waits for the others, which count their own. */
-    if (status == HC_OK || status == HC_E_SCENES) {
+    /* A rank that --max-failures or a full disk has ended waits for the others, which count their own. */
+    if (status == HC_OK || status == HC_E_SCENES || status == HC_E_IO) {
         HcStatus gathered = gather(batch, totals, err);
         status = gathered != HC_OK ? gathered : status;
     }

@@ -364,9 +364,26 @@ HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *ch
     return status;
 }
 
-/* Whether this process can still get memory and descriptors, and read the first byte of each input. A library
- * may take their lack for a fault of the file. */
-static bool can_work(const cJSON *inputs) {
+/* Whether the first byte of a file can be read, or the file is not there at all. Permissions, a disk or a
+ * server may be repaired without a change of the file. */
+static bool can_read(const char *path) {
+    char first = 0;
+    if (path == NULL || strncmp(path, "/vsi", 4) == 0) {
+        return true;
+    }
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) {
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ||
+               errno == ENXIO;
+    }
+    bool can = read(file, &first, 1) >= 0 || errno == EISDIR || errno == EAGAIN;
+    close(file);
+    return can;
+}
+
+/* Whether this process can still get memory and descriptors, and read each input. A library may take their
+ * lack for a fault of the file. */
+static bool can_work(const char *scene, const cJSON *inputs) {
     enum { DESCRIPTORS = 8, BYTES = 16 << 20 };
     int file[DESCRIPTORS];
     int opened = 0;
@@ -381,23 +398,23 @@ static bool can_work(const cJSON *inputs) {
     while (opened > 0) {
         close(file[--opened]);
     }
+    can = can && can_read(scene);
     cJSON_ArrayForEach(input, inputs) {
-        const char *path = hc_json_text(input, "file");
-        char first = 0;
-        int one = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-        can = can && (one < 0 || read(one, &first, 1) >= 0 || errno == EISDIR || errno == EAGAIN);
-        if (one >= 0) {
-            close(one);
-        }
+        can = can && can_read(hc_json_text(input, "file"));
     }
     return can;
 }
 
+bool hc_batch_is_full(HcStatus failure, const char *message) {
+    return failure == HC_E_IO &&
+           (strstr(message, strerror(ENOSPC)) != NULL || strstr(message, strerror(EDQUOT)) != NULL);
+}
+
 /* Failures that lie in the scene and the chain, and not in the machine at that time. */
-static bool comes_again(HcStatus failure, const cJSON *inputs) {
+static bool comes_again(const HcBatchOrigin *origin, HcStatus failure) {
     return (failure == HC_E_USAGE || failure == HC_E_INPUT || failure == HC_E_UNSUPPORTED ||
             failure == HC_E_NUMERIC) &&
-           can_work(inputs);
+           can_work(origin->batch->scenes[origin->scene].path, origin->inputs);
 }
 
 /* Whether something else than a regular file has a name. */
@@ -436,7 +453,7 @@ void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *me
     put_origin(&marker, origin);
     hc_json_close(&marker);
     bool mine = path != NULL && !is_taken(path);
-    if (mine && !marker.failed && comes_again(failure, origin->inputs)) {
+    if (mine && !marker.failed && comes_again(origin, failure)) {
         (void)!hc_json_save_unflushed(&marker, path, true, &error);
     } else if (mine) {
         unlink(path);

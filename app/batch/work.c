@@ -71,6 +71,9 @@ static void fail_scene(Worker *worker, Ready *ready, int32_t scene, const HcErro
     if (!ready->refused) {
         hc_batch_mark(&ready->origin, error->status, error->text);
     }
+    if (hc_batch_is_full(error->status, error->text)) {
+        atomic_store(&worker->stops, true);
+    }
     drop(ready);
     tell_scene(worker, HC_BATCH_FAILED, scene, error->status, error->text);
 }
@@ -362,7 +365,7 @@ static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
 /* One after the other, the next one opened meanwhile. */
 static HcStatus run_in_turn(Worker *worker, Ready *ready, HcError *err) {
     HcStatus status = HC_OK;
-    while (ready->scene >= 0 && status == HC_OK) {
+    while (ready->scene >= 0 && status == HC_OK && may_begin(worker)) {
         pthread_t thread;
         bool beside = worker->work->ahead && pthread_create(&thread, NULL, prepare_next, worker) == 0;
         status = run_scene(worker, ready, err);

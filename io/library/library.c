@@ -37,7 +37,7 @@ void hc_library_clear(HcLibrary *library) {
 
 static bool is_file(const char *path) {
     VSIStatBufL info;
-    return !hc_file_is_special(path) &&
+    return !hc_file_is_unlisted(path) && !hc_file_is_special(path) &&
            VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
            !VSI_ISDIR(info.st_mode);
 }
@@ -299,11 +299,10 @@ HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) {
     return pass_on(status, &why, err);
 }
 
-HcStatus hc_library_data_of(const char *header_path, char **out, HcError *err) {
-    bool is = false;
+HcStatus hc_library_data_of(const char *header_path, bool *is, char **out, HcError *err) {
     HcError why = {0};
-    HcStatus status = look_at_envi(header_path, &is, out, &why);
-    if (!is) {
+    HcStatus status = look_at_envi(header_path, is, out, &why);
+    if (!*is) {
         free(*out);
         *out = NULL;
     }

@@ -57,9 +57,9 @@ const char *hc_library_entry_word(HcLibraryEntry entry);
  * Says nothing about the rest of its content. Fails only with HC_E_MEMORY and HC_E_IO. */
 HcStatus hc_library_recognise(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
-/* The data file that hc_library_read() takes for this header of a spectral library; fresh, NULL where there
- * is none or the header is none of a library. Fails only with HC_E_MEMORY and HC_E_IO. */
-HcStatus hc_library_data_of(const char *header_path, char **out, HcError *err) HC_MUST_CHECK;
+/* Whether an ENVI header is that of a spectral library, and the data file that hc_library_read() takes for
+ * it; fresh, NULL where there is none. Fails only with HC_E_MEMORY and HC_E_IO. */
+HcStatus hc_library_data_of(const char *header_path, bool *is, char **out, HcError *err) HC_MUST_CHECK;
 
 /* Reads an ENVI spectral library (by its header or its data file), or a CSV file (by its ending). A CSV
  * file has one line a band, with the wavelength first and a header of names. Or it has one line a

@@ -16,7 +16,8 @@ static const char *const extensions[] = {"img", "dat", "raw", "bsq",  "bil", "bi
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
     VSIStatBufL stat;
     memset(&stat, 0, sizeof stat);
-    if (VSIStatL(path, &stat) != 0 || S_ISDIR(stat.st_mode) || hc_file_is_special(path)) {
+    if (hc_file_is_unlisted(path) || VSIStatL(path, &stat) != 0 || S_ISDIR(stat.st_mode) ||
+        hc_file_is_special(path)) {
         return false;
     }
     if (size != NULL) {

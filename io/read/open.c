@@ -7,9 +7,11 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static HcStatus set_path(HcReader *reader, const char *path, HcError *err) {
     char *copy = strdup(path);
@@ -424,6 +426,8 @@ static HcStatus open_foreign_header(HcReader *reader, const char *header_path, H
     }
     if (dataset != NULL) {
         status = adopt(reader, dataset, path, err);
+    } else if (access(header_path, R_OK) != 0 && errno == EACCES) {
+        status = hc_fail(err, HC_E_INPUT, "%s: %s", header_path, strerror(EACCES));
     } else if (why.failed && sure != NULL) {
         status = hc_fail(err, HC_E_INPUT, "%s: not an ENVI header, and its data file %s does not open: %s",
                          header_path, CPLGetFilename(sure[0]), why.text);

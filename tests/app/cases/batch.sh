@@ -33,8 +33,8 @@ events() {
 run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
 [[ $err == *"[3/5] wrote out/s3_mnf.tif in "*"5 scenes in "*": 5 done, 0 complete before, 0 failed"* ]] || fail "says $err"
 check out .tif 1 2 3 4 5
-[[ $err == *"cpu: 5 scenes, 0.00 GB, "*" GB/s"*"slowest: "*"of the time of the runs)"* ]] || fail "says $err"
-[[ $err =~ "start: "[0-9.]+" s to the first scene, "[0-9.]+" s until all had a device ("[0-9]+" process"(es)?"); then "[0-9.e-]+" s a scene, "[0-9.e-]+" GB/s, most of it "(reading|writing|computing|"opening, finishing") ]] || fail "says $err"
+[[ $err == *"cpu: 5 scenes, 1."[0-9]" MiB, "*" MiB/s"*"slowest: "*"of the time of the runs)"* ]] || fail "says $err"
+[[ $err =~ "start: "[0-9.]+" s to the first scene, "[0-9.]+" s until all had a device ("[0-9]+" process"(es)?"); then "[0-9.e-]+" s a scene, "[0-9.]+" "[KM]"iB/s, most of it "(reading|writing|computing|"opening, finishing") ]] || fail "says $err"
 grep -q "\"chain\":.*read --path '{scene}' ! mnf --components 4 ! write --output '{output}'" out/s1_mnf.tif.hcube.json
 grep -q '"command":.*hcube batch mnf' out/s1_mnf.tif.hcube.json
 run 0 batch --scenes 'in/*' --output 'envi/deep/{stem}_mnf.img' --device cpu --jobs 2 'read ! mnf --components 4 ! write'
