@@ -80,6 +80,21 @@ static HcStatus print_help(HcError *err) {
     return hc_usage_answer(NULL, NULL, 0, NULL, err);
 }
 
+/* The first name that two neighbouring letters in the wrong order make of a word: mfn is mnf, not man. */
+static const char *find_swapped(const char *word, const char *const *names) {
+    for (; *names != NULL; names++) {
+        size_t at = 0;
+        while (word[at] != '\0' && word[at] == (*names)[at]) {
+            at++;
+        }
+        if (word[at] != '\0' && word[at + 1] != '\0' && word[at] == (*names)[at + 1] &&
+            word[at + 1] == (*names)[at] && strcmp(word + at + 2, *names + at + 2) == 0) {
+            return *names;
+        }
+    }
+    return NULL;
+}
+
 static HcStatus unknown_command(const char *word, HcError *err) {
     if (word[0] == '-') {
         return hc_fail(err, HC_E_USAGE,
@@ -101,7 +116,8 @@ static HcStatus unknown_command(const char *word, HcError *err) {
         names[count++] = hc_stage_list[i]->name;
     }
     names[count] = NULL;
-    const char *nearest = hc_text_nearest(word, names);
+    const char *swapped = find_swapped(word, names);
+    const char *nearest = swapped != NULL ? swapped : hc_text_nearest(word, names);
     if (nearest != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: unknown command, did you mean %s?", word, nearest);
     }

@@ -383,6 +383,31 @@ static HcStatus needs_value(const char *who, const HcOption *option, HcError *er
     return status;
 }
 
+static bool goes_on(const char *word) {
+    size_t length = strlen(word);
+    return length > 1 && word[length - 1] == ',';
+}
+
+/* Refuses a list with blanks between its values: --bands 30, 20, 10. */
+static HcStatus check_list(const char *who, const char *const *words, int32_t word_count, HcError *err) {
+    HcText list = {0};
+    int32_t first = 0;
+    while (first < word_count && !goes_on(words[first])) {
+        first++;
+    }
+    if (first + 1 >= word_count) {
+        return HC_OK;
+    }
+    for (int32_t w = first; w < word_count && (w == first || goes_on(words[w - 1])); w++) {
+        hc_text_add(&list, "%s", words[w]);
+    }
+    HcStatus status =
+        hc_fail_text(err, HC_E_USAGE, &list, "%s: a list has no blanks (%s), or stands in quotes", who,
+                     hc_text_shown(&list));
+    hc_text_clear(&list);
+    return status;
+}
+
 /* A shell makes many words of a pattern that is not quoted. */
 static HcStatus too_many(const char *who, const char *word, HcError *err) {
     bool is_file = access(word, F_OK) == 0;
@@ -494,6 +519,7 @@ HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t s
             *at = w;
             const HcOption *option = next_positional(sets, set_count, &taken, &params);
             if (option == NULL) {
+                HC_OR_RETURN(check_list(who, words, word_count, err));
                 return too_many(who, words[w], err);
             }
             take(&taken, option);

@@ -425,7 +425,17 @@ static HcStatus fail_without(const HcBatch *batch, HcError *err) {
             "the %d folder%s in it, and so does a pattern: --scenes '%s/**/*.hdr'",
             what, folders, folders == 1 ? "" : "s", what);
     }
-    return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: no scene was found", what);
+    HcPaths matched = {0};
+    HcError unimportant = {0};
+    bool only_folders = hc_batch_match(what, &matched, &unimportant) == HC_OK && matched.count > 0;
+    for (int32_t m = 0; m < matched.count; m++) {
+        only_folders = only_folders && hc_is_folder(matched.path[m]);
+    }
+    hc_paths_clear(&matched);
+    return hc_fail(err, HC_E_INPUT,
+                   only_folders ? "batch: --scenes %s: finds folders alone (%s/* finds what is in them)"
+                                : "batch: --scenes %s: no scene was found",
+                   what, what);
 }
 
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) {

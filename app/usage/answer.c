@@ -1,8 +1,11 @@
 /* What a command line asks for of a description: --help, --json-usage, hcube man, hcube help. */
 #include "app/usage/usage.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool has_word(const char *name, int32_t word_count, const char *const *words) {
     for (int32_t w = 0; w < word_count && strcmp(words[w], "--") != 0; w++) {
@@ -56,15 +59,38 @@ HcStatus hc_usage_answer(const HcCommand *command, const HcStageClass *kind, int
         hc_usage_of_program(hc_commands, &usage);
     }
     bool json = has_word("--json-usage", word_count, words);
+    usage.shared = has_word("all", word_count, words) ? 0 : usage.shared;
     return hc_usage_print(&usage, json ? HC_USAGE_JSON : HC_USAGE_HELP, err);
 }
 
 void hc_describe_man(HcUsage *usage) {
     hc_text_add(&usage->forms, "hcube man [COMMAND|STAGE]\n");
-    hc_text_add(&usage->about,
-                "An installed hcube has these pages: man hcube, man hcube-mnf. Here they can be read without "
-                "that.\n");
+    hc_text_add(
+        &usage->about,
+        "An installed hcube has these pages: man hcube, man hcube-mnf. On a terminal this command shows "
+        "a page by man(1), else it prints the source of the page.\n");
     hc_text_add(&usage->examples, "hcube man mnf | man -l -\n");
+}
+
+/* Shows the page on a terminal by man(1); where that fails, all of the help. Clears the description. */
+static HcStatus show_page(HcUsage *usage, HcError *err) {
+    HcText text = {0};
+    hc_usage_man(usage, &text);
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* without man(1) nobody reads */
+    bool trusted = secure_getenv("PATH") != NULL;   /* not with the rights of another user */
+    FILE *man = text.failed || !trusted ? NULL : popen("man -l - 2>/dev/null", "w");
+    if (man != NULL) {
+        fputs(hc_text_shown(&text), man);
+    }
+    hc_text_clear(&text);
+    bool shown = man != NULL && pclose(man) == 0;
+    signal(SIGPIPE, before);
+    usage->shared = 0;
+    if (shown) {
+        hc_usage_clear(usage);
+        return HC_OK;
+    }
+    return hc_usage_print(usage, HC_USAGE_HELP, err);
 }
 
 /* `hcube man`: of hcube, a command, a part of one (solve lp) or a stage. */
@@ -84,5 +110,5 @@ HcStatus hc_command_man(int32_t word_count, const char *const *words, HcError *e
     } else {
         return hc_fail(err, HC_E_USAGE, "man: %s: neither a command nor a stage", words[0]);
     }
-    return hc_usage_print(&usage, HC_USAGE_MAN, err);
+    return isatty(STDOUT_FILENO) ? show_page(&usage, err) : hc_usage_print(&usage, HC_USAGE_MAN, err);
 }

@@ -92,6 +92,7 @@ void hc_usage_of_stage(const HcStageClass *kind, HcUsage *usage) {
     add_positional(kind->options, &usage->forms);
     hc_text_add(&usage->forms, " [OPTION...] ! ...\n");
     hc_usage_add(usage, "Options", kind->options);
+    int32_t own = usage->section_count;
     if (kind->role != HC_ROLE_SOURCE) {
         hc_usage_add(usage, "Options of reading", hc_stage_find("read")->options);
     }
@@ -99,4 +100,5 @@ void hc_usage_of_stage(const HcStageClass *kind, HcUsage *usage) {
         hc_usage_add(usage, "Options of writing", hc_stage_find("write")->options);
     }
     hc_usage_add(usage, "Options of every run", hc_common_options);
+    usage->shared = usage->section_count - own;
 }

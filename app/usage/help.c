@@ -160,8 +160,18 @@ void hc_usage_help(const HcUsage *usage, int32_t width, HcText *to) {
         add_parts(usage->parts, width, to);
         hc_text_add(to, "\nhcube %s NAME --help says more.\n", usage->path.data);
     }
-    for (int32_t s = 0; s < usage->section_count; s++) {
+    for (int32_t s = 0; s < usage->section_count - usage->shared; s++) {
         add_table(usage, s, width, to);
+    }
+    if (usage->shared > 0) {
+        HcText line = {0};
+        for (int32_t s = usage->section_count - usage->shared; s < usage->section_count; s++) {
+            hc_text_add(&line, "%s, ", usage->sections[s].heading);
+        }
+        hc_text_add(&line, "which all stages have: hcube %s --help all\n", usage->path.data);
+        hc_text_add(to, "\n");
+        add_lines(hc_text_shown(&line), 0, "", width, to);
+        hc_text_clear(&line);
     }
     if (usage->reference != NULL) {
         hc_text_add(to, "\nReference: ");

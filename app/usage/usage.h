@@ -23,6 +23,7 @@ struct HcUsage {
     HcText examples;     /* commands, each a line; may be empty */
     HcUsageSection sections[HC_USAGE_SECTIONS];
     int32_t section_count;
+    int32_t shared;                   /* sections at the end that the help leaves out without `all` */
     const char *reference;            /* papers; NULL = none */
     const HcCommand *commands;        /* all of them, of hcube itself; NULL of others */
     const HcCommand *const *parts;    /* commands behind its name, NULL-terminated; NULL = none */

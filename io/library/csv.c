@@ -426,6 +426,37 @@ static HcStatus fill(HcLibrary *out, const Table *table, HcError *err) {
     return HC_OK;
 }
 
+/* The column of that name in the first line, -1 = none. */
+static int64_t find_column(const HcCells *cells, const char *name) {
+    int64_t c = 0;
+    while (c < cells->columns && !hc_text_equal(hc_cells_at(cells, 0, c), name)) {
+        c++;
+    }
+    return c < cells->columns ? c : -1;
+}
+
+/* Refuses a table of points. Spectra may have the columns x and y, but no names beside them. */
+static HcStatus check_points(const HcCells *cells, HcError *err) {
+    static const char *const pairs[][2] = {
+        {"lon", "lat"}, {"longitude", "latitude"}, {"easting", "northing"}, {"sample", "line"}, {"x", "y"}};
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs && cells->rows > 1; p++) {
+        int64_t x = find_column(cells, pairs[p][0]), y = find_column(cells, pairs[p][1]);
+        double value = 0;
+        bool named = strcmp(pairs[p][0], "x") != 0;
+        for (int64_t c = 0; c < cells->columns; c++) {
+            named = named || (c != x && c != y && !hc_cells_number(cells, hc_cells_at(cells, 1, c), &value));
+        }
+        if (x >= 0 && y >= 0 && named) {
+            return hc_fail(
+                err, HC_E_INPUT,
+                "%s: a table of points (columns %s and %s), and not of spectra: extract --labels takes "
+                "it",
+                cells->path, pairs[p][0], pairs[p][1]);
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     Table table = {0};
@@ -433,6 +464,7 @@ HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {
     if (table.cells.rows > INT32_MAX || table.cells.columns > INT32_MAX) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: too large for a spectral library", path));
     }
+    HC_TRY(check_points(&table.cells, err));
     HC_TRY(orient(&table, err));
     take_units(&table);
     double value = 0;

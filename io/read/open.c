@@ -486,11 +486,39 @@ static HcStatus check_hdf5(const char *path, HcFileKind kind, HcError *err) {
                    why);
 }
 
+/* Refuses a folder that holds scenes, with the names of some. */
+static HcStatus fail_scenes(const char *path, HcError *err) {
+    enum { SHOWN = 4 };
+    HcPaths scenes = {0};
+    HcPassedOver passed = {0};
+    HcError unimportant = {0};
+    HcText names = {0};
+    HcStatus status = HC_OK;
+    (void)!hc_scenes_in_folder(path, &scenes, &passed, &unimportant);
+    for (int32_t s = 0; s < scenes.count && s < SHOWN; s++) {
+        hc_text_add(&names, "%s%.120s", s > 0 ? ", " : "", scenes.path[s]);
+    }
+    if (scenes.count > 0) {
+        status =
+            hc_fail_text(err, HC_E_INPUT, &names,
+                         "%s: a folder with %d scene%s: name one of them (%s%s), or all with hcube batch "
+                         "--scenes %s",
+                         path, scenes.count, scenes.count == 1 ? "" : "s", hc_text_shown(&names),
+                         scenes.count > SHOWN ? ", ..." : "", path);
+    }
+    hc_text_clear(&names);
+    hc_paths_clear(&scenes);
+    return status;
+}
+
 /* A folder or an archive of which no file is a product, with the names of some files. */
 static HcStatus fail_folder(const char *path, HcError *err) {
     HcText names = {0};
     int count = 0;
     bool is_folder = hc_is_folder(path);
+    if (is_folder && fail_scenes(path, err) != HC_OK) {
+        return HC_E_INPUT;
+    }
     char *folder = hc_text_format("%s%s", is_folder ? "" : "/vsizip/", path);
     char **list = folder != NULL ? VSIReadDir(folder) : NULL;
     for (int n = 0; list != NULL && list[n] != NULL; n++) {
@@ -547,6 +575,20 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
             err, HC_E_INPUT,
             "%s: neither a raster with an ENVI header beside it nor a spectral library, which ends "
             "in .csv, .sli or .hdr",
+            path);
+    }
+    if (!is_file && strpbrk(path, "<>") != NULL) {
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: there is no such file, and hcube compares no values (make a mask with gdal_calc.py, "
+            "and name its file)",
+            path);
+    }
+    if (is_file && hc_text_ends_with(path, ".csv")) {
+        return hc_fail(
+            err, HC_E_INPUT,
+            "%s: a table, and no raster (points go to extract --labels or knn --training, spectra to "
+            "--library)",
             path);
     }
     if (!is_file || !unknown) {
@@ -616,8 +658,27 @@ done:
     return status;
 }
 
+/* A server is named as GDAL's file systems name it. They read parts of a file, and GDAL's driver for plain
+ * addresses takes all of it into memory. */
+static HcStatus check_address(const char *path, HcError *err) {
+    static const char *const names[][2] = {{"http://", "/vsicurl/http://"},
+                                           {"https://", "/vsicurl/https://"},
+                                           {"ftp://", "/vsicurl/ftp://"},
+                                           {"s3://", "/vsis3/"},
+                                           {"gs://", "/vsigs/"}};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        size_t length = strlen(names[n][0]);
+        if (strncmp(path, names[n][0], length) == 0) {
+            return hc_fail(err, HC_E_INPUT, "%s: a file of a server is named %s%s", path, names[n][1],
+                           path + length);
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     HcGdalErrors messages;
+    HC_OR_RETURN(check_address(path, err));
     HcStatus status = HC_OK;
     bool is_envi = false;
     hc_gdal_catch(&messages); /* looking for files must not print either */

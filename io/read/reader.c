@@ -184,6 +184,18 @@ static void note_warnings(HcReader *reader, HcText *warnings) {
     }
 }
 
+/* Pictures may be meant, but are rarely: a preview has the name of its scene. */
+static void note_picture(HcReader *reader) {
+    static const char *const formats[] = {"PNG", "JPEG", "GIF", "BMP", "WEBP"};
+    const char *driver =
+        reader->dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset)) : "";
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        if (hc_text_equal(driver, formats[f]) && reader->scene.wavelength == NULL) {
+            hc_read_note(reader, "a picture (%s): its values are colours, and not measured", driver);
+        }
+    }
+}
+
 static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct *of,
                                const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
     static const HcReaderOptions defaults = {0};
@@ -208,6 +220,7 @@ static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct
     reader->files = reader->dataset != NULL ? GDALGetFileList(reader->dataset) : NULL;
     HC_TRY(read_unit(reader, err));
     HC_TRY(hc_read_mask(reader, err));
+    note_picture(reader);
     hc_read_overview(reader);
     HC_TRY(hc_proj_check(reader->proj_failures, reader->scene.place.crs != NULL, err));
     HC_TRY(settle_method(reader, err));

@@ -71,10 +71,12 @@ static const char *fault_of_few(const HcWritePlan *plan, int bands, const char *
     return fault;
 }
 
-/* GDAL names the file of a few pixels, with its folder or without it. */
+/* GDAL names the file of a few pixels, with its folder or without it, and may name the band. */
 static const char *without_name(const char *text, const char *name) {
     size_t own = strlen(name);
-    return strncmp(text, name, own) == 0 && strncmp(text + own, ": ", 2) == 0 ? text + own + 2 : text;
+    const char *end =
+        strncmp(text, name, own) == 0 && strchr(":,", text[own]) != NULL ? strstr(text + own, ": ") : NULL;
+    return end != NULL ? end + 2 : text;
 }
 
 static HcStatus probe_as(const HcWritePlan *plan, const HcScene *scene, const char *name, char **how,

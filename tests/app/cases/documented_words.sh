@@ -13,7 +13,7 @@ pages=$(cd "$root" && ls README.md docs/*.md docs/*/*.md | grep -vE "adding-|arc
 
 declare -A help known
 for name in $("$HCUBE" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | sort -u); do
-    [[ $name == hcube ]] || help[$name]=$("$HCUBE" "$name" --help)
+    [[ $name == hcube ]] || help[$name]=$("$HCUBE" "$name" --help all)
 done
 [[ ${#help[@]} -gt 30 && -v help[mnf] && -v help[batch] ]] || fail "${#help[@]} commands and stages"
 # The words of the help, and the strings of the program: keys of JSON, values, names in files.

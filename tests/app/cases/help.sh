@@ -13,6 +13,8 @@ for stage in $(awk '{print $1}' <<<"$out"); do
     run 0 stages "$stage"
     [[ $out == "$stage: "* ]]
     run 0 "$stage" --help
+    [[ $out == "$stage: "* && $out == *"--help all"* ]]
+    run 0 "$stage" --help all
     [[ $out == "$stage: "* && $out == *--overwrite* ]]
     run 0 "$stage" -h
 done
@@ -23,8 +25,11 @@ done
 run 0 devices
 [[ $out == *cpu* && $out == *gpu* ]]
 only
-# The help of a stage lists what else its command takes.
+# The help of a stage has its own options, and names what else its command takes; all lists that.
 run 0 mnf --help
+[[ $out == *--components* && $out != *--all-bands* && $out != *--threads* && ${#out} -lt 5000 ]] || fail "help of a stage: $out"
+[[ $out == *$'\n\n'"Options of reading, Options of writing, Options of every run, which all stages have: hcube mnf --help all"$'\n'* ]] || fail "help of a stage: $out"
+run 0 mnf --help all
 [[ $out == *$'\n'"Options of reading"$'\n'*--all-bands*$'\n'"Options of writing"$'\n'*--format*$'\n'"Options of every run"$'\n'*--threads* ]] || fail "help of a stage: $out"
 # Help of help, and of a part of a command.
 for words in "help help" "help --help" "help -h"; do
@@ -37,3 +42,13 @@ refuse 2 "nonsense: unknown command" help nonsense
 for word in --verbose --quiet -q; do
     refuse 2 "$word: a command comes first, options stand behind it" $word
 done
+# On a terminal man shows the page, and without man(1) the help; else it prints the source.
+run 0 man mnf
+[[ $out == ".TH "* ]] || fail "man: $out"
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    for path in "$PATH" /nowhere; do
+        page=$(MANPAGER=cat PAGER=cat TERM=dumb timeout 60 script -qec "PATH=$path '$HCUBE' man mnf" /dev/null </dev/null)
+        page=${page//?$'\b'/} # bold letters are struck twice
+        [[ $page != *".TH "* && $page == *--components*--all-bands* ]] || fail "man on a terminal: ${page:0:500}"
+    done
+fi
