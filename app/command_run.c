@@ -2,6 +2,7 @@
 #include "core/operation/decode.h"
 #include "app/usage/usage.h"
 #include "io/file.h"
+#include "pipeline/stages/denoise/residual.h"
 #include "pipeline/run/verify.h"
 
 #include <fcntl.h>
@@ -41,6 +42,7 @@ static void print_masked(const HcRunReport *report) {
 
 static void print_summary(const HcChain *chain, const HcRunReport *report) {
     char peak[32];
+    const char *outcome = hc_denoise_outcome(chain);
     print_masked(report);
     print_masks(chain);
     for (int32_t s = 0; s < chain->count; s++) {
@@ -59,10 +61,11 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
     if (chain->report != NULL) {
         hc_say("wrote %s", chain->report);
     }
-    hc_say("done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s", report->seconds,
+    hc_say("done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s%s%s", report->seconds,
            (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
            hc_run_limit(report->seconds, report->seconds_wait_read, report->seconds_wait_write),
-           hc_text_bytes(peak, sizeof peak, (double)report->peak_memory));
+           hc_text_bytes(peak, sizeof peak, (double)report->peak_memory), outcome != NULL ? "; " : "",
+           outcome != NULL ? outcome : "");
 }
 
 static HcStatus first_of(HcStatus first, HcStatus second) {
@@ -89,6 +92,8 @@ static void print_end(const HcProgressShow *show, const HcChain *chain, const Hc
         print_verified(verify);
         print_summary(chain, report);
         hc_progress_outputs(show, chain, report, settings->record);
+    } else if (hc_ranks_number(settings->ranks) == 0 && hc_denoise_outcome(chain) != NULL) {
+        hc_say("%s", hc_denoise_outcome(chain));
     }
 }
 

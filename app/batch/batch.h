@@ -230,6 +230,7 @@ typedef struct HcBatchEvent {
     int32_t part_count;
     double seconds, bytes;      /* of the run, of the scene */
     bool unmasked, undescribed; /* without quality layers, without metadata of its sensor */
+    bool handed_on;             /* denoise has removed nothing */
     char device[24];
     char text[768];
     struct {
@@ -250,9 +251,9 @@ typedef struct HcBatchTotals {
     double start; /* by hc_batch_now */
     bool device_noted;
     int32_t done, skipped, failed, failed_before, elsewhere;
-    int32_t unmasked, undescribed; /* of those done */
-    int32_t replaced;              /* of those done: an option permitted to replace outputs */
-    double bytes, seconds;         /* of runs, added up; runs may overlap */
+    int32_t unmasked, undescribed, handed_on; /* of those done */
+    int32_t replaced;                         /* of those done: an option permitted to replace outputs */
+    double bytes, seconds;                    /* of runs, added up; runs may overlap */
     /* Since the start [s]: the first run began, the last worker had its device, the last run ended. */
     double first_began, last_ready, last_ended;
     int32_t workers; /* that had a device */

@@ -51,6 +51,7 @@ static void add_up(HcBatchTotals *totals, const HcBatchEvent *event) {
     totals->seconds += event->seconds;
     totals->unmasked += event->unmasked;
     totals->undescribed += event->undescribed;
+    totals->handed_on += event->handed_on;
 }
 
 /* ---- lines ---- */
@@ -288,6 +289,7 @@ static void summary_json(const HcBatch *batch, const HcBatchTotals *totals) {
     hc_json_put_number(&json, "elsewhere", totals->elsewhere);
     hc_json_put_number(&json, "without_quality_layers", totals->unmasked);
     hc_json_put_number(&json, "without_metadata", totals->undescribed);
+    hc_json_put_number(&json, "handed_on", totals->handed_on);
     hc_json_put_number(&json, "replaced", totals->replaced);
     hc_json_put_number(&json, "bytes", totals->bytes);
     hc_json_put_number(&json, "seconds", hc_now() - totals->start);
@@ -338,6 +340,10 @@ static void summary_lines(const HcBatch *batch, const HcBatchTotals *totals) {
     if (totals->undescribed > 0) {
         hc_say("without metadata: %d scene%s (--metadata any)", totals->undescribed,
                totals->undescribed == 1 ? "" : "s");
+    }
+    if (totals->handed_on > 0) {
+        hc_say("denoise removed no noise: %d scene%s (--require-gain refuses them)", totals->handed_on,
+               totals->handed_on == 1 ? "" : "s");
     }
     double work = seconds_of_work(totals);
     if (totals->done > 0 && work > 0) {

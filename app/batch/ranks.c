@@ -63,6 +63,7 @@ static void add_rank(HcBatchTotals *totals, const HcBatchTotals *other, int32_t 
     totals->seconds += other->seconds;
     totals->unmasked += other->unmasked;
     totals->undescribed += other->undescribed;
+    totals->handed_on += other->handed_on;
 }
 
 static HcStatus gather(const HcBatch *batch, HcBatchTotals *totals, HcError *err) {

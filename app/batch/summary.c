@@ -70,7 +70,7 @@ static HcStatus add_columns(Summary *summary, const cJSON *record, HcError *err)
             continue;
         }
         cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(step, "result")) {
-            if (cJSON_IsNumber(result) && result->string != NULL) {
+            if ((cJSON_IsNumber(result) || cJSON_IsBool(result)) && result->string != NULL) {
                 HC_OR_RETURN(add_column(summary, hc_json_text(step, "stage"), result->string, err));
             }
         }
@@ -89,8 +89,8 @@ static double number_of(const cJSON *record, const char *column) {
         }
         const cJSON *result = cJSON_GetObjectItemCaseSensitive(
             cJSON_GetObjectItemCaseSensitive(step, "result"), column + length + 1);
-        if (cJSON_IsNumber(result)) {
-            return result->valuedouble;
+        if (cJSON_IsNumber(result) || cJSON_IsBool(result)) {
+            return cJSON_IsBool(result) ? cJSON_IsTrue(result) : result->valuedouble;
         }
     }
     return NAN;

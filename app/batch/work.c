@@ -7,6 +7,7 @@
 #include "io/gdal_errors.h"
 #include "io/libraries.h"
 #include "pipeline/source.h"
+#include "pipeline/stages/denoise/residual.h"
 #include "pipeline/run/verify.h"
 
 #include <errno.h>
@@ -323,6 +324,7 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                               .scene = scene,
                               .seconds = report.seconds,
                               .unmasked = hc_view_lacks_quality(view),
+                              .handed_on = hc_denoise_outcome(ready->chain) != NULL,
                               .undescribed = hc_reader_flaw(hc_view_reader(view)) != NULL,
                               .bytes = (double)report.raw_bytes,
                               .replaced = ready->replaces};

@@ -57,6 +57,9 @@ static const HcOption options[] = {
      .help =
          "scale each COUNT neighbouring columns to one level of noise, where their noise differs (1: each "
          "detector of a pushbroom sensor)"},
+    {HC_REAL(HcDenoiseParams, require_gain, "require-gain"), .range = {0, 100}, .initial = NAN, .unit = "dB",
+     .value = "DB", .otherwise = "any gain, and none",
+     .help = "end with exit code 8 and without an output where a smaller gain is expected, or none is known"},
     {HC_FLAG(HcLinearParams, fit_only, "fit-only"),
      .help = "fit and save the model (--save-model), and pass the scene on unchanged"},
     {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",
@@ -406,8 +409,33 @@ done:
     return status;
 }
 
+static void report(const HcStage *stage, HcJson *to);
+
+/* By what the record says: a gain that it does not name is not known. */
+static HcStatus check_gain(const HcStage *stage, HcError *err) {
+    HcStatus status = HC_OK;
+    double wanted = hc_denoise_params(stage)->require_gain;
+    HcJson json;
+    hc_json_begin(&json);
+    report(stage, &json);
+    const cJSON *gain = cJSON_GetObjectItemCaseSensitive(json.root, "expected_gain_db");
+    if (((const HcDenoise *)stage->state)->handed_on) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "--require-gain %g: no gain is expected", wanted));
+    }
+    if (!cJSON_IsNumber(gain)) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "--require-gain %g: the gain is not known", wanted));
+    }
+    if (!(gain->valuedouble >= wanted)) {
+        HC_TRY(hc_fail(err, HC_E_NUMERIC, "--require-gain %g: a gain of %.1f dB is expected", wanted,
+                       gain->valuedouble));
+    }
+done:
+    hc_json_clear(&json);
+    return status;
+}
+
 /* What patches and groups gain, from the lines that were measured. */
-static HcStatus gather(HcStage *stage, HcError *err) {
+static HcStatus measure_gain(HcStage *stage, HcError *err) {
     HcDenoise *state = stage->state;
     double risk = NAN;
     if (!has_transform(stage) || !hc_denoise_has_gain(stage)) {
@@ -420,6 +448,12 @@ static HcStatus gather(HcStage *stage, HcError *err) {
         hc_stage_note(stage, "a gain of %.1f dB is expected", state->method_gain);
     }
     return HC_OK;
+}
+
+static HcStatus gather(HcStage *stage, HcError *err) {
+    HC_OR_RETURN(measure_gain(stage, err));
+    return isnan(hc_denoise_params(stage)->require_gain) ? HC_OK
+                                                         : hc_stage_named(stage, check_gain(stage, err), err);
 }
 
 static bool fits_model(const HcStage *stage, HcFit *how) {

@@ -18,7 +18,8 @@ typedef struct HcDenoiseParams {
     int64_t window, step;
     bool sigma_map;
     bool stripes;
-    int64_t columns; /* of a group that has a level of noise of its own, 0 = none has */
+    double require_gain; /* [dB], NAN = any */
+    int64_t columns;     /* of a group that has a level of noise of its own, 0 = none has */
 } HcDenoiseParams;
 
 typedef struct HcDenoise {

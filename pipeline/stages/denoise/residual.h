@@ -11,6 +11,10 @@ typedef struct HcDenoiseResidual {
     double *variance; /* [bands] mean square error; the caller frees it */
 } HcDenoiseResidual;
 
+/* Whether a denoise of the chain has removed nothing: a sentence without a full stop, else NULL. Ask once it
+ * has settled. */
+const char *hc_denoise_outcome(const HcChain *chain);
+
 /* In plan of a stage that observes the scene: asks a `denoise` right before it to measure its error in that
  * pass (SURE, on at least 256 lines). Does nothing where another stage comes before. */
 void hc_denoise_residual_want(HcStage *observer);

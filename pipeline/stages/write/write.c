@@ -6,6 +6,7 @@
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
 #include "pipeline/ortho_map.h"
+#include "pipeline/stages/denoise/residual.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/stages/write/write_sent.h"
 #include "pipeline/stages/write/write_tally.h"
@@ -300,6 +301,22 @@ static HcStatus begin(HcStage *stage, HcError *err) {
     return hc_writer_begin(&state->begun, state->path, &state->scene, &how, err);
 }
 
+/* A scene that denoise has handed on says so wherever its file goes. */
+static HcStatus describe_outcome(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    const char *outcome = hc_denoise_outcome(stage->chain), *own = state->scene.description;
+    if (outcome == NULL) {
+        return HC_OK;
+    }
+    char *text = hc_text_format("%s%s%s", own != NULL ? own : "", own != NULL ? "; " : "", outcome);
+    if (text == NULL) {
+        return hc_fail_memory(err, 0, "a description");
+    }
+    free(state->scene.description);
+    state->scene.description = text;
+    return HC_OK;
+}
+
 static HcStatus open_write(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcRanks *ranks = hc_stage_ranks(stage);
@@ -310,6 +327,7 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_style_open(&state->style, &stage->in, err));
     }
     state->begun = NULL;
+    HC_OR_RETURN(describe_outcome(stage, err));
     if (hc_ranks_number(ranks) == 0) {
         HC_OR_RETURN(hc_writer_open(&state->writer, state->path, &state->scene, &how, err));
     }

@@ -1,0 +1,31 @@
+# A scene that denoise hands on says so in the last line, with --quiet too, in the metadata of the output and in a batch. A gain
+# that is required and not expected ends the run.
+run 0 denoise "$scene" clean.img --device cpu --quiet
+[[ -z $err ]] || fail "--quiet says $err"
+said="denoise: no noise is removed, the scene is handed on unchanged"
+run 0 denoise clean.img again.img --device cpu --quiet
+[[ $err == "$said" ]] || fail "--quiet says $err"
+for output in a.img a.tif a.nc; do
+    run 0 denoise clean.img $output --device cpu
+    [[ $(tail -n 1 <<<"$err") == "done in "*"; $said" ]] || fail "says $err"
+    run 0 info $output
+    [[ $out == *"description  "*"; $said"* ]] || fail "$output: $out"
+done
+run 0 info clean.img
+[[ $out != *"$said"* ]] || fail "clean.img: $out"
+run 0 run --device cpu read clean.img ! denoise ! bands --keep 1-3 ! write b.tif --quiet
+[[ $err == "$said" ]] || fail "a chain says $err"
+
+run 0 denoise "$scene" enough.tif --require-gain 10 --device cpu
+refuse 8 "denoise: --require-gain 40: a gain of 12." denoise "$scene" none.tif --require-gain 40 --device cpu --quiet
+refuse 8 "denoise: --require-gain 0: no gain is expected" denoise clean.img none.tif --require-gain 0 --device cpu --quiet
+[[ ! -e none.tif ]] || fail "an output was left"
+
+mkdir in
+cp clean.* "$scene" "${scene%.hdr}.img" in
+rm in/*.json
+run 0 batch denoise --scenes in --output 'out/{stem}.tif' --summary all.csv --device cpu
+[[ $err == *$'\n'"denoise removed no noise: 1 scene (--require-gain refuses them)"$'\n'* ]] || fail "says $err"
+[[ $(head -n 1 all.csv) == *",denoise.handed_on" && $(sed -n 2p all.csv) == *,1 && $(sed -n 3p all.csv) == *,0 ]] || fail "$(<all.csv)"
+run 9 batch denoise --require-gain 10 --scenes in --output 'more/{stem}.tif' --device cpu
+[[ $err == *"1/2] failed: in/clean.hdr: denoise: --require-gain 10: no gain is expected"*" 1 done, "* ]] || fail "says $err"
