@@ -46,7 +46,7 @@ static const HcOption bench_options[] = {
      .help = "what to measure; auto: a GPU if there is one, and the CPU"},
     {HC_INT(BenchParams, threads), .range = {1, 4096}, .otherwise = "one for each processor",
      .value = "COUNT", .help = "threads that compute"},
-    {HC_FLAG(BenchParams, serial),
+    {HC_FLAG(BenchParams, serial), .one_of = "serial no-serial",
      .help = "run the serial reference on the whole scene, not on the lines that take 2 s"},
     {HC_FLAG(BenchParams, no_serial, "no-serial"),
      .help = "run no serial reference; results are then checked only for svd-*, patches, groups and local"},
@@ -107,9 +107,6 @@ static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settin
                                   .repetitions = (int32_t)params->repetitions,
                                   .only = params->only,
                                   .tell = isatty(STDERR_FILENO) ? tell : NULL};
-    if (params->serial && params->no_serial) {
-        return hc_fail(err, HC_E_USAGE, "bench: --serial and --no-serial exclude each other");
-    }
     settings->serial = params->serial      ? HC_BENCH_SERIAL_WHOLE
                        : params->no_serial ? HC_BENCH_SERIAL_NONE
                                            : HC_BENCH_SERIAL_PART;

@@ -20,7 +20,7 @@ typedef struct RerunParams {
 static const HcOption rerun_options[] = {
     {HC_TEXT(RerunParams, record), .file = HC_FILE_READ, .value = "RECORD", .positional = true,
      .required = true, .help = "the record of a run (OUTPUT.hcube.json), which keeps words and folder"},
-    {HC_FLAG(RerunParams, check),
+    {HC_FLAG(RerunParams, check), .excludes = "overwrite",
      .help = "compare what comes out with the files that are there, and write nothing"},
     {HC_FLAG(RerunParams, changed_inputs, "changed-inputs"),
      .help = "go on where an input has changed since the record was written"},
@@ -65,11 +65,7 @@ static HcStatus parse(RerunParams *params, HcCommon *common, int32_t word_count,
                           {.table = run_options(), .params = common}};
     hc_options_reset(rerun_options, params);
     hc_options_reset(run_options(), common);
-    HC_OR_RETURN(hc_options_parse("rerun", sets, 2, words, word_count, err));
-    if (params->check && common->overwrite) {
-        return hc_fail(err, HC_E_USAGE, "rerun: --check writes nothing, which --overwrite could replace");
-    }
-    return HC_OK;
+    return hc_options_parse("rerun", sets, 2, words, word_count, err);
 }
 
 /* ---- the record ---- */

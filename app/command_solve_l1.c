@@ -36,16 +36,17 @@ static const HcOption options[] = {
      .help = "fista: minimise 1/2 |A x - b|^2 + lambda |x|_1 by fast proximal gradients; alm: minimise |x|_1 "
              "where A x = b by augmented Lagrangians"},
     {HC_REAL(Params, lambda), .range = {0, INFINITY}, .open = HC_OPEN_LOW,
-     .otherwise = "by --lambda-relative", .value = "LAMBDA", .help = "lambda of fista"},
+     .otherwise = "by --lambda-relative", .value = "LAMBDA", .needs = "solver=fista",
+     .one_of = "lambda lambda-relative", .help = "lambda of fista"},
     {HC_REAL(Params, lambda_relative, "lambda-relative"), .range = {0, INFINITY}, .open = HC_OPEN_LOW,
-     .otherwise = "0.1", .value = "FACTOR",
+     .otherwise = "0.1", .value = "FACTOR", .needs = "solver=fista",
      .help = "lambda of fista as a fraction of the largest |A'b|, from which on x is 0"},
     {HC_FLAG(Params, positive), .help = "no entry of x is negative"},
     {HC_REAL(Params, tolerance), .range = {0, 1}, .initial = 1e-4, .value = "FACTOR",
      .help = "fista ends at this relative duality gap, alm at this |A x - b| / |b|; 0: after all iterations"},
     {HC_INT(Params, iterations), .range = {1, 1e9}, .otherwise = "10000, for alm 1000", .value = "COUNT",
      .help = "maximum number of steps of fista, or of inner steps for each outer step of alm"},
-    {HC_INT(Params, outer), .range = {1, 1e6}, .otherwise = "50", .value = "COUNT",
+    {HC_INT(Params, outer), .range = {1, 1e6}, .otherwise = "50", .value = "COUNT", .needs = "solver=alm",
      .help = "maximum number of outer steps of alm"},
     {0}};
 
@@ -69,20 +70,6 @@ typedef struct Problem {
 } Problem;
 
 /* ---- what was asked ---- */
-
-static HcStatus check_options(const Params *params, HcError *err) {
-    bool alm = params->solver == ALM;
-    if (alm && (params->lambda > 0 || params->lambda_relative > 0)) {
-        return hc_fail(err, HC_E_USAGE, "solve l1: --lambda and --lambda-relative are for --solver fista");
-    }
-    if (!alm && params->outer > 0) {
-        return hc_fail(err, HC_E_USAGE, "solve l1: --outer is for --solver alm");
-    }
-    if (params->lambda > 0 && params->lambda_relative > 0) {
-        return hc_fail(err, HC_E_USAGE, "solve l1: --lambda or --lambda-relative, not both");
-    }
-    return HC_OK;
-}
 
 static HcL1Rule make_rule(const Params *params) {
     bool alm = params->solver == ALM;
@@ -346,7 +333,6 @@ static HcStatus run(int32_t word_count, const char *const *words, HcError *err) 
     const HcOptionSet sets[2] = {{.table = options, .params = &problem.params},
                                  {.table = hc_solve_options(), .params = &problem.common}};
     HC_TRY(hc_options_parse("solve l1", sets, 2, words, word_count, err));
-    HC_TRY(check_options(&problem.params, err));
     HC_TRY(open_files(&problem, err));
     HC_TRY(load_all(&problem, err));
     hc_solve_note_backend(&problem.common, problem.reason);

@@ -77,6 +77,10 @@ typedef struct HcOption {
     HcStatus (*check)(const char *who, const char *value, HcError *err);
     bool positional; /* may be given without its name, in the order of the table */
     bool required;
+    /* Relations to options of the same command: names apart by blanks, or NAME=WORD for one with that value.
+     * An option is given that has another value than the default. needs: one of these, too. excludes: none of
+     * these. one_of: at most one of these, of which this option is one; stands in one row of the group. */
+    const char *needs, *excludes, *one_of;
     bool yields;      /* as HcOptionSet.yields, of this option alone */
     bool of_fit;      /* controls how a model is fitted; has no effect on a loaded one */
     const char *help; /* what it does, in one sentence: help adds unit, range and default */
@@ -105,6 +109,11 @@ typedef struct HcOption {
 /* Walks a table, which ends with an option without a name; NULL is a table without options. */
 #define HC_EACH_OPTION(option, table)                                                                        \
     for (const HcOption *(option) = (table); (option) != NULL && (option)->name != NULL; (option)++)
+
+/* Walks the terms of a relation, each of which ends at a blank; NULL is none. */
+#define HC_EACH_TERM(term, terms)                                                                            \
+    for (const char *(term) = (terms); (term) != NULL && *(term) != '\0';                                    \
+         (term) += strcspn((term), " "), (term) += *(term) == ' ')
 
 /* A table (ended by a NULL name, NULL = no options) with the parameters it fills. */
 typedef struct HcOptionSet {

@@ -231,6 +231,40 @@ static bool is_given(const Place *place, const HcOption *option) {
     return false;
 }
 
+/* Whether one of these terms, beside the option itself, is given. */
+static bool some_given(const Place *place, const char *terms, const HcOption *option) {
+    HC_EACH_TERM(term, terms) {
+        char word[80];
+        snprintf(word, sizeof word, "--%.*s", (int)strcspn(term, " "), term);
+        const HcOption *other = strchr(word, '=') == NULL ? find_option(&place->usage, word) : NULL;
+        if (other != NULL && other != option && is_given(place, other)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool names_option(const char *terms, const HcOption *option) {
+    size_t length = strlen(option->name);
+    HC_EACH_TERM(term, terms) {
+        if (strcspn(term, " ") == length && strncmp(option->name, term, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether an option that is given leaves no place for this one, by the relations of the table. */
+static bool is_excluded(const Place *place, const HcOption *table, const HcOption *option) {
+    HC_EACH_OPTION(other, table) {
+        if ((names_option(other->excludes, option) && is_given(place, other)) ||
+            (names_option(other->one_of, option) && some_given(place, other->one_of, option))) {
+            return true;
+        }
+    }
+    return some_given(place, option->excludes, option);
+}
+
 static void offer_options(const Place *place, const char *current) {
     char word[80];
     for (int32_t s = 0; s < place->usage.section_count; s++) {
@@ -238,7 +272,8 @@ static void offer_options(const Place *place, const char *current) {
             bool is_other_place = s > 0 && option->positional;
             snprintf(word, sizeof word, "--%s", option->name);
             if (!is_other_place && find_option(&place->usage, word) == option &&
-                (option->kind == HC_OPTION_LIST || !is_given(place, option))) {
+                (option->kind == HC_OPTION_LIST || !is_given(place, option)) &&
+                !is_excluded(place, place->usage.sections[s].table, option)) {
                 offer_if(word, option->help, current);
             }
         }

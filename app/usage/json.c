@@ -76,6 +76,19 @@ static void put_choices(const HcOption *option, HcJson *to) {
     hc_json_close(to);
 }
 
+static void put_terms(const char *name, const char *terms, HcJson *to) {
+    if (terms == NULL) {
+        return;
+    }
+    hc_json_open_array(to, name);
+    HC_EACH_TERM(term, terms) {
+        char one[64];
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(term, " "), term);
+        hc_json_put_text(to, NULL, one);
+    }
+    hc_json_close(to);
+}
+
 /* Beyond the schema's own keys: what only hcube knows, where the schema leaves place for it. */
 static void put_metadata(const HcOption *option, HcJson *to) {
     char letter[2] = {option->letter, '\0'};
@@ -95,6 +108,9 @@ static void put_metadata(const HcOption *option, HcJson *to) {
     if (option->file != HC_FILE_NONE) {
         hc_json_put_text(to, "file", option->file == HC_FILE_READ ? "read" : "written");
     }
+    put_terms("needs", option->needs, to);
+    put_terms("excludes", option->excludes, to);
+    put_terms("one_of", option->one_of, to);
     hc_json_close(to);
 }
 

@@ -34,33 +34,12 @@ static bool needs_powers(const HcBackgroundParams *params) {
 /* ---- plan ---- */
 
 static HcStatus check(const HcStage *stage, const HcBackgroundParams *params, HcError *err) {
-    const char *who = stage->kind->name;
-    const char *of_classes = params->field != NULL ? "field" : params->layer != NULL ? "layer" : NULL;
-    if (params->classes == NULL && of_classes != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: --%s %s: goes with --background-classes", who, of_classes,
-                       params->field != NULL ? params->field : params->layer);
-    }
-    if (params->file == NULL) {
-        return HC_OK;
-    }
-    if (params->mask != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --background and --background-mask", who);
-    }
-    if (params->classes != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --background and --background-classes", who);
-    }
-    if (needs_powers(params)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "%s: --shrink %s needs the pixels of the background, and --background %s has none: "
-                       "give rao-blackwell or oas",
-                       who, params->shrink, params->file);
-    }
-    if (is_robust(params)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "%s: --robust needs the pixels of the background, and --background %s has none", who,
-                       params->file);
-    }
-    return HC_OK;
+    return params->file == NULL || !needs_powers(params)
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE,
+                         "%s: --shrink %s needs the pixels of the background, and --background %s has none: "
+                         "give rao-blackwell or oas",
+                         stage->kind->name, params->shrink, params->file);
 }
 
 static HcStatus load(HcStatistics *statistics, HcStage *stage, const char *path, HcError *err) {

@@ -28,8 +28,11 @@ typedef struct HcBackgroundParams {
 } HcBackgroundParams;
 
 #define HC_BACKGROUND_OPTIONS(Params, member)                                                                \
-    {HC_TEXT(Params, member.file, "background"), .file = HC_FILE_READ, .value = "STATISTICS.json",           \
+    {HC_TEXT(Params, member.file, "background"),                                                             \
+     .file = HC_FILE_READ,                                                                                   \
+     .value = "STATISTICS.json",                                                                             \
      .otherwise = "the scene itself",                                                                        \
+     .one_of = "background background-mask",                                                                 \
      .help = "mean and covariance of the background from this file, which cov has saved"},                   \
         {HC_TEXT(Params, member.mask, "background-mask"),                                                    \
          .file = HC_FILE_READ,                                                                               \
@@ -43,17 +46,22 @@ typedef struct HcBackgroundParams {
          .initial = NAN,                                                                                     \
          .value = "RATE",                                                                                    \
          .otherwise = "all pixels count",                                                                    \
+         .excludes = "background",                                                                           \
          .help = "exclude pixels whose score a Gaussian background exceeds with probability below RATE, "    \
                  "refit, repeat up to 10 times"},                                                            \
-        {HC_TEXT(Params, member.classes, "background-classes"), .file = HC_FILE_READ, .value = "FILE",       \
+        {HC_TEXT(Params, member.classes, "background-classes"),                                              \
+         .file = HC_FILE_READ,                                                                               \
+         .value = "FILE",                                                                                    \
          .otherwise = "one background",                                                                      \
+         .excludes = "background",                                                                           \
          .help = "a background for each class of this map or vector file: every pixel is compared with the " \
                  "pixels of its class"},                                                                     \
-        {HC_TEXT(Params, member.field, "field"), .value = "NAME",                                            \
+        {HC_TEXT(Params, member.field, "field"), .value = "NAME", .needs = "background-classes",             \
          .otherwise = "the only attribute, or the number of the feature",                                    \
          .help = "attribute of --background-classes that names the class"},                                  \
     {                                                                                                        \
         HC_TEXT(Params, member.layer, "layer"), .value = "NAME", .otherwise = "the only layer",              \
+                                                .needs = "background-classes",                               \
                                                 .help = "layer of --background-classes"                      \
     }
 

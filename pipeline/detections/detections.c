@@ -11,11 +11,7 @@ static size_t top_of(const HcDetectionParams *params) {
 HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int32_t scores, HcError *err) {
     const char *who = stage->kind->name;
     if (params->path == NULL) {
-        const char *alone = params->top > 0               ? "top"
-                            : !isnan(params->threshold)   ? "threshold"
-                            : !isnan(params->false_alarm) ? "false-alarm"
-                                                          : NULL;
-        return alone == NULL ? HC_OK : hc_fail(err, HC_E_USAGE, "%s: --%s needs --detections", who, alone);
+        return HC_OK;
     }
     HC_OR_RETURN(hc_points_check(who, "--detections", params->path, &stage->in, err));
     HC_OR_RETURN(hc_stage_writes(stage, params->path, err));

@@ -22,15 +22,24 @@ typedef struct HcDetectionParams {
 #define HC_DETECTION_OPTIONS(Params, member)                                                                 \
     {HC_TEXT(Params, member.path, "detections"), .file = HC_FILE_WRITTEN, .value = "PLACES.gpkg",            \
      .help = "write the pixels with the best scores as points: GeoPackage (.gpkg) or GeoJSON (.geojson)"},   \
-        {HC_INT(Params, member.top, "top"), .range = {1, 10000}, .value = "COUNT", .otherwise = "100",       \
+        {HC_INT(Params, member.top, "top"),                                                                  \
+         .range = {1, 10000},                                                                                \
+         .value = "COUNT",                                                                                   \
+         .needs = "detections",                                                                              \
+         .otherwise = "100",                                                                                 \
          .help = "write at most this many detections of each band"},                                         \
-        {HC_REAL(Params, member.threshold, "threshold"), .initial = NAN, .value = "SCORE",                   \
-         .otherwise = "any score", .help = "write only detections with this score or a better one"},         \
+        {HC_REAL(Params, member.threshold, "threshold"),                                                     \
+         .initial = NAN,                                                                                     \
+         .value = "SCORE",                                                                                   \
+         .needs = "detections",                                                                              \
+         .otherwise = "any score",                                                                           \
+         .help = "write only detections with this score or a better one"},                                   \
         {HC_REAL(Params, member.false_alarm, "false-alarm"),                                                 \
          .range = {1e-12, 1},                                                                                \
          .initial = NAN,                                                                                     \
          .value = "RATE",                                                                                    \
          .otherwise = "any rate",                                                                            \
+         .needs = "detections",                                                                              \
          .help = "write only detections with this false-alarm rate or a lower "                              \
                  "one. It is that of a Gaussian background, or the share of the "                            \
                  "scene with such scores where a method has no such rate"},                                  \

@@ -50,9 +50,6 @@ static HcStatus bands_by_wavelength(const HcStage *stage, const char *wavelength
 
 HcStatus hc_shown_choose(const HcStage *stage, const char *bands, const char *wavelengths, HcShown *shown,
                          HcError *err) {
-    if (bands != NULL && wavelengths != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --bands and --wavelengths", stage->kind->name);
-    }
     if (bands != NULL) {
         return bands_by_number(stage, bands, shown, err);
     }

@@ -31,7 +31,7 @@ static const HcOption options[] = {
              "of each band on all others. spatial-spectral: regression of shift differences; "
              "spatial-spectral-lower: of shift-lower differences. auto: regression or mean3x3, whichever the "
              "scene confirms"},
-    {HC_NOISE_MATRIX_OPTION(Params, matrix)},
+    {HC_NOISE_MATRIX_OPTION(Params, matrix), .needs = "noise", .excludes = "sums"},
     {HC_TEXT(Params, window, "noise-window"), .was = "window", .unit = "pixels", .value = "X,Y,W,H",
      .otherwise = "the whole scene",
      .help = "use only this rectangle: first sample and first line (from 0), samples, lines"},
@@ -60,10 +60,6 @@ static HcStatus check_params(const Params *params, const char *noise, HcError *e
         return hc_fail(err, HC_E_USAGE,
                        "cov: --sums --noise %s: it needs the sums of the differences (--sums --noise %s)",
                        noise, hc_noise_word_of(hc_noise_difference_of(noise)));
-    }
-    if (params->matrix >= 0 && (params->noise < 0 || params->sums)) {
-        return hc_fail(err, HC_E_USAGE, "cov: --noise-matrix %s: %s", hc_noise_matrices[params->matrix],
-                       params->sums ? "--sums saves sums, no covariance" : "it needs --noise");
     }
     return HC_OK;
 }

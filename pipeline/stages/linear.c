@@ -59,41 +59,11 @@ static void read_components(const HcStage *stage) {
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const HcLinearParams *params = params_of(stage);
     const HcLinear *linear = stage->state;
-    const char *name = stage->kind->name;
     read_components(stage);
-    if (linear->rule >= 0 && params->model != NULL) {
-        return hc_fail(err, HC_E_USAGE, "%s: --components %s: nothing is fitted here, give a number", name,
-                       params->components);
-    }
-    int choices = (params->components != NULL) + !isnan(params->min_eigenvalue) + params->keep_all;
-    if (choices > 1) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --components, --min-eigenvalue and --keep-all",
-                       name);
-    }
-    if (params->inverse + params->denoise + params->fit_only > 1) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --inverse, --denoise and --fit-only", name);
-    }
-    if (params->save_model != NULL && (params->model != NULL || params->inverse)) {
-        return hc_fail(err, HC_E_USAGE, "%s: --save-model %s: nothing is fitted here", name,
-                       params->save_model);
-    }
-    if (params->fit_only && (params->save_model == NULL || params->model != NULL)) {
-        return hc_fail(err, HC_E_USAGE, "%s: --fit-only needs --save-model (and no --model)", name);
-    }
-    if (params->fit_only && choices > 0) {
-        return hc_fail(err, HC_E_USAGE, "%s: --fit-only saves all components", name);
-    }
-    if (params->denoise && choices == 0) {
-        return hc_fail(
-            err, HC_E_USAGE,
-            "%s: --denoise: say which components hold signal: --components COUNT, --min-eigenvalue "
-            "VALUE%s, or --keep-all",
-            name, strcmp(name, "mnf") == 0 ? " (1 + SNR)" : "");
-    }
-    if (params->inverse && choices > 0) {
-        return hc_fail(err, HC_E_USAGE, "%s: --inverse uses all components that come in", name);
-    }
-    return HC_OK;
+    return linear->rule < 0 || params->model == NULL
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "%s: --components %s: nothing is fitted here, give a number",
+                         stage->kind->name, params->components);
 }
 
 static bool has_transform(const HcLinear *linear) {

@@ -21,26 +21,35 @@ typedef struct HcLinearParams {
 /* Whether the value of --components is a number or a rule. */
 HcStatus hc_linear_check_components(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 
+/* Terms of relations: which components, and that nothing is fitted. */
+#define HC_LINEAR_CHOICES "components min-eigenvalue keep-all"
+#define HC_LINEAR_FITTED  "model inverse"
+
 #define HC_LINEAR_OPTIONS                                                                                    \
-    {HC_TEXT(HcLinearParams, components), .check = hc_linear_check_components,                               \
-     .otherwise = "all components", .value = "COUNT",                                                        \
+    {HC_TEXT(HcLinearParams, components),                                                                    \
+     .check = hc_linear_check_components,                                                                    \
+     .one_of = HC_LINEAR_CHOICES,                                                                            \
+     .otherwise = "all components",                                                                          \
+     .value = "COUNT",                                                                                       \
      .help = "keep this many components (1 to 100000), or as many as a rule of dimension finds: auto, "      \
              "hysime, hfc, nwhfc, elm, gavish-donoho or marchenko-pastur"},                                  \
         {HC_REAL(HcLinearParams, min_eigenvalue, "min-eigenvalue"), .initial = NAN,                          \
          .otherwise = "all components", .value = "VALUE",                                                    \
          .help = "keep the components whose eigenvalue (mnf: 1 + SNR) is at least this, and at least one"},  \
-        {HC_FLAG(HcLinearParams, keep_all, "keep-all"),                                                      \
-         .help = "keep all components; --denoise needs this, --components or --min-eigenvalue"},             \
-        {HC_FLAG(HcLinearParams, denoise), .help = "transform, drop the components that are not kept, "      \
-                                                   "transform back: bands come out, not components"},        \
-        {HC_FLAG(HcLinearParams, inverse),                                                                   \
+        {HC_FLAG(HcLinearParams, keep_all, "keep-all"), .help = "keep all components"},                      \
+        {HC_FLAG(HcLinearParams, denoise), .needs = HC_LINEAR_CHOICES,                                       \
+         .help = "transform, drop the components that are not kept, "                                        \
+                 "transform back: bands come out, not components"},                                          \
+        {HC_FLAG(HcLinearParams, inverse), .excludes = HC_LINEAR_CHOICES,                                    \
+         .one_of = "inverse denoise fit-only",                                                               \
          .help = "turn components back into bands, by --model or the same stage earlier in the chain"},      \
-        {HC_FLAG(HcLinearParams, fit_only, "fit-only"),                                                      \
-         .help = "fit and save the model (--save-model), and pass the scene on unchanged"},                  \
+        {HC_FLAG(HcLinearParams, fit_only, "fit-only"), .needs = "save-model",                               \
+         .excludes = "model " HC_LINEAR_CHOICES,                                                             \
+         .help = "fit and save the model, and pass the scene on unchanged"},                                 \
         {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",                        \
          .help = "use this saved model instead of a fit"},                                                   \
         {HC_TEXT(HcLinearParams, save_model, "save-model"), .file = HC_FILE_WRITTEN, .value = "MODEL.json",  \
-         .help = "save the fitted model"},                                                                   \
+         .excludes = HC_LINEAR_FITTED, .help = "save the fitted model"},                                     \
     {                                                                                                        \
         HC_FLAG(HcLinearParams, overwrite), .help = "replace an existing model file"                         \
     }

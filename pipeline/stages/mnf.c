@@ -52,19 +52,20 @@ static HcDifference difference_of(const Params *params) {
 
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
-    {HC_TEXT(Params, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE",
-     .choices = hc_noise_models, .otherwise = "auto; mean3x3 with --noise-window",
+    {HC_TEXT(Params, noise), .of_fit = true, .excludes = HC_LINEAR_FITTED, .file = HC_FILE_READ,
+     .value = "NOISE", .choices = hc_noise_models, .otherwise = "auto; mean3x3 with --noise-window",
      .help = "how the noise is estimated: by a difference of neighbours (mean3x3, median3x3, shift, "
              "shift-diagonal, shift-lower, shift-lowerleft, shift-mean, hv-average, quad, or trimmed: of the "
              "calm blocks). Or regression (of each band on all others), spatial-spectral (regression of the "
              "shift differences) or spatial-spectral-lower (of the shift-lower differences). Or auto "
              "(regression or mean3x3, whichever the scene confirms), or a file from cov --noise"},
-    {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true},
-    {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .unit = "pixels", .value = "X,Y,W,H",
-     .otherwise = "the whole scene",
+    {HC_NOISE_MATRIX_OPTION(Params, matrix), .of_fit = true, .excludes = HC_LINEAR_FITTED},
+    {HC_TEXT(Params, noise_window, "noise-window"), .of_fit = true, .excludes = HC_LINEAR_FITTED,
+     .unit = "pixels", .value = "X,Y,W,H", .otherwise = "the whole scene",
      .help = "estimate the noise in this homogeneous rectangle only: first sample and first line (from 0), "
              "samples, lines"},
-    {HC_TEXT(Params, dark), .of_fit = true, .file = HC_FILE_READ, .value = "SCENE",
+    {HC_TEXT(Params, dark), .of_fit = true, .excludes = HC_LINEAR_FITTED, .one_of = "dark noise",
+     .file = HC_FILE_READ, .value = "SCENE",
      .help = "take the noise covariance from this dark image with the same bands"},
     {HC_CHOICE(Params, singular), .of_fit = true, .choices = singular_words, .standard = "drop",
      .help = "leave out bands that are constant, without noise or repeated, or stop at the first one"},
@@ -123,18 +124,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     State *state = stage->state;
     const Params *params = stage->params;
     bool fits = false;
-    if (params->dark != NULL && params->noise != NULL) {
-        return hc_fail(err, HC_E_USAGE, "mnf: give one of --dark and --noise");
-    }
-    if ((params->dark != NULL || params->noise_window != NULL || params->noise != NULL ||
-         params->matrix >= 0) &&
-        (params->linear.model != NULL || params->linear.inverse)) {
-        return hc_fail(err, HC_E_USAGE, "mnf: --%s: nothing is fitted here",
-                       params->dark != NULL           ? "dark"
-                       : params->noise_window != NULL ? "noise-window"
-                       : params->noise != NULL        ? "noise"
-                                                      : "noise-matrix");
-    }
     HC_OR_RETURN(hc_linear_plan(stage, "MNF", &fits, err));
     if (fits) {
         HC_OR_RETURN(plan_noise(stage, err));

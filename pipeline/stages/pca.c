@@ -14,17 +14,13 @@ typedef struct State {
 
 static const HcOption options[] = {
     HC_LINEAR_OPTIONS,
-    {HC_FLAG(Params, correlation), .of_fit = true,
+    {HC_FLAG(Params, correlation), .of_fit = true, .excludes = HC_LINEAR_FITTED,
      .help = "use the correlation matrix: every band is first divided by its standard deviation"},
     {0}};
 
 static HcStatus plan(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
     State *state = stage->state;
     bool fits = false;
-    if (params->correlation && (params->linear.model != NULL || params->linear.inverse)) {
-        return hc_fail(err, HC_E_USAGE, "pca: --correlation: nothing is fitted here");
-    }
     HC_OR_RETURN(hc_linear_plan(stage, "PCA", &fits, err));
     if (fits) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);

@@ -43,7 +43,7 @@ static const HcOption options[] = {
      .otherwise = "true colour, else the default bands of the file, else bands over the whole range or the "
                   "first components",
      .help = "show these three bands, or one in colours; numbers from 1, as the bands come in"},
-    {HC_TEXT(Params, wavelengths), .unit = "nm", .value = "R,G,B|N",
+    {HC_TEXT(Params, wavelengths), .unit = "nm", .value = "R,G,B|N", .one_of = "bands wavelengths",
      .help = "show the bands nearest to these wavelengths, at most 50 nm away"},
     {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH",
      .otherwise = "2,98; abundances from 0 to 1, scores from 0 to 98 %",

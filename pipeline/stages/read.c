@@ -32,9 +32,10 @@ static const HcOption options[] = {
     {HC_TEXT(Params, window), .unit = "pixels", .value = "XOFF,YOFF,XSIZE,YSIZE",
      .otherwise = "the whole scene",
      .help = "read this rectangle only: first sample and first line (from 0), samples, lines"},
-    {HC_TEXT(Params, box, "bbox"), .unit = "coordinates of --bbox-crs", .value = "XMIN,YMIN,XMAX,YMAX",
-     .otherwise = "the whole scene", .help = "read only the pixels that this box touches"},
-    {HC_TEXT(Params, box_crs, "bbox-crs"), .value = "CRS", .otherwise = "that of the scene",
+    {HC_TEXT(Params, box, "bbox"), .one_of = "window bbox", .unit = "coordinates of --bbox-crs",
+     .value = "XMIN,YMIN,XMAX,YMAX", .otherwise = "the whole scene",
+     .help = "read only the pixels that this box touches"},
+    {HC_TEXT(Params, box_crs, "bbox-crs"), .value = "CRS", .needs = "bbox", .otherwise = "that of the scene",
      .help = "coordinate system of --bbox, such as EPSG:4326; x is east or longitude"},
     {HC_TEXT(Params, cutline), .file = HC_FILE_READ, .file_of = hc_view_file_of, .value = "FILE[:LAYER]",
      .help = "polygons: read only what they touch, and leave out pixels whose centre lies in none"},
@@ -135,12 +136,6 @@ static HcStatus ask_box(const Params *params, Asked *asked, HcError *err) {
 }
 
 static HcStatus ask_place(const Params *params, Asked *asked, HcError *err) {
-    if (params->window != NULL && params->box != NULL) {
-        return hc_fail(err, HC_E_USAGE, "read: give one of --window and --bbox");
-    }
-    if (params->box_crs != NULL && params->box == NULL) {
-        return hc_fail(err, HC_E_USAGE, "read: --bbox-crs %s: there is no --bbox", params->box_crs);
-    }
     asked->how.cutline = params->cutline;
     if (params->window != NULL) {
         return ask_window(params, asked, err);

@@ -526,6 +526,61 @@ static void numbers_of_a_list(void **state) {
     }
 }
 
+typedef struct RelationParams {
+    bool a, b, c;
+    int64_t number;
+    double real;
+    int32_t method;
+    const char *word;
+} RelationParams;
+
+static const HcOption relation_table[] = {
+    {HC_FLAG(RelationParams, a), .one_of = "a b c", .help = "h"},
+    {HC_FLAG(RelationParams, b), .help = "h"},
+    {HC_FLAG(RelationParams, c), .needs = "number word", .help = "h"},
+    {HC_INT(RelationParams, number), .range = {1, 9}, .initial = 5, .value = "N",
+     .excludes = "method=green word", .help = "h"},
+    {HC_REAL(RelationParams, real), .initial = NAN, .value = "X", .needs = "method=green", .help = "h"},
+    {HC_CHOICE(RelationParams, method), .choices = words_of_choice, .standard = "red", .help = "h"},
+    {HC_TEXT(RelationParams, word), .standard = "usual", .value = "W", .help = "h"},
+    {0}};
+
+static void relations(void **state) {
+    (void)state;
+    static const struct {
+        const char *words[3], *said;
+    } cases[] = {{{"--a"}, NULL},
+                 {{"--a", "--b"}, "give one of --a, --b and --c"},
+                 {{"--c"}, "--c needs --number or --word"},
+                 {{"--c", "--number=5"}, "--c needs --number or --word"}, /* the default */
+                 {{"--c", "--number=6"}, NULL},
+                 {{"--c", "--word=usual"}, "--c needs"},
+                 {{"--c", "--word=other"}, NULL},
+                 {{"--number=6", "--word=other"}, "--number excludes --word"},
+                 {{"--number=6", "--method=green"}, "--number excludes --method green"},
+                 {{"--number=5", "--method=green"}, NULL},
+                 {{"--real=1"}, "--real needs --method green"},
+                 {{"--real=1", "--method=green"}, NULL}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        HcError err = {0};
+        RelationParams params;
+        HcOptionSet set = {.table = relation_table, .params = &params};
+        int32_t count = 0;
+        hc_options_reset(relation_table, &params);
+        for (; count < 3 && cases[k].words[count] != NULL; count++) {
+        }
+        HcStatus status = hc_options_parse("test", &set, 1, cases[k].words, count, &err);
+        if (status != (cases[k].said == NULL ? HC_OK : HC_E_USAGE) ||
+            (cases[k].said != NULL && strstr(err.text, cases[k].said) == NULL)) {
+            fail_msg("case %zu: status %d, \"%s\"", k, (int)status, err.text);
+        }
+    }
+    HcText help = {0};
+    hc_option_meaning(&relation_table[3], &help);
+    assert_non_null(strstr(help.data, ". Excludes --method green and --word"));
+    hc_text_clear(&help);
+}
+
 static size_t field_size(HcOptionKind kind) {
     switch (kind) {
     case HC_OPTION_FLAG:
@@ -553,6 +608,23 @@ static bool names_file(const HcOption *option) {
         if (strstr(option->value, parts[p]) != NULL) {
             return true;
         }
+    }
+    return false;
+}
+
+/* Whether a term of a relation is an option of the stage, or one of its choices. */
+static bool is_term(const HcStageClass *kind, const char *term) {
+    size_t length = strcspn(term, " "), name = strcspn(term, " =");
+    HC_EACH_OPTION(option, kind->options) {
+        if (strlen(option->name) != name || strncmp(option->name, term, name) != 0) {
+            continue;
+        }
+        bool found = name == length;
+        for (int c = 0; !found && option->choices != NULL && option->choices[c] != NULL; c++) {
+            found = strlen(option->choices[c]) == length - name - 1 &&
+                    strncmp(option->choices[c], term + name + 1, length - name - 1) == 0;
+        }
+        return found;
     }
     return false;
 }
@@ -600,6 +672,12 @@ static void check_option(const HcStageClass *kind, const HcOption *option) {
     wrong = text && names_file(option) && option->file == HC_FILE_NONE
                 ? "a file that is neither read nor written"
                 : wrong;
+    const char *const relation[] = {option->needs, option->excludes, option->one_of};
+    for (int r = 0; r < 3; r++) {
+        HC_EACH_TERM(term, relation[r]) {
+            wrong = is_term(kind, term) ? wrong : "a relation to what is no option";
+        }
+    }
     for (const HcOption *other = kind->options; other < option; other++) {
         wrong = strcmp(other->name, option->name) == 0 ? "a name twice" : wrong;
         wrong = option->letter != 0 && other->letter == option->letter ? "a letter twice" : wrong;
@@ -620,7 +698,7 @@ static void check_default(const HcStageClass *kind, const HcOption *option) {
     HcOption alone[2] = {*option, {0}};
     char number[HC_TEXT_DOUBLE];
     alone[0].required = false;
-    alone[0].standard = NULL;
+    alone[0].standard = alone[0].needs = NULL;
     void *params = calloc(1, kind->params_size);
     assert_non_null(params);
     HcError err = {0};
@@ -692,6 +770,7 @@ int main(void) {
         cmocka_unit_test(names_before),
         cmocka_unit_test(files_of_values),
         cmocka_unit_test(numbers_of_a_list),
+        cmocka_unit_test(relations),
         cmocka_unit_test(tables_of_all_stages_are_sane),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

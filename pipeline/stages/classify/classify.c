@@ -18,10 +18,9 @@ static const HcOption options[] = {
      .help = "for lda and ml, mix the covariance within classes (ml: of each class) with a multiple of the "
              "unit matrix of the same trace. The share is an estimate, or this one (0 to 1)"},
     {HC_TEXT(Params, priors), .file = HC_FILE_READ, .choices = hc_class_prior_words,
-     .value = "equal|training|FILE.csv", .standard = "equal",
-     .help =
-         "for lda and ml, how frequent classes are: equally, as in the training data, or by the weights in a "
-         "CSV of classes and weights"},
+     .value = "equal|training|FILE.csv", .standard = "equal", .needs = "method=lda method=ml",
+     .help = "how frequent classes are: equally, as in the training data, or by the weights in a CSV of "
+             "classes and weights"},
     {HC_CHOICE(Params, kernel), .choices = hc_class_kernel_words, .standard = "rbf",
      .help = "svm: radial basis functions, or planes"},
     {HC_TEXT(Params, cost), .check = hc_class_check_cost, .value = "auto|COST", .standard = "auto",
@@ -29,14 +28,14 @@ static const HcOption options[] = {
     {HC_TEXT(Params, gamma), .check = hc_class_check_gamma, .value = "auto|GAMMA", .standard = "auto",
      .help = "svm: gamma of exp(-gamma |x - y|^2), for bands of mean variance 1; auto: by cross-validation"},
     {HC_REAL(Params, reject), .range = {0, INFINITY}, .initial = INFINITY, .otherwise = "no limit",
-     .unit = "as --distance", .value = "DISTANCE",
+     .unit = "as --distance", .value = "DISTANCE", .excludes = "method=svm",
      .help = "leave a pixel unclassified when the nearest class is farther away"},
-    {HC_FLAG(Params, distance),
+    {HC_FLAG(Params, distance), .excludes = "method=svm",
      .help =
          "add a band with the distance from the class: in standard deviations (lda, ml), units of the input "
          "(distance), radians (sam) or nats (sid)"},
-    {HC_FLAG(Params, confidence),
-     .help = "lda, ml: add a band with the probability of the class, 0 to 1, by --priors; "
+    {HC_FLAG(Params, confidence), .needs = "method=lda method=ml",
+     .help = "add a band with the probability of the class, 0 to 1, by --priors; "
              "0 where unclassified"},
     {HC_FLAG(Params, rules), .help = "add a band for each class with its distance (as --distance). For ml it "
                                      "holds the logarithm of its likelihood, for svm its share of the votes"},

@@ -16,15 +16,8 @@ static bool is_word(const char *text) {
 
 HcStatus hc_class_check_priors(HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
-    HcKnnMethod method = hc_knn_method(stage);
-    if (params->priors == NULL || hc_text_equal(params->priors, hc_class_prior_words[0])) {
-        return HC_OK;
-    }
-    if (method != HC_KNN_LDA && method != HC_KNN_ML) {
-        return hc_fail(err, HC_E_USAGE, "%s: --priors %s: for --method lda and ml, not %s", stage->kind->name,
-                       params->priors, hc_class_method_words[params->method]);
-    }
-    return is_word(params->priors) ? HC_OK : hc_stage_reads(stage, params->priors, err);
+    return params->priors == NULL || is_word(params->priors) ? HC_OK
+                                                             : hc_stage_reads(stage, params->priors, err);
 }
 
 /* The class that has a model and this name or number; -1 where none has. */

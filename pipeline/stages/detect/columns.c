@@ -43,17 +43,9 @@ static size_t device_bytes(const HcStage *stage) {
 static HcStatus check(const HcStage *stage, HcError *err) {
     const HcDetectParams *params = hc_detect_params(stage);
     const HcBackgroundParams *background = &params->background;
-    const char *unused = background->file != NULL             ? "background"
-                         : params->background.classes != NULL ? "background-classes"
-                         : !isnan(background->robust)         ? "robust"
-                                                              : NULL;
     if (!hc_detect_method(stage)->background) {
         return hc_fail(err, HC_E_USAGE, "detect: --columns %lld: --method %s has no background",
                        (long long)params->columns, hc_detect_method(stage)->name);
-    }
-    if (unused != NULL) {
-        return hc_fail(err, HC_E_USAGE, "detect: --columns %lld: each group has its own background: no --%s",
-                       (long long)params->columns, unused);
     }
     if (hc_shrinkage_needs_powers(background->shrink)) {
         return hc_fail(err, HC_E_USAGE,

@@ -31,11 +31,12 @@ static const HcOption options[] = {
              "values, none is 1"},
     {HC_LIST(Params, pixels, "target-at"), .was = "target-pixel", .value = "SAMPLE,LINE[:SAMPLE,LINE...]",
      .help = "pixels of the scene are targets (from 0)"},
-    {HC_FLAG(Params, absorption),
+    {HC_FLAG(Params, absorption), .needs = "method=mf method=ace method=amf", .excludes = "target-at",
      .help =
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
          "gives amounts in their unit"},
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "one for the scene",
+     .excludes = "background background-classes robust",
      .help = "a background for each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     HC_BACKGROUND_OPTIONS(Params, background),
     {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
@@ -60,15 +61,8 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (!method->background && unused != NULL) {
         return hc_fail(err, HC_E_USAGE, "detect: --%s: --method %s has no background", unused, method->name);
     }
-    if (params->absorption &&
-        !(method == &hc_detect_mf || method == &hc_detect_ace || method == &hc_detect_amf)) {
-        return hc_fail(err, HC_E_USAGE, "detect: --absorption: for --method mf, ace and amf, not %s",
-                       method->name);
-    }
-    if (params->absorption && (params->pixels.count > 0 || stage->in.meaning == HC_COMPONENT)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "detect: --absorption: spectra of --targets and of the scene are needed%s",
-                       params->pixels.count > 0 ? ", not --target-at" : ", components come in");
+    if (params->absorption && stage->in.meaning == HC_COMPONENT) {
+        return hc_fail(err, HC_E_USAGE, "detect: --absorption: components come in, spectra are needed");
     }
     if (method == &hc_detect_mtmf) {
         const HcStage *before = hc_detect_transform(stage);

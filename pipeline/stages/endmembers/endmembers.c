@@ -91,16 +91,17 @@ static const HcOption options[] = {
     {HC_INT(Params, seed), .range = {0, 1e15}, .initial = 0, .value = "NUMBER",
      .help = "begin of the random directions"},
     {HC_INT(Params, starts), .range = {1, 1000}, .otherwise = "20; vca 1", .value = "COUNT",
+     .excludes = "method=atgp method=sisal",
      .help = "vca, nfindr, ppi: from so many starts the largest simplex"},
     {HC_INT(Params, skewers), .range = {10, 100000}, .initial = 1000, .value = "COUNT",
      .help = "ppi: random directions along which pixels may be extreme"},
     {HC_INT(Params, spatial), .range = {3, 1000}, .unit = "pixels", .value = "SIDE",
-     .otherwise = "all pixels are candidates",
+     .otherwise = "all pixels are candidates", .excludes = "method=sisal",
      .help = "search only pixels that are extreme in some square of this side and have similar pixels around "
              "them, and take the mean of these"},
     {HC_REAL(Params, similar), .range = {0, 1}, .open = HC_OPEN_BOTH, .initial = NAN, .unit = "radians",
-     .otherwise = "0.05", .value = "ANGLE",
-     .help = "--spatial: the largest spectral angle of similar pixels"},
+     .otherwise = "0.05", .value = "ANGLE", .needs = "spatial",
+     .help = "largest spectral angle of similar pixels"},
     {HC_FLAG(Params, denoise),
      .help = "write the spectra as the components have them, not as they were measured"},
     {0}};
@@ -126,21 +127,11 @@ static HcStatus check_params(HcStage *stage, HcError *err) {
     Method method = method_of(stage);
     state->rule = rule_of(params->count);
     state->count = state->rule < 0 ? count_of(params->count) : state->count;
-    if (params->starts > 0 && (method == ATGP || method == SISAL)) {
-        return hc_fail(err, HC_E_USAGE, "endmembers: --starts %lld: %s has one start",
-                       (long long)params->starts, method_words[method]);
-    }
     if (method == SISAL && params->files.places != NULL) {
         return hc_fail(err, HC_E_USAGE, "endmembers: --places %s: the endmembers of sisal are no pixels",
                        params->files.places);
     }
-    if (params->spatial > 0 && method == SISAL) {
-        return hc_fail(err, HC_E_USAGE, "endmembers: --spatial %lld: the endmembers of sisal are no pixels",
-                       (long long)params->spatial);
-    }
-    return params->spatial > 0 || isnan(params->similar)
-               ? HC_OK
-               : hc_fail(err, HC_E_USAGE, "endmembers: --similar %g: goes with --spatial", params->similar);
+    return HC_OK;
 }
 
 /* Corners of a simplex are one more than its directions; atgp takes directions about 0. */

@@ -23,7 +23,7 @@ static const HcOption options[] = {
      .help = "show these three bands, or one in colours; numbers from 1, as the bands come in"},
     {HC_TEXT(Params, wavelengths), .unit = "nm", .value = "R,G,B|N",
      .help = "show the bands nearest to these wavelengths, at most 50 nm away"},
-    {HC_TEXT(Params, each), .value = "all|LIST",
+    {HC_TEXT(Params, each), .value = "all|LIST", .one_of = "each bands wavelengths",
      .help = "draw one map for each of these bands: all, or numbers and ranges (1-8,12), at most 64"},
     {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH",
      .otherwise = "2,98; abundances from 0 to 1, scores from 0 to 98 %",
@@ -103,9 +103,6 @@ static HcStatus bands_of_each(const HcStage *stage, State *state, HcError *err) 
 static HcStatus plan_bands(HcStage *stage, State *state, HcError *err) {
     const Params *params = stage->params;
     state->each = params->each != NULL;
-    if (state->each && (params->bands != NULL || params->wavelengths != NULL)) {
-        return hc_fail(err, HC_E_USAGE, "figure: give one of --each, --bands and --wavelengths");
-    }
     HC_OR_RETURN(state->each
                      ? bands_of_each(stage, state, err)
                      : hc_shown_choose(stage, params->bands, params->wavelengths, &state->shown, err));

@@ -82,38 +82,9 @@ static size_t scratch_bytes(const HcStage *stage) {
 
 /* ---- plan ---- */
 
-static HcStatus check_svm(const HcStage *stage, HcError *err) {
-    const HcKnnParams *params = hc_knn_params(stage);
-    if (!hc_svm_there()) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: --method svm: this hcube was built without libsvm",
-                       stage->kind->name);
-    }
-    if (params->distance || isfinite(params->reject)) {
-        return hc_fail(err, HC_E_USAGE, "%s: --%s: --method svm has no distances", stage->kind->name,
-                       params->distance ? "distance" : "reject");
-    }
-    return HC_OK;
-}
-
 static HcStatus check_params(HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     const char *name = stage->kind->name;
-    if (params->validation != NULL && hc_knn_splits(stage)) {
-        return hc_fail(err, HC_E_USAGE, "%s: give one of --validation and --split", name);
-    }
-    if (params->split_by != HC_SPLIT_PIXELS && !hc_knn_splits(stage)) {
-        return hc_fail(err, HC_E_USAGE, "%s: --split-by %s: there is no --split", name,
-                       hc_knn_split_words[params->split_by]);
-    }
-    if (params->validation == NULL &&
-        (params->validation_field != NULL || params->validation_layer != NULL)) {
-        return hc_fail(err, HC_E_USAGE, "%s: --validation-%s: there is no --validation", name,
-                       params->validation_field != NULL ? "field" : "layer");
-    }
-    if (params->report.count > 0 && !hc_knn_validates(stage)) {
-        return hc_fail(err, HC_E_USAGE, "%s: --report %s: give --validation or --split to report on", name,
-                       params->report.item[0]);
-    }
     for (int32_t r = 0; r < params->report.count; r++) {
         const char *path = params->report.item[r];
         HcFigureFormat format;
@@ -128,16 +99,10 @@ static HcStatus check_params(HcStage *stage, HcError *err) {
     if (stage->in.meaning == HC_CLASS_MAP) {
         return hc_fail(err, HC_E_USAGE, "%s: classes come in, spectra are needed", name);
     }
-    if (hc_knn_method(stage) == HC_KNN_SVM) {
-        HC_OR_RETURN(check_svm(stage, err));
+    if (hc_knn_method(stage) == HC_KNN_SVM && !hc_svm_there()) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: --method svm: this hcube was built without libsvm", name);
     }
-    HC_OR_RETURN(hc_class_check_priors(stage, err));
-    if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS && params->confidence &&
-        !score_rule_of(stage).probability) {
-        return hc_fail(err, HC_E_USAGE, "%s: --confidence: --method %s has no probabilities, lda and ml have",
-                       name, hc_class_method_words[params->method]);
-    }
-    return HC_OK;
+    return hc_class_check_priors(stage, err);
 }
 
 static HcStatus claim_reports(HcStage *stage, HcError *err) {

@@ -64,12 +64,12 @@ typedef struct HcKnnParams {
         HC_LIBRARY_CHOICE_OPTIONS
 
 #define HC_KNN_VALIDATION_OPTIONS                                                                            \
-    {HC_TEXT(Params, validation), .file = HC_FILE_READ, .value = "FILE",                                     \
+    {HC_TEXT(Params, validation), .file = HC_FILE_READ, .value = "FILE", .one_of = "validation split",       \
      .help = "measure the accuracy on these labelled pixels (files as for --training)"},                     \
-        {HC_TEXT(Params, validation_field, "validation-field"), .value = "NAME",                             \
+        {HC_TEXT(Params, validation_field, "validation-field"), .value = "NAME", .needs = "validation",      \
          .otherwise = "that of --field if there is one, or the only attribute",                              \
          .help = "attribute of --validation that names the class"},                                          \
-        {HC_TEXT(Params, validation_layer, "validation-layer"), .value = "NAME",                             \
+        {HC_TEXT(Params, validation_layer, "validation-layer"), .value = "NAME", .needs = "validation",      \
          .otherwise = "the only layer", .help = "layer of --validation"},                                    \
         {HC_REAL(Params, split),                                                                             \
          .range = {0, 1},                                                                                    \
@@ -81,7 +81,7 @@ typedef struct HcKnnParams {
                  "others"},                                                                                  \
     {                                                                                                        \
         HC_CHOICE(Params, split_by, "split-by"),                                                             \
-            .choices = hc_knn_split_words, .standard = "pixel",                                              \
+            .choices = hc_knn_split_words, .standard = "pixel", .needs = "split",                            \
             .help = "what --split divides: pixels, or whole polygons (in a raster: "                         \
                     "regions of one class). Then no pixel that validates has a "                             \
                     "neighbour in its polygon that trains"                                                   \
@@ -89,6 +89,7 @@ typedef struct HcKnnParams {
 
 #define HC_KNN_REPORT_OPTIONS                                                                                \
     {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt|FILE.png",               \
+     .needs = "validation split",                                                                            \
      .help =                                                                                                 \
          "write the accuracy and the confusion matrix to this file, or draw the matrix (.png, .svg, .pdf)"}, \
     {                                                                                                        \

@@ -44,7 +44,7 @@ static const HcOption options[] = {
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "the scene alone",
      .help = "also the noise of each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     {HC_TEXT(Params, column_csv, "column-csv"), .file = HC_FILE_WRITTEN, .value = "COLUMNS.csv",
-     .help = "with --columns: table to write, a group of columns a line, a band a column"},
+     .needs = "columns", .help = "table to write, a group of columns a line, a band a column"},
     {HC_FLAG(Params, overwrite), .help = "replace existing files"},
     {0}};
 
@@ -68,9 +68,6 @@ static void plan_columns(HcStage *stage) {
 static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
-    if (params->column_csv != NULL && params->columns == 0) {
-        return hc_fail(err, HC_E_USAGE, "noise: --column-csv %s: needs --columns", params->column_csv);
-    }
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "noise", err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     if (params->picture != NULL) {

@@ -49,9 +49,11 @@ static const HcOption options[] = {
     HC_BACKGROUND_OPTIONS(Params, background),
     {HC_INT(Params, window, "side"), .was = "window", .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels",
      .value = "SIDE", .otherwise = "the whole scene",
+     .excludes = "robust background background-mask background-classes",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
     {HC_INT(Params, guard), .range = {1, HC_LOCAL_WINDOW_MAX - 2}, .unit = "pixels", .value = "SIDE",
-     .otherwise = "1, the pixel itself", .help = "leave an inner square of this side out; odd"},
+     .otherwise = "1, the pixel itself", .needs = "side",
+     .help = "leave an inner square of this side out; odd"},
     {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
      .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
@@ -91,23 +93,11 @@ static HcWindowAsk window_ask(const HcStage *stage, int32_t directions) {
 static HcStatus check_window(const HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     if (!is_local(stage)) {
-        return params->guard > 0 ? hc_fail(err, HC_E_USAGE, "rx: --guard needs --side") : HC_OK;
+        return HC_OK;
     }
     if (share_of_window(stage) < 0) {
         return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --side a share from 0 to 1",
                        params->background.shrink);
-    }
-    const HcBackgroundParams *other = &params->background;
-    if (!isnan(other->robust)) {
-        return hc_fail(err, HC_E_USAGE, "rx: --robust: with --side the neighbourhood is the background");
-    }
-    const char *file = other->file != NULL ? other->file : other->mask != NULL ? other->mask : other->classes;
-    if (file != NULL) {
-        return hc_fail(err, HC_E_USAGE, "rx: --%s %s: with --side the neighbourhood is the background",
-                       other->file != NULL   ? "background"
-                       : other->mask != NULL ? "background-mask"
-                                             : "background-classes",
-                       file);
     }
     if (params->window % 2 == 0 || (params->guard > 0 && params->guard % 2 == 0)) {
         bool window = params->window % 2 == 0;

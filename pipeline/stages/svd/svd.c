@@ -46,7 +46,8 @@ static const HcOption options[] = {
      .unit = "pixels", .value = "SIDE", .help = "side of a square patch"},
     {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "half the side", .unit = "pixels",
      .value = "STEP", .help = "lines and samples from one patch to the next, at most the side"},
-    {HC_FLAG(Params, tiled), .help = "patches beside each other: the step is the side"},
+    {HC_FLAG(Params, tiled), .one_of = "step tiled",
+     .help = "patches beside each other: the step is the side"},
     {HC_TEXT(Params, keep), .value = "optimal|edge|shrink|COUNT",
      .otherwise = "shrink; with --output dimension optimal",
      .help = "which singular values are signal: those above the optimal limit, those above the edge of the "
@@ -59,7 +60,7 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, output), .choices = output_words, .standard = "denoised",
      .help = "the bands without the noise, or the number of singular values that are signal"},
     {HC_INT(Params, values), .range = {0, HC_SVD_MAX}, .initial = 0, .value = "COUNT",
-     .help = "with --output dimension: add bands with this many of the largest singular values"},
+     .needs = "output=dimension", .help = "add bands with this many of the largest singular values"},
     {0}};
 
 static const Params *params_of(const HcStage *stage) {
@@ -158,19 +159,12 @@ static HcStatus parse_noise(const char *text, HcPatchRule *rule, HcError *err) {
 static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
     int64_t window = least_window(stage);
-    if (params->tiled && params->step > 0) {
-        return hc_fail(err, HC_E_USAGE, "svd: give one of --step and --tiled");
-    }
     if (params->step > window) {
         return hc_fail(err, HC_E_USAGE, "svd: --step %lld: more than the side of %lld leaves pixels out",
                        (long long)params->step, (long long)window);
     }
     if (reduces(stage) && params->output != OUTPUT_DENOISED) {
         return hc_fail(err, HC_E_USAGE, "svd: --noise %s: goes with --output denoised", params->noise);
-    }
-    if (params->values > 0 && params->output != OUTPUT_DIMENSION) {
-        return hc_fail(err, HC_E_USAGE, "svd: --values %lld: goes with --output dimension",
-                       (long long)params->values);
     }
     if (stage->in.bands > HC_SVD_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "svd: the scene has %d bands, at most %d", stage->in.bands,

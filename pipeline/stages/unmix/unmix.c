@@ -49,7 +49,7 @@ static const HcOption options[] = {
      .help =
          "make lambda go with the noise of each pixel: a raster with one band of standard deviations, or a "
          "file from noise --columns (.json). Lambda is that of their root mean square"},
-    {HC_FLAG(Params, sum_to_one, "sum-to-one"),
+    {HC_FLAG(Params, sum_to_one, "sum-to-one"), .excludes = "lambda noise-map",
      .help = "make the abundances of a pixel sum to 1, instead of a price"},
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
      .help = "factor that brings the library to the unit of the scene; auto takes it from headers and "
@@ -104,14 +104,6 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
     State *state = stage->state;
     double lambda = 0;
-    if (params->sum_to_one && params->lambda != NULL) {
-        return hc_fail(err, HC_E_USAGE, "unmix: --lambda %s: changes nothing with --sum-to-one",
-                       params->lambda);
-    }
-    if (params->sum_to_one && params->noise_map != NULL) {
-        return hc_fail(err, HC_E_USAGE, "unmix: --noise-map %s: changes nothing with --sum-to-one",
-                       params->noise_map);
-    }
     HC_OR_RETURN(
         hc_unmix_lambda_parse(params->lambda, params->sum_to_one ? 0 : standard_lambda, &lambda, err));
     state->by_noise.automatic = isnan(lambda);

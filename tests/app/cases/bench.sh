@@ -85,6 +85,6 @@ refuse 2 "--training" bench --size 20x30x8 --training 0
 refuse 2 "--matrices" bench --size 20x30x8 --matrices 0
 refuse 2 "--matrices" bench --size 20x30x8 --matrices 1000001
 refuse 2 "--dense" bench --size 20x30x8 --dense 0
-refuse 2 "exclude each other" bench --size 20x30x8 --serial --no-serial
+refuse 2 "give one of --serial and --no-serial" bench --size 20x30x8 --serial --no-serial
 refuse 2 "--device" bench --size 20x30x8 --device tpu
 only results.json

@@ -73,9 +73,9 @@ refuse 2 "solve l1:" solve l1 identity.npy b.npy
 refuse 2 "--lamda: unknown option, did you mean --lambda?" solve l1 identity.npy b.npy y.npy --lamda 1
 refuse 2 "must be above 0" solve l1 identity.npy b.npy y.npy --lambda 0
 refuse 2 "must be above 0" solve l1 identity.npy b.npy y.npy --lambda-relative -1
-refuse 2 "not both" solve l1 identity.npy b.npy y.npy --lambda 1 --lambda-relative 1
-refuse 2 "are for --solver fista" solve l1 identity.npy b.npy y.npy --lambda 1 --solver alm
-refuse 2 "--outer is for --solver alm" solve l1 identity.npy b.npy y.npy --outer 3
+refuse 2 "give one of --lambda and --lambda-relative" solve l1 identity.npy b.npy y.npy --lambda 1 --lambda-relative 1
+refuse 2 "--lambda needs --solver fista" solve l1 identity.npy b.npy y.npy --lambda 1 --solver alm
+refuse 2 "--outer needs --solver alm" solve l1 identity.npy b.npy y.npy --outer 3
 refuse 3 "needs a vector of as many" solve l1 identity.npy identity.npy y.npy
 refuse 3 "nowhere.npy: there is no such file" solve l1 nowhere.npy b.npy y.npy
 refuse 3 "has 64 bands, a matrix is a raster of one" solve l1 "$scene" b.npy y.npy

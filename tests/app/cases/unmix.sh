@@ -43,7 +43,7 @@ cmp columns1.img columns3.img
 run 0 run read "$scene" ! bands 20 ! write sigma.img
 run 0 unmix "$scene" sigma.tif --library "$library" --lambda auto --noise-map sigma.img
 run 0 plan read "$scene" --window 5,5,20,20 ! unmix --library "$library" --noise-map sigma.img ! write plan.img
-refuse 2 "unmix: --noise-map sigma.img: changes nothing with --sum-to-one" unmix "$scene" bad.img --library "$library" \
+refuse 2 "unmix: --sum-to-one excludes --noise-map" unmix "$scene" bad.img --library "$library" \
     --sum-to-one --noise-map sigma.img
 refuse 3 "nowhere/sigma.hdr: No such file or directory" unmix "$scene" bad.img --library "$library" --noise-map nowhere/sigma.hdr
 run 0 run read sigma.img --window 5,5,20,20 ! write small.img

@@ -425,7 +425,7 @@ static void wrong_options_are_refused(void **state) {
                  {"mnf --components hysme", "mnf: --components hysme: unknown, did you mean hysime?"},
                  {"pca --components 200000", "--components 200000: neither"},
                  {"pca --components auto --min-eigenvalue 2", "give one of --components"},
-                 {"pca --components auto --inverse --model model.json", "nothing is fitted here"},
+                 {"pca --components auto --inverse --model model.json", "--inverse excludes --components"},
                  {"pca --components auto --model model.json", "nothing is fitted here"}};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         check_run_fails(NULL, HC_E_USAGE, wrong[k].part, "read scene.img ! %s ! write bad.img",

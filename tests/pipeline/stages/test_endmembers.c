@@ -630,11 +630,12 @@ static void wrong_input_is_refused(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "at most 6 endmembers by atgp", "%s 7 --method atgp", find);
     check_run_fails(NULL, HC_E_USAGE, "--count 1:", "%s 1", find);
     check_run_fails(NULL, HC_E_USAGE, "--count many:", "%s many", find);
-    check_run_fails(NULL, HC_E_USAGE, "sisal has one start", "%s 3 --method sisal --starts 2", find);
+    check_run_fails(NULL, HC_E_USAGE, "--starts excludes --method sisal", "%s 3 --method sisal --starts 2",
+                    find);
     check_run_fails(NULL, HC_E_USAGE, "are no pixels", "%s 3 --method sisal --places e.gpkg", find);
-    check_run_fails(NULL, HC_E_USAGE, "--spatial 5: the endmembers of sisal are no pixels",
-                    "%s 3 --method sisal --spatial 5", find);
-    check_run_fails(NULL, HC_E_USAGE, "--similar 0.2: goes with --spatial", "%s 3 --similar 0.2", find);
+    check_run_fails(NULL, HC_E_USAGE, "--spatial excludes --method sisal", "%s 3 --method sisal --spatial 5",
+                    find);
+    check_run_fails(NULL, HC_E_USAGE, "--similar needs --spatial", "%s 3 --similar 0.2", find);
     check_run_fails(NULL, HC_E_USAGE, "--spatial 3: 4000 squares with up to 6 directions, at most 20000",
                     "read large.img ! endmembers e.sli --count 7 --spatial 3");
     check_run_fails(NULL, HC_E_USAGE, "e.shp: ends neither with .gpkg", "%s 3 --places e.shp", find);

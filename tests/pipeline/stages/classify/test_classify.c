@@ -434,7 +434,7 @@ static void refusals(void **state) {
                "read scene.img ! classify --training four.img --method ml ! write some.img");
     assert_non_null(strstr(notes.data, "2 of 2 classes have too few training pixels for 6 bands"));
     hc_text_clear(&notes);
-    check_run_fails(NULL, HC_E_USAGE, "classify: --confidence: --method sam has no probabilities",
+    check_run_fails(NULL, HC_E_USAGE, "classify: --confidence needs --method lda or --method ml",
                     "read scene.img ! classify --training two.img --method sam --confidence ! write bad.img");
     for (size_t i = 0; i < cube_pixels(&scene) * BANDS; i++) {
         scene.value[i] -= 1e6;
@@ -444,7 +444,7 @@ static void refusals(void **state) {
                     "read negative.img ! classify --training two.img --method sid ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "classify: --shrink 2",
                     "read scene.img ! classify --training two.img --shrink 2 ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "classify: --report r.json: give --validation or --split",
+    check_run_fails(NULL, HC_E_USAGE, "classify: --report needs --validation or --split",
                     "read scene.img ! classify --training two.img --report r.json ! write bad.img");
     check_run_fails(NULL, HC_E_INPUT, "none.img",
                     "read scene.img ! classify --training none.img ! write bad.img");
@@ -573,7 +573,7 @@ static void frequencies_decide(void **state) {
     check_bad_weights("1,5\n2,1\n7,1\n4,1\n", "bad.csv: line 3: no training spectrum has the class \"7\"");
     check_bad_weights("1,5\n2,1\n4,1\n", "bad.csv: no weight for class");
     check_run_fails(
-        NULL, HC_E_USAGE, "--priors training: for --method lda and ml, not sam",
+        NULL, HC_E_USAGE, "--priors needs --method lda or --method ml",
         "read drawn.img ! classify --method sam --training known.img --priors training ! write b.img");
     cube_free(&truth);
     cube_free(&labels);

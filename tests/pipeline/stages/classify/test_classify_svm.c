@@ -268,10 +268,9 @@ static void refusals(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "classify: --cost 0: neither auto nor a number above 0", chain,
                     "--cost 0");
     check_run_fails(NULL, HC_E_USAGE, "classify: --gamma x: neither", chain, "--gamma x");
-    check_run_fails(NULL, HC_E_USAGE, "classify: --distance: --method svm has no distances", chain,
-                    "--distance");
-    check_run_fails(NULL, HC_E_USAGE, "classify: --reject: --method svm", chain, "--reject 3");
-    check_run_fails(NULL, HC_E_USAGE, "classify: --confidence: --method svm has no probabilities", chain,
+    check_run_fails(NULL, HC_E_USAGE, "classify: --distance excludes --method svm", chain, "--distance");
+    check_run_fails(NULL, HC_E_USAGE, "classify: --reject excludes --method svm", chain, "--reject 3");
+    check_run_fails(NULL, HC_E_USAGE, "classify: --confidence needs --method lda or --method ml", chain,
                     "--confidence");
     Cube many = cube_new(LINES, SAMPLES, 1);
     for (int p = 0; p < HC_SVM_CLASSES + 1; p++) {

@@ -217,7 +217,7 @@ static void vectors_are_classes_by_a_field(void **state) {
                         "no");
         check_run_fails(NULL, HC_E_USAGE, "map.img: is a raster, there is no field 'kind' to choose", chain,
                         steps[k], "map.img --field kind", "no");
-        check_run_fails(NULL, HC_E_USAGE, "--layer points: goes with --background-classes",
+        check_run_fails(NULL, HC_E_USAGE, "--layer needs --background-classes",
                         "read scene.img ! %s --layer points ! write no.img", steps[k]);
     }
     cube_free(&cube);
@@ -272,8 +272,8 @@ static void refusals(void **state) {
     Cube cube = make_scene(7, true);
     cube_write(&cube, "scene", HC_INT16, "bil", NULL);
     static const char *const cases[][2] = {
-        {"--background some.json", "give one of --background and --background-classes"},
-        {"--columns 2", "detect: --columns 2: each group has its own background: no --background-classes"},
+        {"--background some.json", "detect: --background-classes excludes --background"},
+        {"--columns 2", "detect: --columns excludes --background-classes"},
         {"--method sam", "detect: --background-classes: --method sam has no background"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

@@ -388,7 +388,7 @@ static void absorption_gives_amounts(void **state) {
     cube_free(&cube);
     check_run_fails(NULL, HC_E_USAGE, "--absorption",
                     "read scene.img ! detect --method cem --absorption --targets gas.csv ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "not --target-at",
+    check_run_fails(NULL, HC_E_USAGE, "--absorption excludes --target-at",
                     "read scene.img ! detect --method mf --absorption --target-at 4,3 ! write bad.img");
 }
 

@@ -371,14 +371,14 @@ static void refusals(void **state) {
                         stages[k]);
     }
     check_runs(NULL, "read scene.img ! cov cov.json");
-    check_run_fails(NULL, HC_E_USAGE, "--robust needs the pixels of the background",
+    check_run_fails(NULL, HC_E_USAGE, "--robust excludes --background",
                     "read scene.img ! rx --robust 1e-3 --background cov.json ! write b.img");
-    check_run_fails(NULL, HC_E_USAGE, "--robust: with --side the neighbourhood is the background",
+    check_run_fails(NULL, HC_E_USAGE, "--side excludes --robust",
                     "read scene.img ! rx --robust 1e-3 --side 9 ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--robust: --method sam has no background",
                     "read scene.img ! detect --method sam --target-at 3,3 --robust 1e-3 ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--robust 0.5", "read scene.img ! rx --robust 0.5 ! write b.img");
-    check_run_fails(NULL, HC_E_USAGE, "with --side the neighbourhood is the background",
+    check_run_fails(NULL, HC_E_USAGE, "--side excludes --background-mask",
                     "read scene.img ! rx --side 9 --background-mask mask.img ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--background-mask: --method sam has no background",
                     "read scene.img ! detect --method sam --target-at 3,3 --background-mask mask.img ! "

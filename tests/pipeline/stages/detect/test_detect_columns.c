@@ -386,7 +386,7 @@ static void refusals(void **state) {
     cube_write(&few, "few", HC_UINT16, "bil", NULL);
     check_run_fails(NULL, HC_E_USAGE, "detect: --columns 1: --method sam has no background",
                     "read scene.img ! detect --method sam --target-at 3,3 --columns 1 ! write out.img");
-    check_run_fails(NULL, HC_E_USAGE, "no --robust",
+    check_run_fails(NULL, HC_E_USAGE, "--columns excludes --robust",
                     "read scene.img ! " ABSORBING " --columns 1 --robust 1e-3 ! write out.img");
     check_run_fails(NULL, HC_E_USAGE, "give rao-blackwell or oas",
                     "read scene.img ! " ABSORBING " --columns 1 --shrink ledoit-wolf ! write out.img");

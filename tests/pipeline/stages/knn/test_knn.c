@@ -369,9 +369,9 @@ static void wrong_options_stop(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "one of --validation and --split",
                     "read scene.img ! knn --training labels.img --split 0.5 --validation labels.img "
                     "! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "there is no --validation",
+    check_run_fails(NULL, HC_E_USAGE, "needs --validation",
                     "read scene.img ! knn --training labels.img --validation-layer a ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "give --validation or --split",
+    check_run_fails(NULL, HC_E_USAGE, "--report needs --validation or --split",
                     "read scene.img ! knn --training labels.img --report bad.json ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "FILE.json, FILE.txt, or a picture",
                     "read scene.img ! knn --training labels.img --split 0.5 --report bad.csv");

@@ -141,7 +141,7 @@ static void refusals(void **state) {
     Cube scene = knn_scene();
     write_rows("rows.csv");
     check_run_fails(
-        NULL, HC_E_USAGE, "knn: --split-by polygon: there is no --split",
+        NULL, HC_E_USAGE, "knn: --split-by needs --split",
         "read scene.img ! knn --training rows.csv --field kind -k 1 --split-by polygon ! write bad.img");
     file_write("one.csv",
                "WKT,kind\n\"POLYGON((8 3,16 3,16 4,8 4,8 3))\",a\n\"POLYGON((8 6,16 6,16 7,8 7,8 6))\",b\n");

@@ -248,7 +248,7 @@ static void wrong_options_are_refused(void **state) {
     Cube cube = make_scene(30, 8, 4, 1, false);
     cube_write(&cube, "scene", HC_FLOAT32, "bsq", NULL);
     check_run_fails(NULL, HC_E_USAGE, "--columns 0", "read scene.img ! noise found.json --columns 0");
-    check_run_fails(NULL, HC_E_USAGE, "noise: --column-csv a.csv: needs --columns",
+    check_run_fails(NULL, HC_E_USAGE, "noise: --column-csv needs --columns",
                     "read scene.img ! noise found.json --column-csv a.csv");
     assert_false(file_exists("found.json"));
     cube_free(&cube);

@@ -422,7 +422,7 @@ static void wrong_windows(void **state) {
         {HC_E_USAGE, "--window 0,23,1,1", "leaves the scene"},
         {HC_E_USAGE, "--window 999999999999999,0,1,1", "leaves the scene"},
         {HC_E_USAGE, "--window 1,2,3,4 --bbox 1,2,3,4", "give one of --window and --bbox"},
-        {HC_E_USAGE, "--bbox-crs EPSG:4326", "there is no --bbox"},
+        {HC_E_USAGE, "--bbox-crs EPSG:4326", "--bbox-crs needs --bbox"},
         {HC_E_USAGE, "--bbox 3,2,1,4", "XMIN must be below XMAX"},
         {HC_E_USAGE, "--bbox 1,5,3,4", "YMIN below YMAX"},
         {HC_E_USAGE, "--bbox 1,2,3", "not XMIN,YMIN,XMAX,YMAX"},

@@ -275,7 +275,7 @@ static void wrong_windows_are_refused(void **state) {
         {"--side 5 --shrink 1.5", "--shrink 1.5"},
         {"--side 5 --shrink oas", "--shrink oas: with --side a share from 0 to 1"},
         {"--shrink ledoitwolf", "did you mean ledoit-wolf?"},
-        {"--side 5 --background scene.json", "with --side the neighbourhood is the background"},
+        {"--side 5 --background scene.json", "--side excludes --background"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         check_run_fails(NULL, HC_E_USAGE, cases[k][1], "read scene.img ! rx %s ! write bad.img", cases[k][0]);

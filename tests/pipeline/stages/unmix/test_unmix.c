@@ -721,7 +721,7 @@ static void wrong_maps_are_refused(void **state) {
         HcStatus status;
         const char *part;
     } cases[] = {
-        {"--noise-map good.img --sum-to-one", HC_E_USAGE, "--noise-map good.img: changes nothing with --sum"},
+        {"--noise-map good.img --sum-to-one", HC_E_USAGE, "--sum-to-one excludes --noise-map"},
         {"--noise-map good.img --lambda 0", HC_E_USAGE,
          "--noise-map good.img: changes nothing with --lambda 0"},
         {"--noise-map missing.img", HC_E_INPUT, "missing.img"},
@@ -784,9 +784,10 @@ static void wrong_options_are_refused(void **state) {
         {"unmix --library library.csv --lambda -1", HC_E_USAGE, "--lambda -1: must lie between 0 and 1e30"},
         {"unmix --library library.csv --lambda nan", HC_E_USAGE, "--lambda nan: not a number"},
         {"unmix --library library.csv --lambda inf", HC_E_USAGE, "--lambda inf"},
-        {"unmix --library library.csv --lambda 0.1 --sum-to-one", HC_E_USAGE, "changes nothing"},
+        {"unmix --library library.csv --lambda 0.1 --sum-to-one", HC_E_USAGE,
+         "--sum-to-one excludes --lambda"},
         {"unmix --library library.csv --lambda auto --sum-to-one", HC_E_USAGE,
-         "--lambda auto: changes nothing"},
+         "--sum-to-one excludes --lambda"},
         {"unmix --library library.csv --lambda automatic", HC_E_USAGE,
          "--lambda automatic: not a number, and not auto"},
         {"unmix --library library.csv --top 0", HC_E_USAGE, "--top 0"},
