@@ -413,7 +413,7 @@ static void wrong_windows(void **state) {
         {HC_E_USAGE, "--window 1,2,3", "--window 1,2,3: not XOFF,YOFF,XSIZE,YSIZE in whole pixels"},
         {HC_E_USAGE, "--window 1,2,3,4,5", "not XOFF"},
         {HC_E_USAGE, "--window 1,2,x,4", "not XOFF"},
-        {HC_E_USAGE, "--side 1.5,2,3,4", "not XOFF"},
+        {HC_E_USAGE, "--window 1.5,2,3,4", "not XOFF"},
         {HC_E_USAGE, "--window nan,2,3,4", "not XOFF"},
         {HC_E_USAGE, "--window 1,2,0,4", "--window 1,2,0,4: holds no pixel"},
         {HC_E_USAGE, "--window 5,5,-3,4", "holds no pixel"},
