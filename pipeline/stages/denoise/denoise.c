@@ -60,10 +60,11 @@ static const HcOption options[] = {
     {HC_REAL(HcDenoiseParams, require_gain, "require-gain"), .range = {0, 100}, .initial = NAN, .unit = "dB",
      .value = "DB", .otherwise = "any gain, and none",
      .help = "end with exit code 8 and without an output where a smaller gain is expected, or none is known"},
-    {HC_FLAG(HcLinearParams, fit_only, "fit-only"),
-     .help = "fit and save the model (--save-model), and pass the scene on unchanged"},
+    {HC_FLAG(HcLinearParams, fit_only, "fit-only"), .needs = "save-model",
+     .excludes = "model components sigma-map",
+     .help = "fit and save the model, and pass the scene on unchanged"},
     {HC_TEXT(HcLinearParams, model), .file = HC_FILE_READ, .value = "MODEL.json",
-     .help = "use this saved model instead of a fit"},
+     .excludes = "save-model noise stripes columns", .help = "use this saved model instead of a fit"},
     {HC_TEXT(HcLinearParams, save_model, "save-model"), .file = HC_FILE_WRITTEN, .value = "MODEL.json",
      .help = "save the fitted model"},
     {HC_FLAG(HcLinearParams, overwrite), .help = "replace an existing model file"},
@@ -204,9 +205,6 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
                        (long long)params->step, (long long)window,
                        params->window > 0 ? "" : " (--side makes it larger)");
     }
-    if (params->linear.model != NULL && hc_denoise_noise_kind(stage) != HC_DENOISE_AUTO) {
-        return hc_fail(err, HC_E_USAGE, "denoise: --noise %s: nothing is fitted here", params->noise);
-    }
     if (params->stripes && hc_denoise_noise_kind(stage) == HC_DENOISE_NEIGHBOURS &&
         hc_denoise_difference(stage) != (HcDifference)HC_STENCIL_LOWER) {
         return hc_fail(err, HC_E_USAGE,
@@ -214,23 +212,12 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
                        "(spatial-spectral-lower and shift-lower do not)",
                        params->noise);
     }
-    if (params->stripes && params->linear.model != NULL) {
-        return hc_fail(err, HC_E_USAGE, "denoise: --stripes: nothing is fitted here (--model %s)",
-                       params->linear.model);
-    }
     if (params->stripes) {
         HC_OR_RETURN(hc_stripes_check(&stage->in, "denoise", err));
-    }
-    if (params->columns > 0 && params->linear.model != NULL) {
-        return hc_fail(err, HC_E_USAGE, "denoise: --columns: nothing is fitted here (--model %s)",
-                       params->linear.model);
     }
     if (params->columns > 1 && params->stripes) {
         return hc_fail(err, HC_E_USAGE, "denoise: --columns %lld: with --stripes it is 1",
                        (long long)params->columns);
-    }
-    if (hc_denoise_maps(stage) && params->linear.fit_only) {
-        return hc_fail(err, HC_E_USAGE, "denoise: --sigma-map: --fit-only denoises nothing");
     }
     if (hc_denoise_by_patches(stage) && stage->in.bands > HC_SVD_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED,

@@ -380,9 +380,15 @@ static void models_are_kept(void **state) {
     check_runs(NULL, "read scene.img ! write same.img");
     check_same_files("c.img", "same.img");
     check_same_files("model.json", "only.json");
-    check_run_fails(NULL, HC_E_USAGE, "denoise: --noise white: nothing is fitted here",
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --fit-only needs --save-model",
+                    "read scene.img ! denoise --fit-only");
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --fit-only excludes --model",
+                    "read scene.img ! denoise --fit-only --model model.json --save-model bad.json");
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --model excludes --save-model",
+                    "read scene.img ! denoise --model model.json --save-model bad.json ! write bad.img");
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --model excludes --noise",
                     "read scene.img ! denoise --model model.json --noise white ! write bad.img");
-    check_run_fails(NULL, HC_E_USAGE, "denoise: --noise n.json: nothing is fitted here",
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --model excludes --noise",
                     "read scene.img ! denoise --model model.json --noise n.json ! write bad.img");
     check_runs(NULL, "read scene.img ! mnf --fit-only --save-model mnf.json");
     check_run_fails(NULL, HC_E_INPUT, "mnf.json: a model of mnf, not of denoise",
@@ -615,7 +621,7 @@ static void the_map_has_the_noise_of_what_is_handed_on(void **state) {
         }
     }
     cube_free(&map);
-    check_run_fails(NULL, HC_E_USAGE, "denoise: --sigma-map: --fit-only denoises nothing",
+    check_run_fails(NULL, HC_E_USAGE, "denoise: --fit-only excludes --sigma-map",
                     "read scene.img ! denoise --sigma-map --fit-only --save-model m.json");
     free_scene(&scene);
 }
