@@ -148,6 +148,14 @@ const char *hc_foreign_advice(const char *word);
 HcStatus hc_options_renew(const char *who, const HcOptionSet *sets, int32_t set_count, char **words,
                           int32_t word_count, int32_t *at, HcText *note, HcError *err) HC_MUST_CHECK;
 
+/* Refuses an option of the set `own` whose relations do not hold (relations.c). */
+HcStatus hc_option_check_relations(const char *who, const HcOptionSet *sets, int32_t set_count,
+                                   const HcOptionSet *own, const HcOption *option,
+                                   HcError *err) HC_MUST_CHECK;
+
+/* "--window, --mask or --method svm"; with `last` (" or ") NULL the first term alone. */
+void hc_option_print_terms(const char *terms, const char *last, HcText *to);
+
 /* How many of the first words are options of these sets with their values, before the first other word. */
 int32_t hc_options_leading(const HcOptionSet *sets, int32_t set_count, const char *const *words,
                            int32_t word_count);
