@@ -199,9 +199,6 @@ static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
         return hc_fail(err, HC_E_USAGE,
                        "batch: %s: --pool fits one model to all scenes, and each has its own", how.own);
     }
-    if (how.fit_only) {
-        return hc_fail(err, HC_E_USAGE, "batch: --pool: --fit-only leaves no output of a scene");
-    }
     return HC_OK;
 }
 

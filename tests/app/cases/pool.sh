@@ -211,7 +211,7 @@ refuse 2 "no step of the chain fits a model" batch filter --kind mean3x3 "${scen
 refuse 2 "no step of the chain fits a model" batch mnf --model m.json "${scenes[@]}" --pool x.json
 refuse 2 "more than one step of the chain fits a model" batch mnf ! pca "${scenes[@]}" --pool x.json
 refuse 2 "--save-model m.json: --pool names the model" batch mnf --save-model m.json "${scenes[@]}" --pool x.json
-refuse 2 "--fit-only leaves no output" batch mnf --fit-only "${scenes[@]}" --pool x.json
+refuse 2 "--fit-only needs --save-model" batch mnf --fit-only "${scenes[@]}" --pool x.json
 refuse 2 "{stem}.json is another one for each scene" batch mnf --noise '{stem}.json' "${scenes[@]}" --pool x.json
 [[ ! -e x.json && ! -e x.json.sums ]]
 # same_kind PART: scene d does not go with the others.
