@@ -21,6 +21,9 @@ void hc_chain_free(HcChain *chain) {
         free(stage->params);
         free(stage->state);
         free(stage->sample.values);
+        free(stage->sample.at);
+        free(stage->neighbours.values);
+        free(stage->neighbours.at);
     }
     for (int32_t n = 0; n < chain->note_count; n++) {
         free(chain->notes[n]);

@@ -73,6 +73,7 @@ typedef struct HcNeeds {
     int32_t float_sums;  /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
                             they need a sample of the scene first (HcStage.sample) */
     int32_t integer_sums;   /* and those of values that are */
+    bool compares;          /* wants neighbours of the scene before it is settled (HcStage.neighbours) */
     bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
     size_t bytes_fixed;     /* device memory, whatever the block size */
     size_t bytes_tight;     /* bytes_fixed while memory is scarce (HcStage.tight); 0 = bytes_fixed */
@@ -120,8 +121,19 @@ typedef struct HcScree {
  * blocks and every number of ranks. */
 typedef struct HcSample {
     float *values; /* [count][bands] */
+    int64_t *at;   /* [count] line of the scene times samples, plus sample */
     int64_t count; /* 0 where the scene has no valid pixel */
 } HcSample;
+
+enum { HC_NEIGHBOUR_PAIRS = 32 }; /* of lines, in HcStage.neighbours */
+
+/* Columns of these lines, in the middle of the scene: of many bands 64, else as many as 32,768 values have.
+ */
+static inline int64_t hc_neighbour_columns(const HcScene *scene) {
+    int64_t columns = (1 << 15) / scene->bands;
+    columns = columns < 64 ? 64 : columns;
+    return columns < scene->samples ? columns : scene->samples;
+}
 
 typedef struct HcStageClass {
     const char *name;    /* "mnf" */
@@ -222,11 +234,12 @@ struct HcStage {
     void *state;     /* kind->state_size bytes, zero at first */
     HcScene in, out; /* as planned last */
     HcNeeds needs;
-    HcCompute *compute; /* set before open */
-    bool tight;         /* set before open: memory is scarce, the stage takes bytes_tight */
-    bool has_more;      /* set before open: the stage may take needs.host_bytes_more */
-    int32_t threads;    /* set before open: as many of needs.threads_max as memory allows, at least 1 */
-    HcSample sample;    /* set before the first block is observed, where needs.float_sums */
+    HcCompute *compute;  /* set before open */
+    bool tight;          /* set before open: memory is scarce, the stage takes bytes_tight */
+    bool has_more;       /* set before open: the stage may take needs.host_bytes_more */
+    int32_t threads;     /* set before open: as many of needs.threads_max as memory allows, at least 1 */
+    HcSample sample;     /* set before the first block is observed, where needs.float_sums */
+    HcSample neighbours; /* the same where needs.compares: pairs of lines, in each the same middle columns */
     bool is_open;
     int32_t round; /* passes that it has observed (needs.rounds) */
     bool settled;  /* settle has succeeded */

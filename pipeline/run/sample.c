@@ -1,6 +1,7 @@
 /* A sample of the scene for stages that sum floats: the grid of exact sums (core/sums/grid.h) has to be known
  * before the first value is added. Some lines, spread evenly over the whole scene, go through the stages in
- * front, on every rank the same ones: so the sample depends neither on blocks nor on ranks. */
+ * front, on every rank the same ones: so the sample depends neither on blocks nor on ranks. A stage that
+ * compares neighbours gets pairs of lines in the same way. */
 #include "core/operation/decode.h"
 #include "pipeline/memory.h"
 #include "pipeline/run/flow.h"
@@ -26,29 +27,45 @@ static bool wants_sample(const HcFlow *flow, const HcStage *stage) {
            stage->sample.count < ENOUGH;
 }
 
-static bool any_wants(const HcFlow *flow) {
+static bool wants_neighbours(const HcFlow *flow, const HcStage *stage) {
+    return hc_pass_observes(&flow->pass, stage) && stage->needs.compares && stage->neighbours.at == NULL;
+}
+
+static bool any_wants(const HcFlow *flow, bool (*wants)(const HcFlow *, const HcStage *)) {
     bool any = false;
     for (int32_t s = 1; s < flow->pass.end; s++) {
-        any = any || wants_sample(flow, &flow->chain->stages[s]);
+        any = any || wants(flow, &flow->chain->stages[s]);
     }
     return any;
 }
 
+/* Room for so many more pixels. */
+static HcStatus grow(HcSample *sample, int64_t more, size_t bands, HcError *err) {
+    size_t count = (size_t)(sample->count + more);
+    float *values = realloc(sample->values, count * bands * sizeof *values);
+    sample->values = values != NULL ? values : sample->values;
+    int64_t *at = realloc(sample->at, count * sizeof *at);
+    sample->at = at != NULL ? at : sample->at;
+    return values != NULL && at != NULL
+               ? HC_OK
+               : hc_fail_memory(err, (double)(count * bands * sizeof *values), "a sample of the scene");
+}
+
 /* Keeps valid pixels of a line [host]. */
-static HcStatus keep_pixels(HcStage *stage, const float *values, const uint8_t *mask, HcError *err) {
-    HcSample *sample = &stage->sample;
+static HcStatus keep_pixels(HcStage *stage, int64_t line, const float *values, const uint8_t *mask,
+                            bool neighbours, HcError *err) {
+    HcSample *sample = neighbours ? &stage->neighbours : &stage->sample;
     size_t bands = (size_t)stage->in.bands;
     int64_t samples = stage->in.samples;
-    int64_t step = (samples + LINE_PIXELS - 1) / LINE_PIXELS;
-    size_t bytes = ((size_t)sample->count + LINE_PIXELS) * bands * sizeof(float);
-    float *grown = realloc(sample->values, bytes);
-    if (grown == NULL) {
-        return hc_fail_memory(err, (double)bytes, "a sample of the scene");
-    }
-    sample->values = grown;
-    for (int64_t s = 0; s < samples; s += step) {
+    int64_t step = neighbours ? 1 : (samples + LINE_PIXELS - 1) / LINE_PIXELS;
+    int64_t width = hc_neighbour_columns(&stage->in);
+    int64_t first = neighbours ? (samples - width) / 2 : 0;
+    int64_t end = neighbours ? first + width : samples;
+    HC_OR_RETURN(grow(sample, (end - first + step - 1) / step, bands, err));
+    for (int64_t s = first; s < end; s += step) {
         if (mask[s] != 0) {
-            memcpy(grown + (size_t)sample->count++ * bands, values + (size_t)s * bands,
+            sample->at[sample->count] = line * samples + s;
+            memcpy(sample->values + (size_t)sample->count++ * bands, values + (size_t)s * bands,
                    bands * sizeof(float));
         }
     }
@@ -56,7 +73,7 @@ static HcStatus keep_pixels(HcStage *stage, const float *values, const uint8_t *
 }
 
 static HcStatus look_at(HcFlow *flow, HcStage *stage, const HcBlock *block, const Probe *probe,
-                        HcError *err) {
+                        bool neighbours, HcError *err) {
     size_t skipped = (size_t)block->above * (size_t)block->samples;
     size_t values = (size_t)block->samples * (size_t)block->bands;
     float *to = probe->line.data;
@@ -65,7 +82,7 @@ static HcStatus look_at(HcFlow *flow, HcStage *stage, const HcBlock *block, cons
                              values * sizeof(float), err));
     HC_OR_RETURN(hc_download(flow->work, block->mask + skipped, mask, (size_t)block->samples, err));
     HC_OR_RETURN(hc_wait(flow->work, err));
-    return keep_pixels(stage, to, mask, err);
+    return keep_pixels(stage, block->line0, to, mask, neighbours, err);
 }
 
 /* The raw block that a line lies in, where it stayed on the device from an earlier pass. */
@@ -103,7 +120,7 @@ static HcStatus bring_line(HcFlow *flow, HcSpan span, const Probe *probe, HcRaw 
 }
 
 /* Takes one line through the stages in front of those that want a sample. */
-static HcStatus sample_line(HcFlow *flow, int64_t line, const Probe *probe, HcError *err) {
+static HcStatus sample_line(HcFlow *flow, int64_t line, const Probe *probe, bool neighbours, HcError *err) {
     const HcSlot *slot = &flow->slots[0];
     HcSpan span = {line, 1};
     HcRaw raw;
@@ -112,8 +129,9 @@ static HcStatus sample_line(HcFlow *flow, int64_t line, const Probe *probe, HcEr
     HC_OR_RETURN(hc_decode(flow->work, &raw, &flow->chain->source->decode, &current, err));
     for (int32_t s = 1; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
-        if (wants_sample(flow, stage)) {
-            HC_OR_RETURN(look_at(flow, stage, &current, probe, err));
+        if (neighbours ? hc_pass_observes(&flow->pass, stage) && stage->needs.compares
+                       : wants_sample(flow, stage)) {
+            HC_OR_RETURN(look_at(flow, stage, &current, probe, neighbours, err));
         }
         if (flow->pass.stops && s == flow->pass.end - 1) {
             break;
@@ -148,18 +166,32 @@ static HcStatus open_probe(HcFlow *flow, Probe *probe, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus sample_pairs(HcFlow *flow, const Probe *probe, HcError *err) {
+    int64_t pairs = hc_min64(HC_NEIGHBOUR_PAIRS, flow->chain->stages[0].out.lines / 2);
+    for (int64_t k = 0; k < pairs; k++) {
+        int64_t line = k * (flow->chain->stages[0].out.lines - 2) / hc_max64(1, pairs - 1);
+        HC_OR_RETURN(sample_line(flow, line, probe, true, err));
+        HC_OR_RETURN(sample_line(flow, line + 1, probe, true, err));
+    }
+    return HC_OK;
+}
+
 HcStatus hc_flow_sample(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     Probe probe = {0};
     int64_t lines = flow->chain->stages[0].out.lines;
-    if (!any_wants(flow)) {
+    bool compares = any_wants(flow, wants_neighbours);
+    if (!compares && !any_wants(flow, wants_sample)) {
         return HC_OK;
     }
     HC_TRY(open_probe(flow, &probe, err));
-    for (int64_t count = SAMPLE_LINES; any_wants(flow); count *= 4) {
+    if (compares) {
+        HC_TRY(sample_pairs(flow, &probe, err));
+    }
+    for (int64_t count = SAMPLE_LINES; any_wants(flow, wants_sample); count *= 4) {
         int64_t all = count < lines ? count : lines;
         for (int64_t k = 0; k < all; k++) {
-            HC_TRY(sample_line(flow, (2 * k + 1) * lines / (2 * all), &probe, err));
+            HC_TRY(sample_line(flow, (2 * k + 1) * lines / (2 * all), &probe, false, err));
         }
         if (all == lines) {
             break;
