@@ -19,8 +19,9 @@ enum {
     LEAST_LEFT = 8 /* eigenvalues of noise whose spread is looked at */
 };
 
-/* Variances of bands count as those of white noise where nine tenths lie within `white`. Where a quarter of
- * the bands lie within `shared`, these have nothing of their own, and show white noise. */
+/* Variances of bands count as those of white noise where nine tenths lie within `white`, or within `shared`
+ * where bands have no signal of their own. Where a quarter of the bands lie within `shared`, these have
+ * nothing of their own, and show white noise. */
 static const double white = 2;
 static const double shared = 1.2;
 
@@ -248,6 +249,25 @@ done:
     return status;
 }
 
+static double alike_by_chance(const HcStatistics *noise) {
+    return fmax(shared, 1 + 6 * sqrt(2 / (double)noise->pixels));
+}
+
+HcStatus hc_noise_whiten_alike(HcStatistics *noise, HcError *err) {
+    HcNoiseBands bands = {0};
+    double sum = 0;
+    double count = 0;
+    HC_OR_RETURN(hc_noise_compare_bands(noise, &bands, err));
+    for (int32_t b = 0; b < noise->scene.bands; b++) {
+        sum += variance_of(noise, b);
+        count += variance_of(noise, b) > 0;
+    }
+    if (bands.most <= alike_by_chance(noise)) {
+        hc_noise_whiten(noise, sum / count);
+    }
+    return HC_OK;
+}
+
 HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcError *err) {
     HcNoiseBands bands = {0};
     choice->doubtful = choice->unseen;
@@ -259,8 +279,13 @@ HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcEr
     bool calm_agree = bands.quarter <= shared;
     double limit = calm_agree ? 1 + 1.5 * choice->chance : 1.01 + 2 * choice->chance;
     bool compared = !isnan(choice->ratio);
-    bool fits = choice->spread <= limit || (!compared && !calm_agree); /* not where it is NaN */
-    if (bands.most <= white || (calm_agree && !fits)) {
+    bool fits =
+        choice->uneven || choice->spread <= limit || (!compared && !calm_agree); /* not where it is NaN */
+    /* Where own variances leave nothing to explain, bands differ in noise: by more than chance makes of it.
+     */
+    bool own = choice->uneven || choice->spread <= 1 + 1.5 * choice->chance;
+    double alike = own ? fmax(shared, 1 + 6 * sqrt(2 / (double)noise->pixels)) : white;
+    if (bands.most <= alike || (calm_agree && !fits)) {
         hc_noise_whiten(noise, bands.calm);
         choice->by_calm = bands.most > white;
     } else {

@@ -16,6 +16,7 @@ typedef struct HcNoiseChoice {
     double ratio;   /* median over the bands: variance by differences over that by regression; NaN = none */
     double spread;  /* of the eigenvalues of the noise, over that of noise alone; NaN = not known */
     double chance;  /* what chance makes of the spread, about */
+    bool uneven;    /* set by the caller: what differs between bands is noise (hc_noise_choice_whiten) */
     bool by_calm;   /* the calmest bands stand for all, though others differ */
     bool doubtful;  /* what bands have of their own may be signal, which a regression takes for noise */
     bool unseen;    /* no regression: nothing confirms the differences, which count texture as noise */
@@ -44,6 +45,9 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
  * it doubtful (choice->doubtful), by how the variances of bands differ and how the eigenvalues of the noise
  * spread (docs/noise.md). Differences that no regression confirms are doubtful, too. */
 HcStatus hc_noise_choice_whiten(HcNoiseChoice *choice, HcStatistics *noise, HcError *err) HC_MUST_CHECK;
+
+/* Makes the noise of a regression white where bands differ by no more than chance. */
+HcStatus hc_noise_whiten_alike(HcStatistics *noise, HcError *err) HC_MUST_CHECK;
 
 /* A note with the choice and its reason; a second one where no model fits. */
 void hc_noise_choice_note(HcStage *stage, const HcNoiseChoice *choice);

@@ -7,6 +7,7 @@
 #include "pipeline/stages/denoise/denoise.h"
 #include "core/operation/svd.h"
 #include "pipeline/stages/denoise/gain.h"
+#include "pipeline/stages/denoise/model.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>
@@ -106,6 +107,9 @@ static void choose(const HcStage *stage) {
     bool asked = hc_denoise_params(stage)->linear.components != NULL;
     int32_t count = asked ? state->linear.used : count_signal(stage);
     state->gain = count > 0 ? hc_gain_of(transform, count) : 0;
+    if (hc_denoise_params(stage)->linear.model != NULL) {
+        state->doubt = "with --model, noise is not tested";
+    }
     bool misfits = state->choice.taken[0] != '\0' && !state->choice.fits;
     state->handed_on = !asked && (state->gain < least_gain || misfits || state->choice.doubtful);
     state->linear.used = count > 0 ? count : 1;
@@ -134,12 +138,15 @@ static void note_choices(HcStage *stage) {
     } else if (state->handed_on && state->choice.doubtful && !misfits) {
         hc_stage_note(stage,
                       "noise by regression differs between bands, and what bands have of their own may be "
-                      "signal: the scene is handed on %s (--noise regression takes it for noise, and "
-                      "expects a gain of %.1f dB)",
-                      how, state->gain);
+                      "signal: the scene is handed on %s (--noise regression takes it for noise)",
+                      how);
     } else if (state->handed_on) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected, the scene is handed on %s",
                       transform->noise, of_file, how);
+    } else if (state->doubt != NULL) {
+        hc_stage_note(stage, "noise by %s%s, %d of %d components, %s: the gain is not known (%s)",
+                      transform->noise, of_file, state->linear.used, transform->components,
+                      method_words[hc_denoise_params(stage)->method], state->doubt);
     } else if (state->gain < least_gain) {
         hc_stage_note(stage, "noise by %s%s: no gain is expected with %d of %d components (%.1f dB)",
                       transform->noise, of_file, state->linear.used, transform->components, state->gain);
@@ -368,6 +375,25 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     return prepare(stage, err);
 }
 
+static HcEvidenceChange change_of(const HcDenoise *state) {
+    return (HcEvidenceChange){.offset = state->stripes.found ? state->stripes.term : NULL,
+                              .inverse = state->levels.uneven ? state->levels.inverse : NULL};
+}
+
+/* Whether gains and errors can be told. */
+static HcStatus test(HcStage *stage, const HcEvidenceChange *change, HcError *err) {
+    HcDenoise *state = stage->state;
+    const HcTransform *transform = &state->linear.transform;
+    HC_OR_RETURN(hc_evidence_find(&state->evidence, stage, transform, state->linear.used, change, NULL, err));
+    bool of_file = hc_denoise_noise_kind(stage) == HC_DENOISE_FILE;
+    state->doubt = hc_noise_is_difference(transform->noise) && !of_file
+                       ? "differences of neighbours count texture as noise"
+                       : hc_evidence_doubt(&state->evidence);
+    return state->doubt != NULL && hc_denoise_maps(stage)
+               ? hc_fail(err, HC_E_NUMERIC, "denoise: --sigma-map: the error is not known: %s", state->doubt)
+               : HC_OK;
+}
+
 static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *differences, HcError *err) {
     HcStatus status = HC_OK;
     HcDenoise *state = stage->state;
@@ -384,13 +410,12 @@ static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *di
         note_levels(stage);
     }
     HC_TRY(hc_denoise_fit_noise(stage, &statistics, differences, err));
-    transform->noise_pixels = state->noise.pixels;
-    memcpy(transform->noise, state->noise.noise, sizeof transform->noise);
-    HC_TRY(hc_transform_fit_mnf(transform, stage->compute, statistics.mean, statistics.covariance,
-                                state->noise.covariance, err));
+    HcEvidenceChange change = change_of(state);
+    HC_TRY(hc_model_fit(transform, &state->choice, &state->noise, stage, &change, &statistics, err));
     snprintf(transform->method, sizeof transform->method, "denoise");
     HC_TRY(hc_linear_end_fit(stage, &statistics, err));
     choose(stage);
+    HC_TRY(test(stage, &change, err));
 done:
     hc_statistics_clear(&statistics);
     return status;
@@ -432,6 +457,8 @@ static HcStatus measure_gain(HcStage *stage, HcError *err) {
     if (state->gauges && !isnan(risk)) {
         state->method_gain = hc_gain_by_risk(&state->linear.transform, state->linear.used, risk);
         state->gauged = true;
+    }
+    if (state->gauged && state->doubt == NULL) {
         hc_stage_note(stage, "a gain of %.1f dB is expected", state->method_gain);
     }
     return HC_OK;
@@ -477,8 +504,13 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_linear_report(stage, to);
     hc_noise_choice_put(&state->choice, to);
     if (has_transform(stage)) {
-        hc_json_put_number(to, "expected_gain_db", state->gauged ? state->method_gain : state->gain);
-        hc_json_put_number(to, "subspace_gain_db", state->gain);
+        hc_evidence_put(&state->evidence, to);
+        if (state->doubt == NULL) {
+            hc_json_put_number(to, "expected_gain_db", state->gauged ? state->method_gain : state->gain);
+            hc_json_put_number(to, "subspace_gain_db", state->gain);
+        } else {
+            hc_json_put_text(to, "gain_unknown", state->doubt);
+        }
         hc_json_put_bool(to, "handed_on", state->handed_on);
     }
     if (hc_denoise_params(stage)->stripes && has_transform(stage)) {

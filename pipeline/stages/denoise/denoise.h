@@ -4,6 +4,7 @@
 
 #include "core/operation/patches.h"
 #include "pipeline/stages/denoise/column_change.h"
+#include "pipeline/stages/denoise/evidence.h"
 #include "pipeline/stages/denoise/levels.h"
 #include "pipeline/stages/denoise/sigma_map.h"
 #include "pipeline/stages/denoise/stripes.h"
@@ -27,6 +28,8 @@ typedef struct HcDenoise {
     HcSceneSums sums, differences;
     HcStatistics noise;   /* that of a file, once there */
     HcNoiseChoice choice; /* with --noise auto, once fitted */
+    HcEvidence evidence;  /* once fitted */
+    const char *doubt;    /* why gains and errors are not known; NULL = they are */
     double gain;          /* expected of the subspace alone [dB], once the transform is there */
     double method_gain;   /* expected of patches or groups [dB], once gauged */
     bool gauges, gauged;  /* this run measures it, in some of its lines, and has done so */

@@ -46,23 +46,25 @@ double hc_gain_level(const HcTransform *transform, int32_t count) {
 /* Noise turns the eigenvectors of a sample away from those of the signal. A component whose signal has the
  * variance l in units of the noise, estimated from n pixels of p bands, has the eigenvalue (1 + l)(1 + g / l)
  * with g = p / n, and loses the part g (1 + l) / (l (l + g)) of its signal to the components that are dropped
- * (Paul 2007). They show nothing of that: what they gain, they have lost to the eigenvalues of the first. */
+ * (Paul 2007). They show nothing of that: what they gain, they have lost to the eigenvalues of the first.
+ * What is lost has the spectra of the dropped components, and by that part again that of its own. */
 double hc_gain_turned(const HcTransform *transform, int32_t count) {
     double ratio = (double)transform->components / (double)hc_max64(transform->pixels, 1);
     double level = hc_gain_level(transform, count);
     double g = fmin(ratio + ratio_of_noise(transform), 1);
-    double turned = 0;
-    double power = 0;
-    for (int32_t k = 0; k < count; k++) {
+    double lost = 0;
+    double beside = 0; /* mean power of a component that is dropped */
+    for (int32_t k = count; k < transform->components; k++) {
+        beside += power_of(transform, k) / (transform->components - count);
+    }
+    for (int32_t k = 0; k < count && count < transform->components; k++) {
         double beyond = transform->eigenvalues[k] / level - 1 - g;
         double root = beyond * beyond - 4 * g;
         double l = beyond > 0 && root > 0 ? 0.5 * (beyond + sqrt(root)) : sqrt(g);
-        turned += level * g * (1 + l) / (l + g);
+        double turned = g * (1 + l) / (l * (l + g));
+        lost += level * l * turned * (turned * power_of(transform, k) + (1 - turned) * beside);
     }
-    for (int32_t k = count; k < transform->components; k++) {
-        power += power_of(transform, k);
-    }
-    return count < transform->components ? turned * power / (transform->components - count) : 0;
+    return lost;
 }
 
 /* Of the noise in kept components patches and groups leave at least that part: an estimate of risk may be 0.

@@ -33,6 +33,7 @@ HcStatus hc_denoise_plan_noise(HcStage *stage, HcError *err) {
     if (stage->round > 0) {
         return HC_OK; /* the sums are there */
     }
+    hc_evidence_plan(stage);
     hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     if (hc_denoise_difference(stage) != HC_DIFFERENCE_NONE) {
         hc_scene_sums_want(&state->differences, stage, hc_denoise_difference(stage), NULL);
@@ -70,9 +71,8 @@ HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, const H
         return fit_neighbours(stage, differences, err);
     }
     if (differences != NULL) {
-        HC_OR_RETURN(
-            hc_noise_choose(&state->choice, noise, stage->compute, scene, differences, HC_NOISE_USUAL, err));
-        return hc_noise_choice_whiten(&state->choice, noise, err);
+        return hc_noise_choose(&state->choice, noise, stage->compute, scene, differences, HC_NOISE_USUAL,
+                               err);
     }
     HC_OR_RETURN(hc_noise_regression(noise, scene, HC_NOISE_DIAGONAL, err));
     if (hc_denoise_noise_kind(stage) == HC_DENOISE_WHITE) {

@@ -271,6 +271,7 @@ static void plan_reduced(HcStage *stage, int32_t halo) {
         stage->needs.passes_through = state->reduced.handed_on;
         return;
     }
+    hc_evidence_plan(stage);
     hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     hc_scene_sums_want(&state->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL);
 }

@@ -2,6 +2,7 @@
 #include "core/operation/project.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/denoise/gain.h"
+#include "pipeline/stages/denoise/model.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,22 +20,14 @@ static HcStatus fit_transform(HcSvdReduced *reduced, HcStage *stage, const HcSta
     HcTransform *transform = &reduced->transform;
     HC_OR_RETURN(
         hc_noise_choose(&reduced->choice, noise, stage->compute, scene, differences, HC_NOISE_USUAL, err));
-    HC_OR_RETURN(hc_noise_choice_whiten(&reduced->choice, noise, err));
     HC_OR_RETURN(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = scene->pixels;
-    transform->noise_pixels = noise->pixels;
-    memcpy(transform->noise, noise->noise, sizeof transform->noise);
-    return hc_transform_fit_mnf(transform, stage->compute, scene->mean, scene->covariance, noise->covariance,
-                                err);
+    return hc_model_fit(transform, &reduced->choice, noise, stage, &(HcEvidenceChange){0}, scene, err);
 }
 
 static void choose(HcSvdReduced *reduced) {
     const HcTransform *transform = &reduced->transform;
-    double limit = hc_gain_edge(transform);
-    int32_t count = 0;
-    while (count < transform->components && transform->eigenvalues[count] > limit) {
-        count++;
-    }
+    int32_t count = hc_model_count(transform);
     reduced->gain = count > 0 ? hc_gain_of(transform, count) : 0;
     reduced->handed_on = reduced->gain < least_gain || !reduced->choice.fits || reduced->choice.doubtful;
     reduced->used = count > 0 ? count : 1;
@@ -80,6 +73,8 @@ HcStatus hc_svd_reduced_fit(HcSvdReduced *reduced, HcStage *stage, const HcMomen
     HC_TRY(fit_transform(reduced, stage, &scene, differences, &noise, err));
     snprintf(reduced->transform.method, sizeof reduced->transform.method, "svd");
     choose(reduced);
+    HC_TRY(hc_evidence_find(&reduced->evidence, stage, &reduced->transform, reduced->used,
+                            &(HcEvidenceChange){0}, NULL, err));
     note_choice(reduced, stage);
 done:
     hc_statistics_clear(&scene);
@@ -145,7 +140,10 @@ void hc_svd_reduced_put(const HcSvdReduced *reduced, HcJson *to) {
     hc_json_put_text(to, "noise", transform->noise);
     hc_json_put_number(to, "noise_pixels", (double)transform->noise_pixels);
     hc_noise_choice_put(&reduced->choice, to);
-    hc_json_put_number(to, "expected_gain_db", reduced->gain);
+    hc_evidence_put(&reduced->evidence, to);
+    if (hc_evidence_doubt(&reduced->evidence) == NULL) {
+        hc_json_put_number(to, "expected_gain_db", reduced->gain);
+    }
     hc_json_put_bool(to, "handed_on", reduced->handed_on);
     hc_json_put_doubles(to, "eigenvalues", transform->eigenvalues, (size_t)transform->components);
 }

@@ -7,6 +7,7 @@
 
 #include "core/operation/patches.h"
 #include "pipeline/json.h"
+#include "pipeline/stages/denoise/evidence.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/statistics/noise_choice.h"
 
@@ -14,6 +15,7 @@
 typedef struct HcSvdReduced {
     HcTransform transform; /* to noise of variance 1; method set once it is there */
     HcNoiseChoice choice;
+    HcEvidence evidence;
     int32_t used;   /* components that are kept, once the transform is there */
     double gain;    /* expected of the reduction alone [dB] */
     bool handed_on; /* no gain is expected: the scene goes on unchanged */

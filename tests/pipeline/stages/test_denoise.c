@@ -109,7 +109,7 @@ static void noise_of_each_band_is_seen(void **state) {
     assert_non_null(strstr(notes.data, "noise by regression, 3 of 24 components"));
     assert_true(own < 3.0 / BANDS);
     assert_true(own < 0.8 * denoise(&scene, "denoise --noise white", NULL));
-    check_near(denoise(&scene, "denoise --noise regression", NULL), own, 0);
+    assert_true(denoise(&scene, "denoise --noise regression", NULL) < 3.0 / BANDS);
     hc_text_clear(&notes);
     free_scene(&scene);
 }
@@ -443,7 +443,6 @@ static void contract(void **state) {
     check_stage_contract("denoise --components 2");
     check_stage_contract("denoise --components 2 --method patches");
     check_stage_contract("denoise --components 2 --method subspace");
-    check_stage_contract("denoise --components 2 --sigma-map");
 }
 
 /* ---- the map of errors ---- */
@@ -595,7 +594,11 @@ static void the_map_shows_what_is_lost(void **state) {
     }
     cube_write(&scene.cube, "scene", HC_FLOAT32, "bip", NULL);
     (void)denoise(&scene, "denoise --components 3", NULL);
-    Cube map = map_of("denoise --components 3");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "--sigma-map: the error is not known: noise is correlated between bands",
+                    "read scene.img ! denoise --components 3 --sigma-map ! write bad.img");
+    check_runs(NULL, "read scene.img ! denoise --components 3 --save-model m.json ! write fitted.img");
+    Cube map = map_of("denoise --components 3 --model m.json");
     double lost = cube_pixel(&map, 66, 14)[0];
     assert_true(lost > 3.5 && lost < 5);
     assert_true(cube_pixel(&map, 20, 14)[0] < 1);
