@@ -12,11 +12,11 @@ static const double most_misfit = 0.15;
 static const double most_tails = 0.1;
 static const double most_levels = 0.005;
 static const double most_lone = 0.003;
-static const double most_stripes = 3;
 static const double deviations = 6; /* of chance */
 
-/* More components are stripes, or noise that is correlated. Fewer that are left show nothing. */
-enum { USED_MAX = 64, LEAST_LEFT = 8, PIXELS_MIN = 500, COLUMNS_MIN = 16 };
+/* Stripes, or noise that is correlated, make more components than that, or than half of the columns. Where
+ * fewer are left, or pixels, they show nothing. */
+enum { USED_MAX = 64, LEAST_LEFT = 8, PIXELS_MIN = 500 };
 
 static const char what[] = "a test of noise";
 
@@ -24,8 +24,6 @@ static const char what[] = "a test of noise";
 typedef struct Sums {
     double *square, *fourth, *beside; /* [bands] of what is left: powers, and products with the next band */
     double *shared[2];                /* [bands] and products with neighbours in the line and in the column */
-    double *halves[2];                /* [columns][used] components, by half of the scene */
-    double *counts[2];                /* [columns] */
     double correlation[2], pairs[2], power; /* in lines and in columns */
     double level[2], levels;                /* of pixels: by even and odd bands, and their product */
     double pixels, lone, middles;
@@ -45,9 +43,8 @@ typedef struct Look {
 
 static void look_clear(Look *look) {
     Sums *sums = &look->sums;
-    double *all[] = {sums->shared[0], sums->shared[1], look->expected, look->beside, look->rest,
-                     look->power,     sums->square,    sums->fourth,   sums->beside, sums->halves[0],
-                     sums->halves[1], sums->counts[0], sums->counts[1]};
+    double *all[] = {look->expected, look->beside, look->rest,      look->power,    sums->square,
+                     sums->fourth,   sums->beside, sums->shared[0], sums->shared[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]);
     }
@@ -56,7 +53,6 @@ static void look_clear(Look *look) {
 static HcStatus look_init(Look *look, HcError *err) {
     Sums *sums = &look->sums;
     size_t bands = look->bands;
-    size_t columns = (size_t)look->stage->in.samples;
     size_t count = (size_t)look->stage->neighbours.count;
     HC_OR_RETURN(hc_new(look->expected, bands, what, err));
     HC_OR_RETURN(hc_new(look->beside, bands, what, err));
@@ -65,12 +61,8 @@ static HcStatus look_init(Look *look, HcError *err) {
     HC_OR_RETURN(hc_new(sums->square, bands, what, err));
     HC_OR_RETURN(hc_new(sums->fourth, bands, what, err));
     HC_OR_RETURN(hc_new(sums->beside, bands, what, err));
-    for (int32_t half = 0; half < 2; half++) {
-        HC_OR_RETURN(hc_new(sums->shared[half], bands, what, err));
-        HC_OR_RETURN(hc_new(sums->halves[half], columns * look->used, what, err));
-        HC_OR_RETURN(hc_new(sums->counts[half], columns, what, err));
-    }
-    return HC_OK;
+    HC_OR_RETURN(hc_new(sums->shared[0], bands, what, err));
+    return hc_new(sums->shared[1], bands, what, err);
 }
 
 /* The components that are dropped have unit noise: what is left has the covariance of their spectra. */
@@ -132,16 +124,6 @@ static void add_pixel(Look *look, size_t p) {
     sums->pixels++;
 }
 
-static void add_components(Look *look, size_t p, const double *component) {
-    int64_t samples = look->stage->in.samples;
-    size_t column = (size_t)(look->stage->neighbours.at[p] % samples);
-    int32_t half = look->stage->neighbours.at[p] / samples >= look->stage->in.lines / 2;
-    for (size_t k = 0; k < look->used; k++) {
-        look->sums.halves[half][column * look->used + k] += component[k];
-    }
-    look->sums.counts[half][column]++;
-}
-
 static void add_pair(Look *look, int32_t across, size_t p, size_t q) {
     const double *one = look->rest + p * look->bands;
     const double *other = look->rest + q * look->bands;
@@ -178,37 +160,6 @@ static void add_neighbours(Look *look) {
             add_pair(look, 1, p, q);
         }
     }
-}
-
-static double mean_at(const Look *look, int32_t half, size_t column, size_t k) {
-    double count = look->sums.counts[half][column];
-    return count > 0 ? look->sums.halves[half][column * look->used + k] / count : NAN;
-}
-
-/* Terms of columns make steps of which neighbours have a negative covariance, in both halves alike
- * (column_model.c). Gives the variance of terms over the rest of the variance of steps. */
-static double stripes_in(const Look *look, size_t k) {
-    double terms = 0, squares[2] = {0, 0}, differ = 0, count = 0;
-    for (size_t c = 0; c + 2 < (size_t)look->stage->in.samples; c++) {
-        double step[2][2];
-        for (int32_t half = 0; half < 2; half++) {
-            double middle = mean_at(look, half, c + 1, k);
-            step[half][0] = middle - mean_at(look, half, c, k);
-            step[half][1] = mean_at(look, half, c + 2, k) - middle;
-        }
-        double here = -0.5 * (step[0][0] * step[1][1] + step[1][0] * step[0][1]);
-        if (isnan(here)) {
-            continue;
-        }
-        terms += here;
-        squares[0] += step[0][0] * step[0][0];
-        squares[1] += step[1][0] * step[1][0];
-        differ += 0.25 * (step[0][0] - step[1][0]) * (step[0][0] - step[1][0]);
-        count++;
-    }
-    double left = fmax(squares[0] - 2 * fmax(terms, 0), 2 * differ);
-    double right = fmax(squares[1] - 2 * fmax(terms, 0), 2 * differ);
-    return count >= COLUMNS_MIN && left * right > 0 ? terms / sqrt(left * right) : 0;
 }
 
 /* Means over the bands that take part. */
@@ -248,9 +199,6 @@ static void weigh(const Look *look, HcEvidence *out) {
     out->lone = sums->middles > 0 ? sums->lone / sums->middles : 0;
     out->left = left;
     out->count = sums->pixels;
-    for (size_t k = 0; k < look->used; k++) {
-        out->stripes = fmax(out->stripes, stripes_in(look, k));
-    }
     weigh_bands(look, out);
     out->found = isfinite(out->pixels) && isfinite(out->bands) && isfinite(out->levels);
 }
@@ -283,7 +231,7 @@ HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransfo
                  .bands = (size_t)transform->bands,
                  .used = (size_t)used};
     *out = (HcEvidence){0};
-    if (used > USED_MAX || transform->components - used < LEAST_LEFT ||
+    if (used > hc_min64(USED_MAX, stage->in.samples / 2) || transform->components - used < LEAST_LEFT ||
         stage->neighbours.count < PIXELS_MIN) {
         return HC_OK;
     }
@@ -293,7 +241,6 @@ HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransfo
     for (size_t p = 0; p < (size_t)stage->neighbours.count; p++) {
         take_rest(&look, p, component);
         add_pixel(&look, p);
-        add_components(&look, p, component);
     }
     add_neighbours(&look);
     weigh(&look, out);
@@ -320,11 +267,10 @@ static bool has_levels(const HcEvidence *evidence) {
 }
 
 const char *hc_evidence_doubt(const HcEvidence *evidence) {
-    return !evidence->found                         ? "too little shows the noise alone"
+    return !evidence->found ? "too little shows noise alone: stripes, correlated noise, or a small scene"
            : correlated(evidence, evidence->bands)  ? "noise is correlated between bands"
            : correlated(evidence, evidence->pixels) ? "noise is correlated between neighbours"
            : evidence->lone > most_lone             ? "pixels differ from their neighbours (dead pixels)"
-           : evidence->stripes > most_stripes       ? "columns differ (stripes)"
            : has_tails(evidence)           ? "noise has heavy tails (impulses, or it follows the signal)"
            : has_levels(evidence)          ? "noise differs between pixels"
            : evidence->model > most_misfit ? "bands differ in noise from the model"
@@ -351,6 +297,5 @@ void hc_evidence_put(const HcEvidence *evidence, HcJson *to) {
     hc_json_put_double(to, "excess_kurtosis", evidence->tails);
     hc_json_put_double(to, "variance_of_levels", evidence->levels);
     hc_json_put_double(to, "lone_pixels", evidence->lone);
-    hc_json_put_double(to, "stripes", evidence->stripes);
     hc_json_close(to);
 }

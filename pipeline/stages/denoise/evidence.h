@@ -10,16 +10,15 @@
 #include "pipeline/statistics/transform.h"
 
 typedef struct HcEvidence {
-    bool found;     /* false: nothing was looked at, or nothing is left beside the kept components */
-    double pixels;  /* larger correlation of neighbours in a line or in a column */
-    double bands;   /* correlation of neighbouring bands beyond that of the transform */
-    double model;   /* mean deviation of the variances of bands from the model, relative */
-    double tails;   /* excess of the fourth power in bands */
-    double levels;  /* relative variance of the noise level (squared) between pixels */
-    double lone;    /* part of the pixels that both neighbours in the line differ from, fourfold in power */
-    double stripes; /* variance of terms of columns over that of other steps, where it is largest */
-    double count;   /* of pixels */
-    double left;    /* components that were dropped */
+    bool found;    /* false: nothing was looked at, or nothing is left beside the kept components */
+    double pixels; /* larger correlation of neighbours in a line or in a column */
+    double bands;  /* correlation of neighbouring bands beyond that of the transform */
+    double model;  /* mean deviation of the variances of bands from the model, relative */
+    double tails;  /* excess of the fourth power in bands */
+    double levels; /* relative variance of the noise level (squared) between pixels */
+    double lone;   /* part of the pixels that both neighbours in the line differ from, fourfold in power */
+    double count;  /* of pixels */
+    double left;   /* components that were dropped */
 } HcEvidence;
 
 /* What spectra are changed by before they are transformed; NULL = not at all. */

@@ -48,7 +48,7 @@ double hc_gain_level(const HcTransform *transform, int32_t count) {
  * with g = p / n, and loses the part g (1 + l) / (l (l + g)) of its signal to the components that are dropped
  * (Paul 2007). They show nothing of that: what they gain, they have lost to the eigenvalues of the first.
  * What is lost has the spectra of the dropped components, and by that part again that of its own. */
-double hc_gain_turned(const HcTransform *transform, int32_t count) {
+static double turned_of(const HcTransform *transform, int32_t count) {
     double ratio = (double)transform->components / (double)hc_max64(transform->pixels, 1);
     double level = hc_gain_level(transform, count);
     double g = fmin(ratio + ratio_of_noise(transform), 1);
@@ -65,6 +65,19 @@ double hc_gain_turned(const HcTransform *transform, int32_t count) {
         lost += level * l * turned * (turned * power_of(transform, k) + (1 - turned) * beside);
     }
     return lost;
+}
+
+double hc_gain_lost(const HcTransform *transform, int32_t count) {
+    double level = hc_gain_level(transform, count);
+    double beyond = 0;
+    double squares = 0;
+    for (int32_t k = count; k < transform->components; k++) {
+        double power = power_of(transform, k);
+        beyond += power * (transform->eigenvalues[k] - level);
+        squares += power * power;
+    }
+    double chance = level * sqrt(2 * squares / (double)hc_max64(transform->pixels, 1));
+    return fmax(beyond - 2 * chance, 0) + turned_of(transform, count);
 }
 
 /* Of the noise in kept components patches and groups leave at least that part: an estimate of risk may be 0.
@@ -85,9 +98,8 @@ static Powers powers_of(const HcTransform *transform, int32_t count) {
         double power = power_of(transform, k);
         powers.noise += power * level;
         powers.kept += k < count ? power * level : 0;
-        powers.lost += k < count ? 0 : power * (transform->eigenvalues[k] - level);
     }
-    powers.lost = fmax(powers.lost, 0) + hc_gain_turned(transform, count);
+    powers.lost = hc_gain_lost(transform, count);
     return powers;
 }
 

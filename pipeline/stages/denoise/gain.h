@@ -11,9 +11,9 @@ double hc_gain_edge(const HcTransform *transform);
  */
 double hc_gain_level(const HcTransform *transform, int32_t count);
 
-/* Signal that is lost since noise turns the first `count` components: its mean square, summed over the bands.
- */
-double hc_gain_turned(const HcTransform *transform, int32_t count);
+/* Power of the signal that is lost with the components after the first `count`, over all bands: what their
+ * eigenvalues have beyond noise and chance, and what noise turns of the first ones. */
+double hc_gain_lost(const HcTransform *transform, int32_t count);
 
 /* Error of the scene over the error with `count` components [dB]. */
 double hc_gain_of(const HcTransform *transform, int32_t count);

@@ -71,10 +71,8 @@ HcStatus hc_sigma_map_open(HcSigmaMap *map, HcCompute *compute, const HcTransfor
         map->noise += level * power;
         map->dropped += k < used ? 0 : level * power;
         map->scatter += k < used ? 0 : 2 * level * power * level * power;
-        map->lost += k < used ? 0 : power * (transform->eigenvalues[k] - level);
     }
     map->scatter = sqrt(map->scatter);
-    map->lost = fmax(map->lost, 0);
     int64_t rows = ROWS + 2 * (int64_t)context;
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, strip_bytes(samples, used, rows), &map->components, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, strip_bytes(samples, used, ROWS), &map->noisy, err));

@@ -196,7 +196,7 @@ HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) {
                                        hc_denoise_strip_halo(stage), err));
         state->map.stripes = state->stripes.term;
         state->map.level_of = state->levels.level;
-        state->map.lost += hc_gain_turned(transform, state->linear.used) / transform->bands;
+        state->map.lost = hc_gain_lost(transform, state->map.used) / transform->bands;
     }
     HcPatchRule rule = rule_of(stage);
     HC_OR_RETURN(hc_memory_zeros(stage->compute, strip_bytes(stage, hc_denoise_strip_halo(stage)),
