@@ -26,7 +26,7 @@ each_chain() {
     "$check" mnf --noise spatial-spectral-lower
     "$check" denoise
     "$check" denoise --noise regression
-    "$check" denoise --sigma-map
+    "$check" denoise --method patches
     "$check" svd --side 8
     "$check" svd --output dimension --values 8 --side 8
     "$check" knn "${classes[@]}" -k 5 --confidence --distance --neighbours

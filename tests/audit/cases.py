@@ -72,7 +72,7 @@ def stages(common, suffix="", **more):
         "noise-columns": ["noise", scene, "out/n.json", "--columns", "4", "--column-csv", "out/c.csv"],
         "dimension": ["dimension", scene, "out/d.json"],
         "denoise": ["denoise", scene, "out/a.img", "--save-model", "out/m.json"],
-        "denoise-map": ["denoise", scene, "out/a.img", "--sigma-map"],
+        "denoise-map": ["run", "read", scene, "--window", "0,0,20,20", "!", "denoise", "--sigma-map", "!", "write", "out/a.img"],
         "denoise-stripes": ["denoise", scene, "out/a.img", "--stripes", "--method", "subspace"],
         "denoise-columns": ["denoise", scene, "out/a.img", "--columns", "4", "--method", "subspace"],
         "noise-trimmed": ["cov", scene, "out/a.json", "--noise", "trimmed"],

@@ -380,7 +380,8 @@ static HcEvidenceChange change_of(const HcDenoise *state) {
                               .inverse = state->levels.uneven ? state->levels.inverse : NULL};
 }
 
-/* Whether gains and errors can be told. */
+/* Whether gains and errors can be told. The map of a scene that is too small for tests is that of the model.
+ */
 static HcStatus test(HcStage *stage, const HcEvidenceChange *change, HcError *err) {
     HcDenoise *state = stage->state;
     const HcTransform *transform = &state->linear.transform;
@@ -389,7 +390,7 @@ static HcStatus test(HcStage *stage, const HcEvidenceChange *change, HcError *er
     state->doubt = hc_noise_is_difference(transform->noise) && !of_file
                        ? "differences of neighbours count texture as noise"
                        : hc_evidence_doubt(&state->evidence);
-    return state->doubt != NULL && hc_denoise_maps(stage)
+    return state->doubt != NULL && !state->evidence.small && hc_denoise_maps(stage)
                ? hc_fail(err, HC_E_NUMERIC, "denoise: --sigma-map: the error is not known: %s", state->doubt)
                : HC_OK;
 }

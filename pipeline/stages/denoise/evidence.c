@@ -230,9 +230,10 @@ HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransfo
                  .change = change,
                  .bands = (size_t)transform->bands,
                  .used = (size_t)used};
-    *out = (HcEvidence){0};
-    if (used > hc_min64(USED_MAX, stage->in.samples / 2) || transform->components - used < LEAST_LEFT ||
-        stage->neighbours.count < PIXELS_MIN) {
+    *out =
+        (HcEvidence){.small = stage->neighbours.count < PIXELS_MIN || transform->components < 2 * LEAST_LEFT};
+    if (out->small || used > hc_min64(USED_MAX, stage->in.samples / 2) ||
+        transform->components - used < LEAST_LEFT) {
         return HC_OK;
     }
     HC_TRY(look_init(&look, err));
@@ -267,7 +268,8 @@ static bool has_levels(const HcEvidence *evidence) {
 }
 
 const char *hc_evidence_doubt(const HcEvidence *evidence) {
-    return !evidence->found ? "too little shows noise alone: stripes, correlated noise, or a small scene"
+    return evidence->small    ? "the scene is too small to test its noise"
+           : !evidence->found ? "too many components beside noise: stripes, or correlated noise"
            : correlated(evidence, evidence->bands)  ? "noise is correlated between bands"
            : correlated(evidence, evidence->pixels) ? "noise is correlated between neighbours"
            : evidence->lone > most_lone             ? "pixels differ from their neighbours (dead pixels)"

@@ -10,7 +10,8 @@
 #include "pipeline/statistics/transform.h"
 
 typedef struct HcEvidence {
-    bool found;    /* false: nothing was looked at, or nothing is left beside the kept components */
+    bool small;    /* the scene has too few pixels or bands for a test */
+    bool found;    /* false: that, or too many components are kept to see noise beside them */
     double pixels; /* larger correlation of neighbours in a line or in a column */
     double bands;  /* correlation of neighbouring bands beyond that of the transform */
     double model;  /* mean deviation of the variances of bands from the model, relative */

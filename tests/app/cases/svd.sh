@@ -23,7 +23,8 @@ run 0 svd components.tif parts.img --noise estimate
 # Bands with their noise are reduced first; the record has what was found.
 run 0 svd "$scene" reduced.img
 [[ $err == *"svd: noise by regression, patches of 5 of 59 components"* ]]
-grep -q "\"expected_gain_db\":.10\.4" reduced.img.hcube.json
+grep -q '"noise_tests"' reduced.img.hcube.json # noise follows the signal here: no gain is announced
+[[ $(<reduced.img.hcube.json) != *expected_gain_db* ]]
 grep -q '"noise_choice"' reduced.img.hcube.json
 run 0 rerun reduced.img.hcube.json --check
 run 0 svd "$scene" estimated.img --noise estimate --keep optimal --tiled

@@ -443,6 +443,7 @@ static void contract(void **state) {
     check_stage_contract("denoise --components 2");
     check_stage_contract("denoise --components 2 --method patches");
     check_stage_contract("denoise --components 2 --method subspace");
+    check_stage_contract("denoise --components 2 --sigma-map");
 }
 
 /* ---- the map of errors ---- */
