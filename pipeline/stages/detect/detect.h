@@ -95,7 +95,7 @@ typedef struct HcDeviceScoring {
 
 typedef struct HcDetectState {
     HcScaledLibrary library; /* of --targets */
-    HcSpectra pixels;        /* of --target-pixel */
+    HcSpectra pixels;        /* of --target-at */
     HcBackground background;
     char **name; /* [targets], borrowed from the library or the pixels */
     int32_t targets;
