@@ -1,6 +1,7 @@
 /* Styles of QGIS. Classes become a legend of those that occur, spectral bands true colour, components their
  * first three, and everything else one band in a colour ramp: fractions from 0 to 1, other values between two
- * percentiles, scores from 0. Values of both signs diverge from 0. All of it looks as in figures (stage `figure`).
+ * percentiles, scores from 0. Values of both signs diverge from 0. All of it looks as in figures (stage
+ * `figure`).
  *
  * Percentiles come from pixels on a grid that the shape of the scene decides, so that blocks, threads and
  * ranks change nothing. Values are those that QGIS sees: with the gain and offset of the band. */
