@@ -587,9 +587,7 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
     if (is_file && hc_text_ends_with(path, ".csv")) {
         return hc_fail(
             err, HC_E_INPUT,
-            "%s: a table, and no raster (points go to extract --labels or knn --training, spectra to "
-            "--library)",
-            path);
+            "%s: a table, no raster (points: extract --labels, knn --training; spectra: --library)", path);
     }
     if (!is_file || !unknown) {
         return hc_gdal_fail(err, HC_E_INPUT, path, messages);

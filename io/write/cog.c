@@ -22,6 +22,10 @@ bool hc_write_is_cog(const HcWritePlan *plan) {
     return plan->format != NULL && strcmp(plan->format, "COG") == 0;
 }
 
+bool hc_write_is_tiff(const HcWritePlan *plan) {
+    return strcmp(plan->format, "GTiff") == 0 || hc_write_is_cog(plan);
+}
+
 int hc_write_cog_edge(const HcWritePlan *plan) {
     int edge = atoi(CSLFetchNameValueDef(plan->options, "BLOCKSIZE", "0"));
     return edge > 0 ? edge : STANDARD_EDGE;

@@ -199,6 +199,7 @@ void hc_write_array_close(HcWriteArray *file);
 /* write_cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
  * takes. Tiles get smaller with the number of bands. */
 bool hc_write_is_cog(const HcWritePlan *plan);
+bool hc_write_is_tiff(const HcWritePlan *plan); /* or a COG */
 HcStatus hc_write_cog_tiles(char ***options, const HcWritePlan *plan, const HcScene *scene,
                             HcError *err) HC_MUST_CHECK;
 int hc_write_cog_edge(const HcWritePlan *plan); /* of a tile [pixels] */
@@ -244,7 +245,6 @@ HcStatus hc_write_check_envi(const char *data, const char *header, const HcScene
                              const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* Why a file cannot grow, as an errno, or 0. */
 int hc_write_lack_of_space(const char *path);
-bool hc_write_is_tiff(const HcWritePlan *plan);
 
 /* check/tiff.c: the same for the directories, strips and tiles of a TIFF file. Messages name `path`.
  * `sparse`: strips and tiles may be missing. */

@@ -230,10 +230,6 @@ static HcStatus check_sidecar(const char *file, const HcWritePlan *plan, HcError
     return status;
 }
 
-bool hc_write_is_tiff(const HcWritePlan *plan) {
-    return strcmp(plan->format, "GTiff") == 0 || hc_write_is_cog(plan);
-}
-
 HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan, HcText *lacks,
                         HcError *err) {
     if (hc_write_is_tiff(plan)) {
