@@ -10,7 +10,7 @@ done
 refuse 3 "b100<300: there is no such file, and hcube compares no values" read "$scene" out.img --mask 'b100<300'
 printf 'x,y,class\n331300,5563400,a\n331400,5563300,b\n' >points.csv
 printf 'name,lat,lon\np1,50.1,13.2\np2,50.2,13.1\n' >places.csv
-refuse 3 "points.csv: a table, and no raster (points go to extract --labels" pca points.csv out.img
+refuse 3 "points.csv: a table, no raster (points: extract --labels" pca points.csv out.img
 refuse 3 "points.csv: a table of points (columns x and y), and not of spectra: extract --labels takes it" info points.csv
 refuse 3 "places.csv: a table of points (columns lon and lat)" unmix "$scene" out.img --library places.csv
 printf 'x,y\n400,0.1\n500,0.2\n600,0.1\n' >curve.csv # a spectrum may have such columns
