@@ -43,6 +43,10 @@ double hc_gain_level(const HcTransform *transform, int32_t count) {
     return level < 1 ? level : 1;
 }
 
+/* Of the noise in kept components patches and groups leave at least that part: an estimate of risk may be 0.
+ */
+static const double least_left = 1e-3;
+
 /* Noise turns the eigenvectors of a sample away from those of the signal. A component whose signal has the
  * variance l in units of the noise, estimated from n pixels of p bands, has the eigenvalue (1 + l)(1 + g / l)
  * with g = p / n, and loses the part g (1 + l) / (l (l + g)) of its signal to the components that are dropped
@@ -67,6 +71,8 @@ static double turned_of(const HcTransform *transform, int32_t count) {
     return lost;
 }
 
+/* Noise that is above the edge by chance is kept, and then looks like signal; dropped components have as much
+ * less. */
 double hc_gain_lost(const HcTransform *transform, int32_t count) {
     double level = hc_gain_level(transform, count);
     double beyond = 0;
@@ -77,12 +83,9 @@ double hc_gain_lost(const HcTransform *transform, int32_t count) {
         squares += power * power;
     }
     double chance = level * sqrt(2 * squares / (double)hc_max64(transform->pixels, 1));
-    return fmax(beyond - 2 * chance, 0) + turned_of(transform, count);
+    double lost = beyond > 0 ? fmax(beyond - 2 * chance, 0) : fmax(beyond, -chance);
+    return lost + turned_of(transform, count);
 }
-
-/* Of the noise in kept components patches and groups leave at least that part: an estimate of risk may be 0.
- */
-static const double least_left = 1e-3;
 
 /* Mean squares over all bands, of `count` components. */
 typedef struct Powers {
@@ -105,13 +108,14 @@ static Powers powers_of(const HcTransform *transform, int32_t count) {
 
 double hc_gain_of(const HcTransform *transform, int32_t count) {
     Powers powers = powers_of(transform, count);
-    return powers.noise > 0 ? 10 * log10(powers.noise / (powers.kept + powers.lost)) : 0;
+    double left = fmax(powers.kept + powers.lost, least_left * powers.kept);
+    return powers.noise > 0 ? 10 * log10(powers.noise / left) : 0;
 }
 
 double hc_gain_by_risk(const HcTransform *transform, int32_t count, double risk) {
     Powers powers = powers_of(transform, count);
-    double left = fmax(risk * powers.noise, least_left * powers.kept);
-    return powers.noise > 0 ? 10 * log10(powers.noise / (left + powers.lost)) : 0;
+    double left = fmax(risk * powers.noise + powers.lost, least_left * powers.kept);
+    return powers.noise > 0 ? 10 * log10(powers.noise / left) : 0;
 }
 
 void hc_gain_residual(const HcTransform *transform, int32_t count, double risk, double *variance) {

@@ -10,7 +10,7 @@
 static const double probe_size = 0.1;
 
 /* The rest of a pixel counts where it exceeds this many of its standard deviations. */
-static const double surely = 3;
+static const double surely = 5;
 
 enum { LINES_AT_ONCE = 4, TEAM = 16, MARGIN = HC_SIGMA_MARGIN, ROWS = HC_SIGMA_LINES_MAX + 2 * MARGIN };
 
