@@ -427,7 +427,8 @@ static HcStatus fail_without(const HcBatch *batch, HcError *err) {
     }
     HcPaths matched = {0};
     HcError unimportant = {0};
-    bool only_folders = hc_batch_match(what, &matched, &unimportant) == HC_OK && matched.count > 0;
+    bool only_folders = strpbrk(what, "*?[") != NULL &&
+                        hc_batch_match(what, &matched, &unimportant) == HC_OK && matched.count > 0;
     for (int32_t m = 0; m < matched.count; m++) {
         only_folders = only_folders && hc_is_folder(matched.path[m]);
     }

@@ -656,27 +656,9 @@ done:
     return status;
 }
 
-/* A server is named as GDAL's file systems name it. They read parts of a file, and GDAL's driver for plain
- * addresses takes all of it into memory. */
-static HcStatus check_address(const char *path, HcError *err) {
-    static const char *const names[][2] = {{"http://", "/vsicurl/http://"},
-                                           {"https://", "/vsicurl/https://"},
-                                           {"ftp://", "/vsicurl/ftp://"},
-                                           {"s3://", "/vsis3/"},
-                                           {"gs://", "/vsigs/"}};
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-        size_t length = strlen(names[n][0]);
-        if (strncmp(path, names[n][0], length) == 0) {
-            return hc_fail(err, HC_E_INPUT, "%s: a file of a server is named %s%s", path, names[n][1],
-                           path + length);
-        }
-    }
-    return HC_OK;
-}
-
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     HcGdalErrors messages;
-    HC_OR_RETURN(check_address(path, err));
+    HC_OR_RETURN(hc_read_check_address(path, err));
     HcStatus status = HC_OK;
     bool is_envi = false;
     hc_gdal_catch(&messages); /* looking for files must not print either */

@@ -127,6 +127,9 @@ HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err)
  * could not be looked at. */
 HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC_MUST_CHECK;
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
+/* Refuses the plain address of a server with the name that GDAL's file systems have for it. They read parts
+ * of a file; GDAL's driver for plain addresses takes all of it into memory. */
+HcStatus hc_read_check_address(const char *path, HcError *err) HC_MUST_CHECK;
 /* What a file is by its first bytes. What is no file, or may not be read, is another one. Fails where memory,
  * descriptors or the disk do. */
 typedef enum HcFileKind {
