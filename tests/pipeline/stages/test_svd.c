@@ -466,7 +466,7 @@ static void scenes_are_reduced_first(void **state) {
     check_runs(&how, "read scene.img ! svd ! write out.img");
     assert_non_null(strstr(notes.data, "svd: noise by regression, patches of 2 of 24 components"));
     hc_text_clear(&notes);
-    check_runs(NULL, "read scene.img ! denoise --method patches --window 8 --step 4 ! write steps.img");
+    check_runs(NULL, "read scene.img ! denoise --method patches --side 8 --step 4 ! write steps.img");
     check_same_files("steps.img", "out.img");
     check_runs(NULL, "read scene.img ! svd --noise scene --side 6 --step 2 ! write out.img");
     check_runs(NULL, "read scene.img ! denoise --method patches --side 6 --step 2 ! write steps.img");
