@@ -45,7 +45,7 @@ kept "differences"
 sed -i 's/"components":\t"3"/"components":\t"4"/' work/a.img.hcube.json
 run 1 rerun work/a.img.hcube.json --check
 [[ $out == *'a.img.hcube.json: differs: steps[1].options.components: "4" and "3"'* ]] || fail "record: $out"
-refuse 2 "--check writes nothing" rerun work/a.img.hcube.json --check --overwrite
+refuse 2 "--check excludes --overwrite" rerun work/a.img.hcube.json --check --overwrite
 
 # ---- writing ----
 # What is there stays, although the command had --overwrite itself, before its steps and in one.

@@ -77,7 +77,12 @@ offers() {
 offers mn = mnf :words
 offers mnf scene.hdr out.tif --noise- = --noise-matrix --noise-window :words
 offers mnf --noise-matrix f = full :words
-offers mnf --overwrite= = any :words
+offers mnf --overwrite= = :words # a flag
+# What an option that is given excludes is not offered.
+offers mnf --inverse --keep = :words
+offers mnf --keep = --keep-all :words
+offers svd --tiled --st = :words
+offers svd --st = --step :words
 offers mnf --model "" = ":files *.json"
 offers mnf --components 3 --compon = :words # it is given already
 # What is said of a word ends behind a whole one.
@@ -135,7 +140,6 @@ completes "hcube mnf --model mod" = model.json
 completes "hcube run read sce" = scene.hdr scene.img
 completes "hcube run read fol" = folder
 completes "hcube run read scene.hdr ! mn" = mnf
-completes "hcube mnf --overwrite=" = any
 completes "hcube mnf --device gpu" = gpu
 completes "hcube mnf a\\ b" =
 completes "hcube mnf 'a b" =
