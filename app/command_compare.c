@@ -30,8 +30,7 @@ static const HcOption compare_options[] = {
     {HC_CHOICE(CompareParams, kind, "as"), .choices = kind_words, .standard = "auto",
      .help =
          "compare values, classes, or scores with a map of targets. auto: classes where one is a class map "
-         "and the other one, too, or a band of integers; scores where the truth is such a map and the "
-         "scene is not"},
+         "and the other is one, too, or a band of integers. Scores where only the truth is a class map"},
     {HC_CHOICE(CompareParams, match), .choices = hc_compare_match_words, .standard = "auto",
      .help = "pairs of bands or classes: those of one place or number (order), of one name, or those that "
              "agree most (best, up to 256). auto: classes by name where both maps have names, scores "
