@@ -7,6 +7,7 @@
 #include "core/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -27,7 +28,10 @@ HcStatus hc_gdal_files_check(int64_t mark, HcError *err) HC_MUST_CHECK;
 static inline HcStatus hc_gdal_files_settle(int64_t mark, HcStatus status, const HcError *failure,
                                             HcError *err) {
     HcStatus lost = hc_gdal_files_check(mark, err);
-    return lost != HC_OK || status == HC_OK ? lost : hc_fail(err, status, "%s", failure->text);
+    if (lost == HC_OK && err != NULL && err->status == HC_OK) {
+        *err = *failure; /* with its place in the sources */
+    }
+    return lost != HC_OK ? lost : status;
 }
 
 /* Adds a note of another library, whose reads do not come here. error: errno. */
