@@ -577,7 +577,7 @@ static HcStatus fail_unknown(const char *path, const HcGdalErrors *messages, HcE
             "in .csv, .sli or .hdr",
             path);
     }
-    if (!is_file && strpbrk(path, "<>") != NULL) {
+    if (!is_file && path[0] != '<' && strpbrk(path, "<>") != NULL) {
         return hc_fail(
             err, HC_E_INPUT,
             "%s: there is no such file, and hcube compares no values (make a mask with gdal_calc.py, "

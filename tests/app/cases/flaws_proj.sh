@@ -12,7 +12,7 @@ for variable in PROJ_LIB PROJ_DATA; do
     only empty plain.hdr plain.img placed.tif
     run 0 bands plain.hdr o.tif --keep 1-3 --device cpu
     run 0 info plain.hdr
-    rm o.tif o.tif.hcube.json
+    rm o.tif o.tif.hcube.json o.qml
     unset $variable
 done
 rm -r empty plain.*
