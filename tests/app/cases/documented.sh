@@ -87,13 +87,12 @@ check_page() {
 
 for file in "$root"/README.md "$root"/docs/*.md "$root"/docs/stages/*.md; do
     check_page "${file#"$root"/}"
-    [[ $page != README.md ]] || readme=$PWD/page
-    [[ $page == README.md ]] && mv page readme || rm -rf page
+    [[ $page == docs/examples.md ]] && mv page examples || rm -rf page
 done
 [[ $ran -ge 80 ]] || fail "only $ran commands were found"
 
-# What README promises of its files.
-cd readme
+# What docs/examples.md promises of its files.
+cd examples
 run 0 info mnf.tif --bands
 [[ $out == *"MNF 1 (eigenvalue "* ]] || fail "band names: $out"
 [[ $out == *"nodata       nan"* && $out == *"UTM zone 33N"* ]] || fail "nodata and place: $out"
@@ -107,5 +106,5 @@ run 0 info classes.tif
 run 0 info abundances.tif --bands
 [[ $out == *"Green vegetation"* ]] || fail "names of abundances: $out"
 grep -q "overall" accuracy.txt || fail "no accuracy"
-grep -q '"not_proved_pixels":.0' shares.tif.hcube.json || fail "README's shares are not proved"
+grep -q '"not_proved_pixels":.0' shares.tif.hcube.json || fail "the shares are not proved"
 [[ -s out/one_mnf.tif ]] || fail "no output of the batch"
