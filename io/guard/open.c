@@ -9,6 +9,7 @@
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,13 +68,13 @@ static bool is_fragile(const char *head, size_t bytes) {
     return false;
 }
 
-/* When it starts, netCDF turns off the messages of HDF5, which note failed reads. So it starts here. */
+static pthread_once_t netcdf_once = PTHREAD_ONCE_INIT;
+
 static void start_netcdf(void) {
     static const char *const drivers[] = {"netCDF", NULL};
     CPLPushErrorHandler(CPLQuietErrorHandler);
     GDALClose(GDALOpenEx("NETCDF:\"/dev/null\":none", GDAL_OF_RASTER, drivers, NULL, NULL));
     CPLPopErrorHandler();
-    hc_hdf5_listen();
 }
 
 /* Virtual rasters that the current call has read. */
@@ -103,7 +104,9 @@ static HcStatus check(const char *path, int depth, HcError *err) {
     } else if (file != NULL && is_fragile(head, bytes)) {
         status = hc_guard_probe(path, err);
         if (status == HC_OK && begins_with(head, bytes, HDF5)) {
-            start_netcdf();
+            /* When it starts, netCDF turns off the messages of HDF5, which note failed reads. */
+            pthread_once(&netcdf_once, start_netcdf);
+            hc_hdf5_listen();
             status = hc_guard_hdf5(file, err);
         } else if (status == HC_OK && begins_with(head, bytes, "CDF")) {
             status = hc_guard_netcdf3(file, err);
