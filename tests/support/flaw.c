@@ -65,6 +65,17 @@ static void deny_filter(hid_t file) {
     H5Dclose(array);
 }
 
+/* The array again, without values, made in the way `how`; both are closed. */
+static hid_t make_again(hid_t file, hid_t array, hid_t how) {
+    hid_t space = checked(H5Dget_space(array), "H5Dget_space");
+    H5Dclose(array);
+    check(H5Ldelete(file, cube, H5P_DEFAULT), "H5Ldelete");
+    array = checked(H5Dcreate2(file, cube, H5T_IEEE_F32LE, space, H5P_DEFAULT, how, H5P_DEFAULT), cube);
+    H5Pclose(how);
+    H5Sclose(space);
+    return array;
+}
+
 /* Two chunks were made with a filter that no library knows; the first was not, where `late`. */
 static void set_unknown_filter(hid_t file, bool late) {
     const hsize_t start[3] = {0}, second[3] = {16, 0, 0}, chunk[3] = {16, 48, 32};
@@ -72,14 +83,11 @@ static void set_unknown_filter(hid_t file, bool late) {
     uint32_t filters = 0;
     size_t bytes = 0;
     hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
-    hid_t space = checked(H5Dget_space(array), "H5Dget_space");
     hid_t how = checked(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
     void *values = first_chunk(array, &filters, &bytes);
-    H5Dclose(array);
-    check(H5Ldelete(file, cube, H5P_DEFAULT), "H5Ldelete");
     check(H5Pset_chunk(how, 3, chunk), "H5Pset_chunk");
     check(H5Pset_filter(how, NO_FILTER, H5Z_FLAG_OPTIONAL, 0, NULL), "H5Pset_filter");
-    array = checked(H5Dcreate2(file, cube, H5T_IEEE_F32LE, space, H5P_DEFAULT, how, H5P_DEFAULT), cube);
+    array = make_again(file, array, how);
     if (late) {
         check(H5Dwrite_chunk(array, H5P_DEFAULT, 1, start, sizeof plain, plain), "H5Dwrite_chunk");
     } else {
@@ -87,8 +95,6 @@ static void set_unknown_filter(hid_t file, bool late) {
     }
     check(H5Dwrite_chunk(array, H5P_DEFAULT, 0, second, bytes, values), "H5Dwrite_chunk");
     free(values);
-    H5Pclose(how);
-    H5Sclose(space);
     H5Dclose(array);
 }
 
@@ -99,19 +105,14 @@ static void set_chunk_lines(hid_t file, hsize_t lines) {
     uint32_t filters = 0;
     size_t bytes = 0;
     hid_t array = checked(H5Dopen2(file, cube, H5P_DEFAULT), cube);
-    hid_t space = checked(H5Dget_space(array), "H5Dget_space");
     hid_t how = checked(H5Dget_create_plist(array), "H5Dget_create_plist");
     void *values = first_chunk(array, &filters, &bytes);
-    H5Dclose(array);
-    check(H5Ldelete(file, cube, H5P_DEFAULT), "H5Ldelete");
     check(H5Pget_chunk(how, 3, chunk), "H5Pget_chunk");
     chunk[0] = lines;
     check(H5Pset_chunk(how, 3, chunk), "H5Pset_chunk");
-    array = checked(H5Dcreate2(file, cube, H5T_IEEE_F32LE, space, H5P_DEFAULT, how, H5P_DEFAULT), cube);
+    array = make_again(file, array, how);
     check(H5Dwrite_chunk(array, H5P_DEFAULT, filters, start, bytes, values), "H5Dwrite_chunk");
     free(values);
-    H5Pclose(how);
-    H5Sclose(space);
     H5Dclose(array);
 }
 
