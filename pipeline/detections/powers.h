@@ -14,7 +14,7 @@ typedef struct HcPowers {
     const HcBuffer *part;    /* [device] differences of some pixels and their squares, the masks of both */
 } HcPowers;
 
-/* In plan: adds memory to stage->needs, for so many HcPowers and parts of at most `lines` lines. */
+/* In plan: adds the memory of `count` HcPowers, for parts of at most `lines` lines, to stage->needs. */
 void hc_powers_plan(HcStage *stage, int32_t count, int32_t lines);
 /* Between two passes: distances from that mean. `part` is memory that several may share: it is allocated
  * where it is not, and borrowed. */

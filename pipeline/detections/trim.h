@@ -32,7 +32,8 @@ typedef struct HcTrim {
     double limit;
 } HcTrim;
 
-/* In plan: adds memory to stage->needs, for so many HcTrim, parts of at most `lines` lines and `directions`.
+/* In plan: adds the memory of `count` HcTrim to stage->needs, for parts of at most `lines` lines and
+ * `directions`.
  */
 void hc_trim_plan(HcStage *stage, int32_t count, int32_t lines, int32_t directions);
 /* Between two passes: from now on these pixels are left out. lines, directions: as planned, at least those of
