@@ -21,6 +21,7 @@ namespace {
 struct Note {
     int64_t number; /* from 1 on */
     int error;      /* errno, 0 = SQLite does not say it */
+    bool written;   /* not read */
     char path[1024];
     uint64_t at;
     size_t wanted;
@@ -32,10 +33,11 @@ std::atomic<int64_t> notes;
 thread_local bool in_pixels;
 char database[sizeof failed.path]; /* of SQLite, opened last */
 
-void put(Note &note, const char *path, int error, uint64_t at, size_t wanted) {
+void put(Note &note, const char *path, int error, uint64_t at, size_t wanted, bool written = false) {
     const std::lock_guard<std::mutex> guard(lock);
     note.number = ++notes;
     note.error = error;
+    note.written = written;
     note.at = at;
     note.wanted = wanted;
     snprintf(note.path, sizeof note.path, "%s", path);
@@ -107,10 +109,10 @@ bool ends_at(const char *path, uint64_t place) {
     return stat(path, &is) == 0 && static_cast<uint64_t>(is.st_size) == place;
 }
 
-/* A file that is read. */
+/* An open file. */
 class File final : public VSIVirtualHandle {
   public:
-    File(VSIVirtualHandle *file, const char *path) : file_(file), path_(path) {
+    File(VSIVirtualHandle *file, const char *path, bool writes) : file_(file), path_(path), writes_(writes) {
     }
 
     ~File() override {
@@ -155,8 +157,25 @@ class File final : public VSIVirtualHandle {
         return got;
     }
 
-    size_t Write(const void *, size_t, size_t) override {
-        return 0;
+    size_t Write(const void *from, size_t size, size_t number) override {
+        errno = 0;
+        size_t written = file_->Write(from, size, number);
+        believe(written == number);
+        return written;
+    }
+
+    int Flush() override {
+        errno = 0;
+        int result = file_->Flush();
+        believe(result == 0);
+        return result;
+    }
+
+    int Truncate(vsi_l_offset bytes) override {
+        errno = 0;
+        int result = file_->Truncate(bytes);
+        believe(result == 0);
+        return result;
     }
 
     int Eof() override {
@@ -174,7 +193,10 @@ class File final : public VSIVirtualHandle {
 #endif
 
     int Close() override {
-        return file_->Close();
+        errno = 0;
+        int result = file_->Close();
+        believe(result == 0 || !writes_);
+        return result;
     }
 
     VSIRangeStatus GetRangeStatus(vsi_l_offset from, vsi_l_offset bytes) override {
@@ -182,6 +204,15 @@ class File final : public VSIVirtualHandle {
     }
 
   private:
+    /* Notes what was not written. */
+    void believe(bool whole) const {
+        if (!whole) {
+            int error = errno;
+            put(failed, path_.c_str(), error != 0 ? error : EIO, 0, 0, true);
+            errno = error;
+        }
+    }
+
     /* What came was less than wanted, at the end of the file or not. */
     void look(bool end, int error, uint64_t from, size_t wanted, size_t got) const {
         if (!end && !is_folder(path_.c_str())) {
@@ -205,6 +236,7 @@ class File final : public VSIVirtualHandle {
 
     VSIVirtualHandle *const file_;
     const std::string path_;
+    const bool writes_;
     const bool opened_late_ = in_pixels;
 };
 
@@ -225,7 +257,7 @@ class Files final : public VSIFilesystemHandler {
             note_failure(path);
         }
         bool reads = access[0] == 'r' && strchr(access, '+') == nullptr;
-        return file != nullptr && reads ? new File(file, path) : file;
+        return file != nullptr ? new File(file, path, !reads) : file;
     }
 
     int Stat(const char *path, VSIStatBufL *to, int flags) override {
@@ -315,8 +347,8 @@ HcStatus hc_gdal_files_check(int64_t mark, HcError *err) {
         return hc_fail(err, HC_E_INPUT, "%s: is broken, or could not be read (SQLite)", failed.path);
     }
     if (failed.number > mark) {
-        return hc_fail(err, hc_errno_status(failed.error, HC_E_IO), "%s: cannot be read: %s", failed.path,
-                       strerror(failed.error));
+        return hc_fail(err, hc_errno_status(failed.error, HC_E_IO), "%s: cannot be %s: %s", failed.path,
+                       failed.written ? "written" : "read", strerror(failed.error));
     }
     return hc_fail(err, HC_E_INPUT, "%s: is cut off: its pixels need %zu bytes at offset %" PRIu64, cut.path,
                    cut.wanted, cut.at);

@@ -1,6 +1,6 @@
-/* Local files as GDAL reads them. Many drivers put zeros where a read fails or a file ends too early, and
- * report success. So all files that GDAL opens for reading are read through a handler of ours, which notes
- * what its drivers may hide. */
+/* Local files as GDAL reads and writes them. Many drivers put zeros where a read fails or a file ends too
+ * early, or leave out what could not be written, and report success. So GDAL opens all files through a
+ * handler of ours, which notes what its drivers may hide. */
 #ifndef HC_IO_GDAL_FILES_H
 #define HC_IO_GDAL_FILES_H
 
@@ -20,8 +20,8 @@ void hc_gdal_files_install(void);
 /* The number of notes so far, of all threads. */
 int64_t hc_gdal_files_mark(void);
 
-/* HC_E_IO (HC_E_MEMORY) with the file and the reason where a file or folder could not be opened, read or
- * listed since that mark; HC_E_INPUT where a file ended within its pixels. */
+/* HC_E_IO (HC_E_MEMORY) with the file and the reason where a file or folder could not be opened, read,
+ * written or listed since that mark; HC_E_INPUT where a file ended within its pixels. */
 HcStatus hc_gdal_files_check(int64_t mark, HcError *err) HC_MUST_CHECK;
 
 /* The same for what a call has come to: the notes go before its own failure, whatever came of it. */

@@ -2,7 +2,6 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/gdal_errors.h"
-#include "io/gdal_files.h"
 #include "io/write/parts.h"
 
 #include <cpl_string.h>
@@ -165,7 +164,6 @@ HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcSc
     HcGdalErrors errors;
     GDALDatasetH copy = NULL, source = NULL;
     char **options = NULL;
-    int64_t mark = hc_gdal_files_mark();
     hc_gdal_catch(&errors);
     HC_TRY(hc_write_options_add(&options, (const char *const *)plan->options, err));
     HC_TRY(hc_write_sure_threads(&options, plan, err));
@@ -181,10 +179,6 @@ HcStatus hc_write_dataset_copy(const char *from, const char *partial, const HcSc
         status = status != HC_OK ? status : closed;
     }
     GDALClose(source);
-    HcError lost = {0};
-    if (status == HC_OK && hc_gdal_files_check(mark, &lost) != HC_OK) { /* names of bands, say */
-        status = hc_fail(err, lost.status, "%s: %s", plan->path, lost.text);
-    }
     if (status == HC_OK && plan->may_lose) {
         status = measure_loss(from, partial, scene, plan, loss, err);
     }

@@ -6,6 +6,7 @@
 #include "io/write/parts.h"
 #include "io/write/style.h"
 #include "io/gdal_errors.h"
+#include "io/gdal_files.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -51,6 +52,7 @@ struct HcWriter {
     int64_t bytes; /* of the finished file */
     HcText lacks;  /* what the format has not kept of the scene */
     double loss;   /* the largest difference of a stored value from what was computed */
+    int64_t mark;  /* of hc_gdal_files_mark() when the file was opened */
 };
 
 /* ---- opening ---- */
@@ -310,6 +312,7 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
     if (writer->partial == NULL) {
         HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
     }
+    writer->mark = hc_gdal_files_mark();
     HC_TRY(say_why(writer, open_file(writer, &found), &found, err));
     *out = writer;
     writer = NULL;
@@ -587,7 +590,11 @@ static HcStatus complete(HcWriter *writer, HcError *err) {
     HC_OR_RETURN(writer->tiles != NULL ? hc_write_tiles_finish(writer->tiles, &writer->plan, err)
                                        : complete_gdal(writer, err));
     HC_OR_RETURN(hc_write_class_table(writer->partial, &writer->scene, &writer->plan, err));
-    return hc_write_check(writer->partial, &writer->scene, &writer->plan, &writer->lacks, err);
+    HC_OR_RETURN(hc_write_check(writer->partial, &writer->scene, &writer->plan, &writer->lacks, err));
+    HcError lost = {0};
+    return hc_gdal_files_check(writer->mark, &lost) == HC_OK
+               ? HC_OK
+               : hc_fail(err, lost.status, "%s: %s", writer->plan.path, lost.text);
 }
 
 HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) {

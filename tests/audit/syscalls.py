@@ -118,6 +118,8 @@ class Rig:
     def __init__(self, options):
         self.options = options
         self.hcube = str(pathlib.Path(options.build, "app/hcube").resolve())
+        # Some formats keep the time of their making.
+        self.clock = f"LD_PRELOAD={pathlib.Path(options.build, 'tests/support/time_at.so').resolve()}"
         self.folder = pathlib.Path(options.folder).resolve()
         self.places = {}
         self.cases = all_cases(self.folder / "inputs", self.hcube, pathlib.Path(options.sources, "sample_data"), options.case)
@@ -134,8 +136,8 @@ class Rig:
         place.clean(case)
         log = place.folder / "calls"
         paths = [word for path in case.watched or () for word in ("-P", str(path))]
-        traced = Case(["-f", "--seccomp-bpf", "-qqq", "-y", "-s", "0", "-o", str(log), *paths, *words, self.hcube, *case.words],
-                      case.inputs, case.watched)
+        traced = Case(["-f", "--seccomp-bpf", "-qqq", "-y", "-s", "0", "-E", self.clock, "-o", str(log), *paths, *words,
+                       self.hcube, *case.words], case.inputs, case.watched)
         code, _, err = place.run("strace", traced, "")
         # A report says what took how long, and so it differs; its end says that it is whole.
         left = {name: content[-8:] if name.endswith(".html") else content for name, content in cases.snapshot(place.out).items()}

@@ -204,6 +204,12 @@ def environment(**more):
 
 # ---- which test reaches which line ----
 
+def source_of(name, build, tree):
+    """A file as the tree names it. The compiler writes names without the folders of the tree and of the build."""
+    path = tree / name if (tree / name).exists() else build / name  # of the build: links to the headers of rooms
+    return os.path.relpath(path.resolve(), tree)
+
+
 def run_covered(build, name, folder):
     """Runs one test alone; its lines as {file: [line, ...]} and its time [s]."""
     prefix = folder / name
@@ -225,11 +231,9 @@ def run_covered(build, name, folder):
                                capture_output=True, text=True)
         for row in filter(None, shown.stdout.splitlines()):
             for part in json.loads(row)["files"]:
-                # Relative names are those of a compiler that ran in the folder of the build.
-                source = os.path.relpath(os.path.join(build, part["file"]), folder.parent / "tree")
                 hit = {line["line_number"] for line in part["lines"] if line["count"] > 0}
                 if hit:
-                    lines.setdefault(source, set()).update(hit)
+                    lines.setdefault(source_of(part["file"], build, folder.parent / "tree"), set()).update(hit)
     shutil.rmtree(prefix, ignore_errors=True)
     return name, {source: sorted(hit) for source, hit in lines.items()}, seconds
 
@@ -251,6 +255,8 @@ def make_map(jobs, pattern):
         for name, lines, seconds in pool.map(lambda test: run_covered(build, test, folder), targets_by_name):
             if lines is not None:
                 tests[name] = {"seconds": seconds, "lines": lines, "targets": targets_by_name[name]}
+    if not any((tree / source).exists() for test in tests.values() for source in test["lines"]):
+        sys.exit("mutants: no test reaches any line of the tree, so the coverage of this build is not understood")
     with gzip.open(STATE / "map.json.gz", "wt") as file:
         json.dump(tests, file)
     return tests
