@@ -71,10 +71,9 @@ void interleave(const std::vector<uint8_t> &planes, size_t bands, size_t each, u
 
 bool decode(const HcChunkIndex *index, const uint8_t *in, unsigned bytes, const unsigned *figures,
             size_t made, uint8_t *out) {
-    bool floating = index->type == HC_FLOAT32 || index->type == HC_FLOAT64;
     bool apart = figures[BANDS] > 1;
     size_t plane = static_cast<size_t>(figures[ROWS]) * figures[COLUMNS];
-    std::vector<unsigned char> valid(floating ? plane * figures[MASKS] : 0);
+    std::vector<unsigned char> valid(plane * figures[MASKS]);
     std::vector<uint8_t> planes(apart ? made : 0);
     uint8_t *values = apart ? planes.data() : out;
     std::memset(values, 0, made); /* integers that a mask leaves out */
@@ -86,7 +85,7 @@ bool decode(const HcChunkIndex *index, const uint8_t *in, unsigned bytes, const 
     }
     if (!valid.empty() && index->type == HC_FLOAT32) {
         put_nan(figures, valid, reinterpret_cast<float *>(values));
-    } else if (!valid.empty()) {
+    } else if (!valid.empty() && index->type == HC_FLOAT64) {
         put_nan(figures, valid, reinterpret_cast<double *>(values));
     }
     if (apart) {

@@ -240,7 +240,6 @@ static HcStatus make_stream(HcChunkStream **out, HcChunks *chunks, int64_t row, 
     stream->end = end;
     stream->units = 1;
     stream->each = stream->across = across;
-    stream->limit = row;
     stream->failed = INT64_MAX;
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->changed, NULL);

@@ -273,6 +273,7 @@ static void arrays_in_one_piece(void **state) {
                 assert_int_equal(hc_chunk_hdf5(&index, path, "/cube", orders[o], &err), HC_OK);
                 assert_non_null(index);
                 assert_true(hc_chunk_count(index) > 1);
+                assert_int_equal(index->shape[HC_AXIS_LINE] == 400, orders[o][2] == HC_AXIS_LINE);
                 assert_int_equal(index->steps, 0);
                 check_large(index, way == 0 ? 1e9 : 0, way == 2 ? 400 : 90);
             }
@@ -284,6 +285,31 @@ static void arrays_in_one_piece(void **state) {
     assert_true(status == HC_E_INPUT ||
                 (status == HC_OK && index == NULL)); /* the library may see it first */
     assert_null(index);
+}
+
+/* An array whose writer left its fill value undefined is read like others, since all chunks are there. */
+static void no_fill_value_is_needed(void **state) {
+    hsize_t size[HC_AXES] = {BANDS, LINES, SAMPLES}, chunk[HC_AXES] = {2, 5, 6};
+    static double values[LINES * SAMPLES * BANDS];
+    Array array = {
+        .type = H5T_STD_I16LE, .as = HC_INT16, .order = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE}};
+    char path[300];
+    (void)state;
+    for (int i = 0; i < LINES * SAMPLES * BANDS; i++) {
+        values[i] = value_at_place(i / SAMPLES % LINES, i % SAMPLES, i / (LINES * SAMPLES));
+    }
+    snprintf(path, sizeof path, "%s", in_folder("unfilled.h5"));
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(HC_AXES, size, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_chunk(plist, HC_AXES, chunk) >= 0);
+    assert_true(H5Pset_fill_value(plist, H5T_STD_I16LE, NULL) >= 0);
+    hid_t dataset = H5Dcreate2(file, "cube", H5T_STD_I16LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(dataset);
+    H5Pclose(plist);
+    H5Sclose(space);
+    H5Fclose(file);
+    check_array(path, &array, 1e9, false, 7);
 }
 
 /* Filters that this reader does not know, arrays that hold nothing, and other files. */
@@ -535,10 +561,11 @@ static void unsigned_bytes_of_netcdf(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_order_of_axes),       cmocka_unit_test(every_type_and_filter),
-        cmocka_unit_test(arrays_in_one_piece),       cmocka_unit_test(others_are_not_taken),
-        cmocka_unit_test(broken_chunks_are_refused), cmocka_unit_test(netcdf_as_gdal_reads_it),
-        cmocka_unit_test(bytes_keep_their_sign),     cmocka_unit_test(unsigned_bytes_of_netcdf),
+        cmocka_unit_test(every_order_of_axes),      cmocka_unit_test(every_type_and_filter),
+        cmocka_unit_test(arrays_in_one_piece),      cmocka_unit_test(others_are_not_taken),
+        cmocka_unit_test(no_fill_value_is_needed),  cmocka_unit_test(broken_chunks_are_refused),
+        cmocka_unit_test(netcdf_as_gdal_reads_it),  cmocka_unit_test(bytes_keep_their_sign),
+        cmocka_unit_test(unsigned_bytes_of_netcdf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -31,7 +31,9 @@ static inline void check_cube(HcReader *reader, int32_t step, const int32_t *ban
 static inline void check_cubes(const char *path, const int *stored) {
     HcError err = {0};
     HcReader *reader = NULL;
+    const void *listener = CPLGetErrorHandlerUserData(); /* of GDAL's messages, in memory of a call */
     check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_ptr_equal(CPLGetErrorHandlerUserData(), listener);
     int32_t *bands = all_bands(reader), count = hc_reader_scene(reader)->bands, kept = 0;
     int some[64];
     check_cube(reader, PRODUCT_LINES, bands, stored, count);

@@ -455,7 +455,8 @@ static void odd_pixels_are_no_candidates(void **state) {
     RunHow how = {.settings.record = "record.json"};
     Cube cube = patches((size_t)odd);
     cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
-    check_runs(&how, "read scene.img ! endmembers e.sli --count 5");
+    check_runs(&how, "read scene.img ! endmembers e.sli --count 5 ! write same.img --interleave bil");
+    check_same_files("same.img", "scene.img");
     assert_int_equal(places_of("record.json", WIDTH, place, NULL), MATERIALS);
     bool there = false;
     for (int k = 0; k < MATERIALS; k++) {
@@ -494,6 +495,14 @@ static void odd_pixels_are_no_candidates(void **state) {
         }
     }
     hc_library_clear(&library);
+    /* Two pixels that are alike are a candidate. */
+    for (int b = 0; b < CHANNELS; b++) {
+        cube.value[(odd + 1) * CHANNELS + b] = cube.value[odd * CHANNELS + b];
+    }
+    cube_write(&cube, "pair", HC_FLOAT32, "bil", NULL);
+    file_remove("record.json");
+    check_runs(&how, "read pair.img ! endmembers e.sli --count 5 --spatial 5 --overwrite");
+    assert_true(file_holds("record.json", "\"averaged_pixels\":\t2"));
     check_run_fails(NULL, HC_E_NUMERIC, "--spatial 10: 0 candidates, and ",
                     "read scene.img ! endmembers f.sli --count 5 --spatial 10 --similar 1e-9");
     cube_free(&cube);

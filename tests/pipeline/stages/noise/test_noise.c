@@ -102,9 +102,14 @@ static void bands_have_what_cov_measures(void **state) {
         assert_int_equal(sscanf(line, "%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", row, row + 1, row + 2, row + 3,
                                 row + 4, row + 5, row + 6, row + 7),
                          8);
+        check_same(row[0], b + 1);
         check_near(row[1], 400 + 10 * b, 1e-9);
+        check_near(row[2], scene.mean[b], 1e-8 * scene.mean[b]);
+        check_near(row[3], sqrt(scene.covariance[at]), 1e-8 * row[3]);
         check_near(row[4], noise, 1e-8 * noise);
+        check_near(row[5], sqrt(mean.covariance[at]), 1e-8 * row[5]);
         check_near(row[6], scene.mean[b] / noise, 1e-8 * row[6]);
+        check_near(row[7], 20 * log10(scene.mean[b] / noise), 1e-6);
     }
     assert_null(fgets(line, sizeof line, csv));
     fclose(csv);

@@ -142,6 +142,8 @@ static void what_cannot_be_had_is_not_taken(void **state) {
     check_run_fails(NULL, HC_E_NUMERIC,
                     "mnf: noise by regression: 8 valid pixels with 12 bands, at least 13 pixels are needed",
                     "read few.img ! mnf ! write bad.img");
+    check_run_fails(NULL, HC_E_INPUT, "mnf: --noise qqqqqqqq: neither mean3x3, median3x3, shift, ",
+                    "read few.img ! mnf --noise qqqqqqqq ! write bad.img");
     check_run_fails(NULL, HC_E_NUMERIC, "at least 13 pixels are needed",
                     "read few.img ! cov bad.json --noise auto");
 }

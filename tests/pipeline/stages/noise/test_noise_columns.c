@@ -136,7 +136,7 @@ static void check_groups(const Cube *cube, int32_t width) {
     char line[2000];
     assert_non_null(csv);
     assert_non_null(fgets(line, sizeof line, csv));
-    assert_memory_equal(line, "column,columns,pixels,relative_noise,band_1,", 44);
+    assert_memory_equal(line, "column,columns,pixels,relative_noise,band_1,band_2,", 51);
     assert_int_equal(cJSON_GetArraySize(groups), (cube->samples + width - 1) / width);
     for (int32_t g = 0; g * width < cube->samples; g++) {
         const cJSON *group = cJSON_GetArrayItem(groups, g);
@@ -243,6 +243,26 @@ static void sums_are_exact(void **state) {
     cube_free(&cube);
 }
 
+/* A pixel whose values are too large for the sums of columns is counted and told. */
+static void a_glint_takes_no_part(void **state) {
+    (void)state;
+    HcText notes = {0};
+    cJSON *json = NULL;
+    Cube cube = make_scene(300, 12, 6, 1, false);
+    for (int32_t b = 0; b < 6; b++) {
+        cube_pixel(&cube, 71, 5)[b] = 1e5;
+    }
+    cube_write(&cube, "scene", HC_FLOAT32, "bsq", NULL);
+    check_runs((&(RunHow){.notes = &notes}), "read scene.img ! noise found.json --columns 4");
+    assert_non_null(strstr(notes.data, "--columns: 1 pixels with values 32 times"));
+    const cJSON *groups = read_groups(&json);
+    check_same(number_of(cJSON_GetArrayItem(groups, 1), "pixels"), 4 * 300 - 1);
+    check_same(number_of(cJSON_GetArrayItem(groups, 2), "pixels"), 4 * 300);
+    cJSON_Delete(json);
+    hc_text_clear(&notes);
+    cube_free(&cube);
+}
+
 static void wrong_options_are_refused(void **state) {
     (void)state;
     Cube cube = make_scene(30, 8, 4, 1, false);
@@ -261,6 +281,7 @@ int main(void) {
         IN_FOLDER(groups_have_the_residuals_of_the_regression),
         IN_FOLDER(the_noise_of_detectors_is_found),
         IN_FOLDER(sums_are_exact),
+        IN_FOLDER(a_glint_takes_no_part),
         IN_FOLDER(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
