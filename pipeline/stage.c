@@ -7,6 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- memory ---- */
+
+void hc_stage_takes(HcStage *stage, HcSpace space, size_t bytes) {
+    stage->needs.memory[space].bytes += bytes;
+}
+
+void hc_stage_takes_or(HcStage *stage, HcSpace space, size_t bytes, size_t scarce) {
+    hc_stage_takes(stage, space, bytes);
+    stage->needs.memory[space].spared += bytes - scarce;
+}
+
+size_t hc_stage_bytes(const HcStage *stage, HcSpace space) {
+    return stage->needs.memory[space].bytes - (stage->tight ? stage->needs.memory[space].spared : 0);
+}
+
 /* ---- notes ---- */
 
 /* Takes the note, unless it is there already; NULL = memory ran out. */

@@ -53,6 +53,20 @@ static inline int64_t hc_common_multiple(int64_t a, int64_t b) {
     return b == 0 ? a : a / hc_common_divisor(a, b) * b;
 }
 
+/* Where memory of a stage lies, and by what it grows. */
+typedef enum HcSpace {
+    HC_SPACE_DEVICE,  /* device memory, whatever the block size */
+    HC_SPACE_APART,   /* the same, where the backend has memory of its own */
+    HC_SPACE_PIXEL,   /* device memory for each pixel of the output, on top of it: the scratch of process */
+    HC_SPACE_HOST,    /* host memory beyond blocks (a writer's own) */
+    HC_SPACE_WISH,    /* host memory that would make the stage faster: all of it or none (HcStage.has_more) */
+    HC_SPACE_MIRROR,  /* host memory for copies of device memory, where the backend has memory of its own */
+    HC_SPACE_SHARED,  /* host memory for a backend on the host, for all of its threads */
+    HC_SPACE_WORKER,  /* host memory for each thread of such a backend */
+    HC_SPACE_LIBRARY, /* host memory for each thread of a library (HcNeeds.threads_max), from two on */
+    HC_SPACES
+} HcSpace;
+
 /* What a stage needs, filled by plan and added up by the planner. */
 typedef struct HcNeeds {
     int32_t halo;   /* lines of context on each side, in observe and process */
@@ -61,33 +75,28 @@ typedef struct HcNeeds {
                        pass ends at the stage, also where it passes through */
     int32_t rank_lines; /* ranks share the scene in whole multiples of so many lines; 0 and 1 = any lines */
     bool selects;       /* observe does more than add the block to sums, so HcStageClass.sums is not called */
-    bool consumes;      /* wants host copies of the blocks that go out */
-    int32_t consumes_every; /* of them only the lines whose number is a multiple of this; 0 and 1 = all */
-    const int32_t *consumes_bands; /* [consumes_band_count] of them only these bands, from 0, in this order,
-                                      borrowed from the stage, which passes through; NULL = all */
-    int32_t consumes_band_count;
-    int32_t shows_every; /* a picture of lines whose number is a multiple of this; 0 and 1 = of all. Where the
-                            run makes nothing else, the others are not read (HcSource.every) */
+    bool compares;      /* wants neighbours of the scene before it is settled (HcStage.neighbours) */
+    struct {
+        int32_t integers; /* sums (pipeline/statistics/sums.h) of values that are known to be integers */
+        int32_t floats;   /* and of others: they need a sample of the scene first (HcStage.sample) */
+    } sums;
+    bool consumes; /* wants host copies of the blocks that go out */
+    struct {
+        int32_t every;        /* of them only the lines whose number is a multiple of this; 0 and 1 = all */
+        int32_t shown_every;  /* a picture is made of such lines. Where the run makes nothing else, the others
+                                 are not read (HcSource.every) */
+        const int32_t *bands; /* [band_count] only these, from 0, in this order, borrowed from the stage,
+                                 which passes through; NULL = all */
+        int32_t band_count;
+    } pick;
     bool passes_through; /* process is not called, the output is the input */
     HcMissing missing;   /* values in the pixels that come in */
-    int32_t float_sums;  /* sums (pipeline/statistics/sums.h) of values that are not known to be integers;
-                            they need a sample of the scene first (HcStage.sample) */
-    int32_t integer_sums;   /* and those of values that are */
-    bool compares;          /* wants neighbours of the scene before it is settled (HcStage.neighbours) */
-    bool has_output;        /* leaves a file or model behind, so that a chain may end with it */
-    size_t bytes_fixed;     /* device memory, whatever the block size */
-    size_t bytes_tight;     /* bytes_fixed while memory is scarce (HcStage.tight); 0 = bytes_fixed */
-    size_t device_bytes;    /* device memory that only a backend with memory of its own takes */
-    size_t device_tight;    /* device_bytes while memory is scarce, with bytes_tight */
-    size_t shared_bytes;    /* host memory that only a backend on the host takes, for all of its threads */
-    size_t host_bytes;      /* host memory beyond blocks (a writer's own) */
-    size_t mirror_bytes;    /* host memory for copies of device memory; none where both are the same */
-    size_t host_bytes_more; /* host memory that would make the stage faster, where some is left: all of it or
-                               none (HcStage.has_more) */
-    size_t worker_bytes;    /* host memory of each thread of a backend on the host */
-    int32_t threads_max;    /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
-    size_t thread_bytes;    /* host memory of each of them, from two on */
-    size_t bytes_per_pixel; /* scratch device memory a pixel of the output, on top of input and output */
+    bool has_output;     /* leaves a file or model behind, so that a chain may end with it */
+    int32_t threads_max; /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
+    struct {
+        size_t bytes;    /* so much */
+        size_t spared;   /* of it, while memory is scarce (HcStage.tight), none */
+    } memory[HC_SPACES]; /* hc_stage_takes() adds to a row */
 } HcNeeds;
 
 /* A chain that a stage wants settled before it opens: `mnf --dark IMAGE` wants `read IMAGE ! cov`. */
@@ -177,11 +186,11 @@ typedef struct HcStageClass {
     /* With needs.observes. After the last block: sums become a model. With needs.rounds, after each round. */
     HcStatus (*settle)(HcStage *stage, HcQueue *queue, HcError *err);
     /* REQUIRED unless needs.passes_through. Block to block; no allocation, no files, no globals. scratch is
-     * needs.bytes_per_pixel times the pixels of `out` [device]. */
+     * HC_SPACE_PIXEL times the pixels of `out` [device]. */
     HcStatus (*process)(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err);
     /* With needs.consumes. A block that goes out, in host memory, interior lines only, in order; on the
-     * writing thread. With needs.consumes_every, line0 is the first of these lines and `lines` counts them.
+     * writing thread. With needs.pick.every, line0 is the first of these lines and `lines` counts them.
      */
     HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
     /* OPTIONAL. Whether the parsed stage fits a model to sums of the scene, and how. Such a stage has the
@@ -235,16 +244,23 @@ struct HcStage {
     HcScene in, out; /* as planned last */
     HcNeeds needs;
     HcCompute *compute;  /* set before open */
-    bool tight;          /* set before open: memory is scarce, the stage takes bytes_tight */
-    bool has_more;       /* set before open: the stage may take needs.host_bytes_more */
+    bool tight;          /* set before open: memory is scarce, the stage takes less (hc_stage_takes_or) */
+    bool has_more;       /* set before open: the stage may take HC_SPACE_WISH */
     int32_t threads;     /* set before open: as many of needs.threads_max as memory allows, at least 1 */
-    HcSample sample;     /* set before the first block is observed, where needs.float_sums */
+    HcSample sample;     /* set before the first block is observed, where needs.sums.floats */
     HcSample neighbours; /* the same where needs.compares: pairs of lines, in each the same middle columns */
     bool is_open;
     int32_t round; /* passes that it has observed (needs.rounds) */
     bool settled;  /* settle has succeeded */
     double seconds_observe, seconds_settle, seconds_process, seconds_consume; /* measured by the runner */
 };
+
+/* In plan: adds to the memory that the stage takes. */
+void hc_stage_takes(HcStage *stage, HcSpace space, size_t bytes);
+/* The same, only `scarce` of it while memory is scarce (HcStage.tight). */
+void hc_stage_takes_or(HcStage *stage, HcSpace space, size_t bytes, size_t scarce);
+/* What it takes as memory is now [bytes]. */
+size_t hc_stage_bytes(const HcStage *stage, HcSpace space);
 
 /* All stages, in the order of the help; ended by NULL. */
 extern const HcStageClass *const hc_stage_list[];

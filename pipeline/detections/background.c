@@ -97,7 +97,6 @@ done:
 /* The groups, and what scoring by classes needs. */
 static HcStatus plan_groups(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
                             int32_t scores, HcError *err) {
-    HcNeeds *needs = &stage->needs;
     if (params->classes == NULL) {
         background->count = 1;
         return background->group != NULL ? HC_OK : hc_new(background->group, 1, what, err);
@@ -107,9 +106,10 @@ static HcStatus plan_groups(HcBackground *background, HcStage *stage, const HcBa
         HC_OR_RETURN(read_classes(background, stage, params, err));
     }
     size_t bands = (size_t)stage->in.bands, pixel = (size_t)scores * sizeof(float) + 1;
-    needs->bytes_fixed += hc_background_part_pixels(stage) * pixel;
-    needs->host_bytes += scene_pixels(stage) + hc_background_part_pixels(stage) * (2 * pixel + 1) +
-                         (size_t)background->count * (bands + 1) * bands * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, hc_background_part_pixels(stage) * pixel);
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   scene_pixels(stage) + hc_background_part_pixels(stage) * (2 * pixel + 1) +
+                       (size_t)background->count * (bands + 1) * bands * sizeof(double));
     return HC_OK;
 }
 
@@ -146,9 +146,9 @@ HcStatus hc_background_plan(HcBackground *background, HcStage *stage, const HcBa
     }
     stage->needs.selects = stage->needs.selects || params->mask != NULL || params->classes != NULL;
     if (params->classes != NULL) { /* masks of groups; one of the host, and the labels as they are read */
-        stage->needs.bytes_fixed += (size_t)background->count * scene_pixels(stage);
-        stage->needs.bytes_fixed += params->mask == NULL ? hc_selected_part_bytes(stage) : 0;
-        stage->needs.host_bytes += (1 + 4 * sizeof(int32_t)) * scene_pixels(stage);
+        hc_stage_takes(stage, HC_SPACE_DEVICE, (size_t)background->count * scene_pixels(stage));
+        hc_stage_takes(stage, HC_SPACE_DEVICE, params->mask == NULL ? hc_selected_part_bytes(stage) : 0);
+        hc_stage_takes(stage, HC_SPACE_HOST, (1 + 4 * sizeof(int32_t)) * scene_pixels(stage));
     }
     return params->mask != NULL ? hc_selected_plan(&background->selected, stage, params->mask, err) : HC_OK;
 }

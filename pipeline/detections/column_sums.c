@@ -32,13 +32,14 @@ void hc_column_sums_plan(HcStage *stage, int32_t width) {
     bool floats = hc_sums_limit(&stage->in, HC_DIFFERENCE_NONE) == 0;
     stage->needs.observes = true;
     stage->needs.rank_lines = HC_COLUMN_LINES;
-    stage->needs.float_sums += floats;
-    stage->needs.integer_sums += !floats;
-    stage->needs.bytes_fixed += sums_of(stage, width) * sizeof(int64_t) + work +
-                                padded_of(bands) * (sizeof(float) + sizeof(double) + sizeof(int32_t)) +
-                                pixels_waiting(stage) * ((size_t)bands * sizeof(float) + 1);
-    stage->needs.mirror_bytes += sums_of(stage, width) * sizeof(int64_t);
-    stage->needs.worker_bytes += hc_column_work_bytes(bands, samples, 1) - work;
+    stage->needs.sums.floats += floats;
+    stage->needs.sums.integers += !floats;
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   sums_of(stage, width) * sizeof(int64_t) + work +
+                       padded_of(bands) * (sizeof(float) + sizeof(double) + sizeof(int32_t)) +
+                       pixels_waiting(stage) * ((size_t)bands * sizeof(float) + 1));
+    hc_stage_takes(stage, HC_SPACE_MIRROR, sums_of(stage, width) * sizeof(int64_t));
+    hc_stage_takes(stage, HC_SPACE_WORKER, hc_column_work_bytes(bands, samples, 1) - work);
 }
 
 /* Places on the device; what they hold is copied when it is known. */

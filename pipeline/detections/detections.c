@@ -19,8 +19,9 @@ HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int
     stage->needs.has_output = true;
     /* The heaps, what another rank hands over, the points and their file. */
     const size_t each = 2 * sizeof(HcDetection) + sizeof(HcPoint) + HC_POINT_FILE_BYTES;
-    stage->needs.host_bytes +=
-        (size_t)scores * top_of(params) * each + (size_t)scores * (sizeof(int64_t) + sizeof(HcNullLaw));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   (size_t)scores * top_of(params) * each +
+                       (size_t)scores * (sizeof(int64_t) + sizeof(HcNullLaw)));
     return HC_OK;
 }
 

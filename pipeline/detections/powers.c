@@ -22,9 +22,9 @@ static size_t part_bytes(const HcStage *stage, int32_t lines) {
 
 void hc_powers_plan(HcStage *stage, int32_t count, int32_t lines) {
     size_t bands = (size_t)stage->in.bands;
-    stage->needs.bytes_fixed +=
-        part_bytes(stage, lines) + (size_t)count * (bands + 1) * bands * sizeof(double);
-    stage->needs.host_bytes += bands * bands * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   part_bytes(stage, lines) + (size_t)count * (bands + 1) * bands * sizeof(double));
+    hc_stage_takes(stage, HC_SPACE_HOST, bands * bands * sizeof(double));
 }
 
 static HcStatus open_diagonal(HcPowers *powers, HcStage *stage, HcError *err) {

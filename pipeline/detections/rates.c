@@ -83,16 +83,18 @@ void hc_rates_plan(HcScoreRates *rates, HcStage *stage, int32_t choice, int32_t 
         return;
     }
     rates->bands = scores;
-    rates->scratch = needs->bytes_per_pixel;
-    needs->bytes_per_pixel = 0;
+    rates->scratch = needs->memory[HC_SPACE_PIXEL].bytes;
+    needs->memory[HC_SPACE_PIXEL].bytes = 0;
     size_t pixels = part_pixels(rates, stage);
-    needs->bytes_fixed += part_bytes(rates, pixels);
-    needs->host_bytes += pixels * (((size_t)scores + (size_t)stage->out.bands) * sizeof(float) + 1);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, part_bytes(rates, pixels));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   pixels * (((size_t)scores + (size_t)stage->out.bands) * sizeof(float) + 1));
     if (!hc_rates_observes(choice)) {
         return;
     }
-    needs->host_bytes +=
-        (size_t)scores * (scene_pixels(stage) * sizeof(uint32_t) + (2 * BUCKETS + 1) * sizeof(int64_t));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   (size_t)scores *
+                       (scene_pixels(stage) * sizeof(uint32_t) + (2 * BUCKETS + 1) * sizeof(int64_t)));
     if (!stage->settled) {
         needs->selects = needs->selects || !needs->observes;
         int32_t before = !needs->observes ? 0 : needs->rounds > 1 ? needs->rounds : 1;

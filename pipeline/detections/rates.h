@@ -57,7 +57,7 @@ int32_t hc_rates_count(int32_t choice);
  * the others. */
 HcStatus hc_rates_name(HcStage *stage, int32_t choice, int32_t scores, HcError *err) HC_MUST_CHECK;
 
-/* In plan, behind all that fills stage->needs: adds to them, and takes over bytes_per_pixel. made: whether
+/* In plan, behind all that fills stage->needs: adds to them, and takes over HC_SPACE_PIXEL. made: whether
  * the stage can score. */
 void hc_rates_plan(HcScoreRates *rates, HcStage *stage, int32_t choice, int32_t scores, bool made);
 

@@ -48,9 +48,10 @@ HcStatus hc_selected_plan(HcSelected *selected, HcStage *stage, const char *text
         hc_stage_note_file(stage, NULL, &note);
         HC_OR_RETURN(status);
     }
-    stage->needs.bytes_fixed += scene_pixels(stage) + hc_selected_part_bytes(stage);
-    stage->needs.host_bytes += scene_pixels(stage);
-    stage->needs.host_bytes += selected->selection != NULL ? hc_view_selection_bytes(selected->selection) : 0;
+    hc_stage_takes(stage, HC_SPACE_DEVICE, scene_pixels(stage) + hc_selected_part_bytes(stage));
+    hc_stage_takes(stage, HC_SPACE_HOST, scene_pixels(stage));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   selected->selection != NULL ? hc_view_selection_bytes(selected->selection) : 0);
     return HC_OK;
 }
 

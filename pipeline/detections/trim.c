@@ -25,10 +25,11 @@ static int32_t index_count(const HcStage *stage, int32_t directions) {
 
 void hc_trim_plan(HcStage *stage, int32_t count, int32_t lines, int32_t directions) {
     size_t bands = (size_t)stage->in.bands, along = (size_t)directions;
-    stage->needs.bytes_fixed += part_bytes(stage, lines, directions) +
-                                (size_t)count * (along + 1) * bands * sizeof(double) +
-                                (size_t)index_count(stage, directions) * sizeof(int32_t);
-    stage->needs.host_bytes += (((size_t)count + 1) * along + bands + 1) * bands * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   part_bytes(stage, lines, directions) +
+                       (size_t)count * (along + 1) * bands * sizeof(double) +
+                       (size_t)index_count(stage, directions) * sizeof(int32_t));
+    hc_stage_takes(stage, HC_SPACE_HOST, (((size_t)count + 1) * along + bands + 1) * bands * sizeof(double));
 }
 
 static HcStatus open_work(HcTrimWork *work, HcStage *stage, int32_t lines, int32_t directions, HcError *err) {

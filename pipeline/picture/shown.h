@@ -17,7 +17,7 @@ typedef struct HcShownPixel {
 typedef struct HcShown {
     int32_t band[HC_SHOWN_BANDS_MAX]; /* [band_count] red, green, blue; or one; or those of many maps */
     int32_t band_count;
-    bool picked;                 /* blocks hold these bands alone (HcNeeds.consumes_bands) */
+    bool picked;                 /* blocks hold these bands alone (HcNeeds.pick) */
     int64_t lines, samples;      /* of what is shown: the scene, or its map */
     int32_t width, height, step; /* every step-th pixel is shown */
     float *plane;                /* [band_count][height][width] */

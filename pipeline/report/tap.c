@@ -111,7 +111,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     state->spectral = hc_scene_is_spectral(&stage->in);
     state->classes = hc_scene_is_class_map(&stage->in);
     stage->needs = (HcNeeds){.passes_through = true, .missing = HC_MISSING_PASSED, .has_output = true};
-    stage->needs.host_bytes = plot_bytes(stage, state);
+    hc_stage_takes(stage, HC_SPACE_HOST, plot_bytes(stage, state));
     if (!state->looks) {
         return HC_OK;
     }
@@ -120,8 +120,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     int32_t side = state->spectral || maps == 1 ? COLOUR_SIDE : maps <= 4 ? MAP_SIDE : SMALL_SIDE;
     HC_OR_RETURN(hc_shown_plan(stage, NULL, side, &state->shown, err));
     stage->needs.consumes = true;
-    stage->needs.consumes_every = state->shown.step;
-    stage->needs.host_bytes += bytes_of(stage, state);
+    stage->needs.pick.every = state->shown.step;
+    hc_stage_takes(stage, HC_SPACE_HOST, bytes_of(stage, state));
     return HC_OK;
 }
 

@@ -120,11 +120,11 @@ static HcStatus pick_bands(const HcFlow *flow, const HcSlot *slot, const HcStage
                            HcBlock *to, HcError *err) {
     const HcNeeds *needs = &sink->needs;
     const int32_t *index = flow->picked[sink->place].data;
-    int64_t step = needs->consumes_every > 1 ? needs->consumes_every : 1;
+    int64_t step = needs->pick.every > 1 ? needs->pick.every : 1;
     *to = (HcBlock){.line0 = hc_wanted_line(needs, from->line0),
                     .lines = hc_wanted_lines(needs, from->line0, from->lines),
                     .samples = from->samples,
-                    .bands = needs->consumes_band_count,
+                    .bands = needs->pick.band_count,
                     .data = slot->output[sink->place]};
     size_t values = (size_t)to->samples * (size_t)to->bands;
     to->mask = (uint8_t *)(to->data + (size_t)to->lines * values);
@@ -159,7 +159,7 @@ static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const Hc
     host->above = host->below = 0;
     host->data = parcel->buffer.data;
     host->mask = (uint8_t *)parcel->buffer.data + hc_block_values(host) * sizeof(float);
-    return copy_lines(slot, block, picked ? 1 : sink->needs.consumes_every, host, err);
+    return copy_lines(slot, block, picked ? 1 : sink->needs.pick.every, host, err);
 }
 
 /* What the sinks of the pass get of one block. */

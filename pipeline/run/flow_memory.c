@@ -238,8 +238,8 @@ HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->pass.end && !flow->pass.stops; s++) {
         const HcStage *stage = &flow->chain->stages[s];
         if (hc_picks_bands(stage)) {
-            HC_OR_RETURN(hc_memory_upload(flow->compute, stage->needs.consumes_bands,
-                                          (size_t)stage->needs.consumes_band_count * sizeof(int32_t),
+            HC_OR_RETURN(hc_memory_upload(flow->compute, stage->needs.pick.bands,
+                                          (size_t)stage->needs.pick.band_count * sizeof(int32_t),
                                           &flow->picked[s], err));
         }
     }

@@ -53,13 +53,30 @@ static int64_t slots_for(int64_t blocks, int32_t most) {
 static size_t sums_bytes(const HcStage *stage, const HcComputeInfo *info) {
     const HcNeeds *needs = &stage->needs;
     size_t bytes = 0;
-    if (info->sums_bytes != NULL && needs->float_sums > 0) {
-        bytes += (size_t)needs->float_sums * info->sums_bytes(stage->in.bands, true, info->threads);
+    if (info->sums_bytes != NULL && needs->sums.floats > 0) {
+        bytes += (size_t)needs->sums.floats * info->sums_bytes(stage->in.bands, true, info->threads);
     }
-    if (info->sums_bytes != NULL && needs->integer_sums > 0) {
-        bytes += (size_t)needs->integer_sums * info->sums_bytes(stage->in.bands, false, info->threads);
+    if (info->sums_bytes != NULL && needs->sums.integers > 0) {
+        bytes += (size_t)needs->sums.integers * info->sums_bytes(stage->in.bands, false, info->threads);
     }
     return bytes;
+}
+
+/* Adds what a stage takes; scratch for pixels is in the slots. */
+static void add_memory(Cost *cost, const HcStage *stage, const HcComputeInfo *info) {
+    const bool shared = info->shared_memory;
+    const size_t times[HC_SPACES] = {[HC_SPACE_DEVICE] = 1,
+                                     [HC_SPACE_APART] = !shared,
+                                     [HC_SPACE_HOST] = 1,
+                                     [HC_SPACE_WISH] = stage->has_more,
+                                     [HC_SPACE_MIRROR] = !shared,
+                                     [HC_SPACE_SHARED] = shared,
+                                     [HC_SPACE_WORKER] = shared ? (size_t)info->threads : 0,
+                                     [HC_SPACE_LIBRARY] = stage->threads > 1 ? (size_t)stage->threads : 0};
+    for (HcSpace space = 0; space < HC_SPACES; space++) {
+        size_t *to = space <= HC_SPACE_APART ? &cost->fixed : &cost->host;
+        *to += times[space] * hc_stage_bytes(stage, space);
+    }
 }
 
 static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLimits *limits, int32_t lines) {
@@ -85,20 +102,11 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         (size_t)limits->cache + hc_view_fixed_bytes(view) + hc_reader_thread_bytes(hc_view_reader(view));
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        bool least = stage->tight && stage->needs.bytes_tight > 0;
-        cost.fixed += least ? stage->needs.bytes_tight : stage->needs.bytes_fixed;
-        if (!info->shared_memory) {
-            cost.fixed += least ? stage->needs.device_tight : stage->needs.device_bytes;
-        }
         if (stage->needs.consumes) {
             cost.host += (size_t)(cost.slots + 2) * hc_consumed_bytes(stage, lines);
         }
-        cost.host += stage->needs.host_bytes + (stage->has_more ? stage->needs.host_bytes_more : 0);
         cost.host += sums_bytes(stage, info);
-        cost.host += info->shared_memory
-                         ? stage->needs.shared_bytes + (size_t)info->threads * stage->needs.worker_bytes
-                         : stage->needs.mirror_bytes;
-        cost.host += stage->threads > 1 ? (size_t)stage->threads * stage->needs.thread_bytes : 0;
+        add_memory(&cost, stage, info);
     }
     return cost;
 }
@@ -209,7 +217,7 @@ static int32_t shown_lines_of(const HcChain *chain) {
         const HcStage *stage = &chain->stages[s];
         bool draws =
             stage->kind->role == HC_ROLE_SINK && stage->needs.passes_through && !stage->needs.observes;
-        every = (int32_t)hc_common_divisor(draws ? hc_max64(stage->needs.shows_every, 1) : 1, every);
+        every = (int32_t)hc_common_divisor(draws ? hc_max64(stage->needs.pick.shown_every, 1) : 1, every);
     }
     return every >= LEAST && hc_reader_skips_lines(reader) ? every : 1;
 }
@@ -264,8 +272,9 @@ static void share_threads(HcChain *chain, const HcComputeInfo *info, const HcLim
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];
         double most = stage->needs.threads_max;
-        if (most > 1 && stage->needs.thread_bytes > 0) {
-            double count = floor(fmin(most, spare / 2 / wanting / (double)stage->needs.thread_bytes));
+        double each = (double)hc_stage_bytes(stage, HC_SPACE_LIBRARY);
+        if (most > 1 && each > 0) {
+            double count = floor(fmin(most, spare / 2 / wanting / each));
             stage->threads = count > 1 ? (int32_t)count : 1;
         }
     }
@@ -277,8 +286,8 @@ static void share_more(HcChain *chain, const HcComputeInfo *info, const HcLimits
         HcStage *stage = &chain->stages[s];
         Cost least = cost_of(chain, info, limits, 1);
         double spare = limits->host - (double)host_bytes(&least, info, stream_slots(info));
-        stage->has_more =
-            stage->needs.host_bytes_more > 0 && (double)stage->needs.host_bytes_more <= spare / 2;
+        double wish = (double)hc_stage_bytes(stage, HC_SPACE_WISH);
+        stage->has_more = wish > 0 && wish <= spare / 2;
     }
 }
 

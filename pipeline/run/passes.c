@@ -53,7 +53,7 @@ size_t hc_rows_bytes(const HcScene *scene, int64_t rows) {
 }
 
 static int64_t every(const HcNeeds *needs) {
-    return needs->consumes_every > 1 ? needs->consumes_every : 1;
+    return needs->pick.every > 1 ? needs->pick.every : 1;
 }
 
 int64_t hc_wanted_line(const HcNeeds *needs, int64_t line) {
@@ -66,12 +66,12 @@ int32_t hc_wanted_lines(const HcNeeds *needs, int64_t line, int64_t lines) {
 }
 
 bool hc_picks_bands(const HcStage *stage) {
-    return stage->needs.consumes && stage->needs.consumes_bands != NULL;
+    return stage->needs.consumes && stage->needs.pick.bands != NULL;
 }
 
 size_t hc_consumed_bytes(const HcStage *stage, int64_t lines) {
     HcScene shape = {.samples = stage->out.samples,
-                     .bands = hc_picks_bands(stage) ? stage->needs.consumes_band_count : stage->out.bands};
+                     .bands = hc_picks_bands(stage) ? stage->needs.pick.band_count : stage->out.bands};
     return hc_rows_bytes(&shape, (lines + every(&stage->needs) - 1) / every(&stage->needs));
 }
 
@@ -89,7 +89,7 @@ void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlo
         out->scratch += !stage->needs.passes_through            ? hc_aligned(hc_rows_bytes(&stage->out, rows))
                         : hc_picks_bands(stage) && !pass->stops ? hc_aligned(hc_consumed_bytes(stage, lines))
                                                                 : 0;
-        size_t wanted = stage->needs.bytes_per_pixel * (size_t)rows * (size_t)stage->out.samples;
+        size_t wanted = stage->needs.memory[HC_SPACE_PIXEL].bytes * (size_t)rows * (size_t)stage->out.samples;
         scratch = wanted > scratch ? wanted : scratch;
     }
     out->all = out->scratch + hc_aligned(scratch);

@@ -23,7 +23,7 @@ typedef struct Probe {
 } Probe;
 
 static bool wants_sample(const HcFlow *flow, const HcStage *stage) {
-    return hc_pass_observes(&flow->pass, stage) && stage->needs.float_sums > 0 &&
+    return hc_pass_observes(&flow->pass, stage) && stage->needs.sums.floats > 0 &&
            stage->sample.count < ENOUGH;
 }
 

@@ -30,10 +30,12 @@ void hc_mixture_plan(HcStage *stage, const HcMixturePlan *plan) {
     HcMixture *mixture = stage->state;
     mixture->plan = *plan;
     stage->needs.observes = hc_scaled_library_looks(&mixture->library) || (plan->later && !stage->settled);
-    stage->needs.bytes_fixed =
-        hc_scaled_library_device_bytes(&mixture->library, plan->zeros) + plan->counts * sizeof(int64_t);
-    stage->needs.host_bytes =
-        hc_scaled_library_bytes(&mixture->library) + hc_abundance_fit_bytes(stage) + change_bytes(stage);
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   hc_scaled_library_device_bytes(&mixture->library, plan->zeros) +
+                       plan->counts * sizeof(int64_t));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   hc_scaled_library_bytes(&mixture->library) + hc_abundance_fit_bytes(stage) +
+                       change_bytes(stage));
 }
 
 /* Brings the library to the unit of the scene: abundances stay. */

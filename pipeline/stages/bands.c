@@ -230,7 +230,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         state->count = 0;
         HC_OR_RETURN(choose(stage, err));
     }
-    stage->needs.bytes_fixed = (size_t)state->count * sizeof *state->index;
+    hc_stage_takes(stage, HC_SPACE_DEVICE, (size_t)state->count * sizeof *state->index);
     stage->needs.missing = HC_MISSING_PASSED;
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
     return hc_scene_select(&stage->out, state->index, state->count, err);

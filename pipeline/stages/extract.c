@@ -163,13 +163,12 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     size_t band_bytes = 2 * sizeof(double) + 4 * sizeof(float);
     size_t place_bytes =
         params->files.places != NULL ? (size_t)state->spectra.pixels.count * HC_POINT_FILE_BYTES : 0;
-    stage->needs = (HcNeeds){
-        .passes_through = true,
-        .has_output = true,
-        .observes = !stage->settled,
-        .host_bytes = gathered + (each_of(stage) == PIXEL ? gathered : 0) + place_bytes +
-                      hc_spectra_picture_bytes(stage, &params->files, HC_PLOT_SPECTRA_MAX) +
-                      (size_t)planned_groups(stage) * ((size_t)stage->in.bands * band_bytes + sizeof(Group))};
+    stage->needs = (HcNeeds){.passes_through = true, .has_output = true, .observes = !stage->settled};
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   gathered + (each_of(stage) == PIXEL ? gathered : 0) + place_bytes +
+                       hc_spectra_picture_bytes(stage, &params->files, HC_PLOT_SPECTRA_MAX) +
+                       (size_t)planned_groups(stage) *
+                           ((size_t)stage->in.bands * band_bytes + sizeof(Group)));
     return HC_OK;
 }
 

@@ -84,7 +84,8 @@ static HcStatus plan_majority(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_scene_copy(&stage->out, in, err));
     stage->needs.halo = reach_of(stage);
     int64_t rows = rows_at_once(stage);
-    stage->needs.host_bytes = bytes_of(stage, rows + 2 * stage->needs.halo) + bytes_of(stage, rows);
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   bytes_of(stage, rows + 2 * stage->needs.halo) + bytes_of(stage, rows));
     return HC_OK;
 }
 

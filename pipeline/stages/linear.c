@@ -219,8 +219,8 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     stage->needs.has_output = params->fit_only;
     size_t components = (size_t)linear->used;
     /* Denoising goes through a block of components and its mask. */
-    stage->needs.bytes_per_pixel = params->denoise ? components * sizeof(float) + 1 : 0;
-    stage->needs.bytes_fixed = 2 * components * (size_t)stage->in.bands * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_PIXEL, params->denoise ? components * sizeof(float) + 1 : 0);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, 2 * components * (size_t)stage->in.bands * sizeof(double));
     return HC_OK;
 }
 

@@ -135,18 +135,18 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        (long long)params->enlarge, (long long)(shown->width * params->enlarge),
                        (long long)(shown->height * params->enlarge));
     }
+    int32_t every = shown->ortho == NULL ? shown->step : 1;
     stage->needs = (HcNeeds){
         .consumes = true,
         .passes_through = true,
         .has_output = true,
-        .consumes_every = shown->ortho == NULL ? shown->step : 1,
-        .consumes_bands = shown->band,
-        .consumes_band_count = shown->band_count,
-        .shows_every = shown->ortho == NULL ? shown->step : 1,
-        /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
-        .host_bytes = hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) + 4 * drawn +
-                      (state->classes ? hc_figure_bytes(HC_FIGURE_PNG, 510, 144, 0) : 0) +
-                      hc_plot_file_bytes(params->scree, 1, scree_count(stage))};
+        .pick = {
+            .every = every, .shown_every = every, .bands = shown->band, .band_count = shown->band_count}};
+    /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) + 4 * drawn +
+                       (state->classes ? hc_figure_bytes(HC_FIGURE_PNG, 510, 144, 0) : 0) +
+                       hc_plot_file_bytes(params->scree, 1, scree_count(stage)));
     return HC_OK;
 }
 
@@ -161,7 +161,7 @@ static HcStatus open_preview(HcStage *stage, HcError *err) {
 
 static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
     (void)err;
-    hc_shown_consume(&((State *)stage->state)->shown, block, stage->needs.consumes_every);
+    hc_shown_consume(&((State *)stage->state)->shown, block, stage->needs.pick.every);
     return HC_OK;
 }
 

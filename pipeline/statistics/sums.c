@@ -11,14 +11,14 @@ void hc_scene_sums_plan(HcStage *stage, HcDifference difference) {
         HcHostNeeds host = hc_host_sums_needs(&stage->in, difference);
         halo = host.halo;
         stage->needs.selects = true;
-        stage->needs.bytes_fixed += host.device;
-        stage->needs.host_bytes += host.host;
+        hc_stage_takes(stage, HC_SPACE_DEVICE, host.device);
+        hc_stage_takes(stage, HC_SPACE_HOST, host.host);
     }
     stage->needs.halo = halo > stage->needs.halo ? halo : stage->needs.halo;
     bool floats = hc_sums_limit(&stage->in, difference) == 0;
-    stage->needs.float_sums += floats;
-    stage->needs.integer_sums += !floats;
-    stage->needs.bytes_fixed += bands * bands * sizeof(HcWide);
+    stage->needs.sums.floats += floats;
+    stage->needs.sums.integers += !floats;
+    hc_stage_takes(stage, HC_SPACE_DEVICE, bands * bands * sizeof(HcWide));
 }
 
 /* On the grid of the sample. Differences need no center: it would cancel. */

@@ -323,7 +323,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                                      start, false, params_of(stage)->sum == SHARES ? divide : NULL});
     stage->needs.consumes = params_of(stage)->verify;
     stage->needs.missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED;
-    stage->needs.bytes_per_pixel = is_l1(stage) ? 0 : squared_bytes(stage);
+    hc_stage_takes(stage, HC_SPACE_PIXEL, is_l1(stage) ? 0 : squared_bytes(stage));
     note_left_out(stage);
     return HC_OK;
 }

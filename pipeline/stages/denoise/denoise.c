@@ -240,8 +240,8 @@ static void plan_stripes(HcStage *stage, bool fits) {
         stage->needs.observes = true;
         stage->needs.rounds = 2;
         stage->needs.rank_lines = hc_stripes_segment(&stage->in);
-        stage->needs.host_bytes += hc_stripes_bytes(&stage->in);
-        stage->needs.bytes_fixed += hc_stripes_bytes_device(&stage->in);
+        hc_stage_takes(stage, HC_SPACE_HOST, hc_stripes_bytes(&stage->in));
+        hc_stage_takes(stage, HC_SPACE_DEVICE, hc_stripes_bytes_device(&stage->in));
         if (stage->round == 0) {
             hc_scene_sums_plan(stage, (HcDifference)HC_STENCIL_LOWER);
         }
@@ -263,7 +263,7 @@ static void plan_changes(HcStage *stage) {
     size_t line = (size_t)stage->in.samples * ((size_t)stage->in.bands * sizeof(float) + 1);
     size_t numbers = (size_t)stage->in.samples * (size_t)(stage->in.bands + state->linear.used + 2);
     if (state->stripes.found || state->levels.uneven) {
-        stage->needs.host_bytes += HC_DENOISE_ROOM * line + numbers * sizeof(double);
+        hc_stage_takes(stage, HC_SPACE_HOST, HC_DENOISE_ROOM * line + numbers * sizeof(double));
     }
 }
 

@@ -218,7 +218,8 @@ static void find_own(const Look *look, double *own) {
 void hc_evidence_plan(HcStage *stage) {
     int64_t pixels = 2 * HC_NEIGHBOUR_PAIRS * hc_neighbour_columns(&stage->in);
     stage->needs.compares = true;
-    stage->needs.host_bytes += (size_t)pixels * (size_t)stage->in.bands * (sizeof(float) + sizeof(double));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   (size_t)pixels * (size_t)stage->in.bands * (sizeof(float) + sizeof(double)));
 }
 
 HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransform *transform, int32_t used,

@@ -26,14 +26,14 @@ void hc_levels_plan(HcLevels *levels, HcStage *stage, int64_t width, bool sums) 
     int32_t samples = (int32_t)stage->in.samples;
     levels->noise.width = (int32_t)hc_min64(width, samples);
     size_t groups = (size_t)hc_column_groups(samples, levels->noise.width);
-    stage->needs.host_bytes +=
-        (groups * (bands + 4) + 2 * (size_t)samples + 4 * bands * bands) * sizeof(double);
-    stage->needs.worker_bytes += hc_noise_columns_room(stage->in.bands) * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   (groups * (bands + 4) + 2 * (size_t)samples + 4 * bands * bands) * sizeof(double));
+    hc_stage_takes(stage, HC_SPACE_WORKER, hc_noise_columns_room(stage->in.bands) * sizeof(double));
     if (sums) {
         stage->needs.selects = true; /* sums of columns need blocks */
         hc_column_sums_plan(stage, levels->noise.width);
     } else {
-        stage->needs.host_bytes += groups * hc_column_values(stage->in.bands) * sizeof(int64_t);
+        hc_stage_takes(stage, HC_SPACE_HOST, groups * hc_column_values(stage->in.bands) * sizeof(int64_t));
     }
 }
 

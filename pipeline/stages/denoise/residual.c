@@ -31,8 +31,9 @@ void hc_denoise_residual_want(HcStage *observer) {
     if (before != NULL && hc_denoise_by_patches(before)) {
         HcDenoise *state = before->state;
         state->measures = true;
-        before->needs.host_bytes += hc_sigma_map_bytes(before->in.samples, before->in.bands,
-                                                       state->linear.used, hc_denoise_strip_halo(before));
+        hc_stage_takes(before, HC_SPACE_HOST,
+                       hc_sigma_map_bytes(before->in.samples, before->in.bands, state->linear.used,
+                                          hc_denoise_strip_halo(before)));
     }
 }
 

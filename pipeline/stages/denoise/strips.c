@@ -104,24 +104,24 @@ static void plan_gauge(HcStage *stage) {
     int32_t used = state->linear.used < GAUGED_COMPONENTS ? state->linear.used : GAUGED_COMPONENTS;
     size_t bytes = hc_sigma_map_bytes(stage->in.samples, stage->in.bands, used, hc_denoise_strip_halo(stage));
     if (state->gauges) {
-        stage->needs.host_bytes += bytes;
+        hc_stage_takes(stage, HC_SPACE_HOST, bytes);
     } else if (!hc_denoise_maps(stage) && !state->measures && state->patches == NULL) {
-        stage->needs.host_bytes_more = bytes;
+        hc_stage_takes(stage, HC_SPACE_WISH, bytes);
     }
 }
 
-/* Strips of components, and the patches that are worked on. */
-void hc_denoise_plan_strips(HcStage *stage) {
+/* The patches that are worked on, and as much again to work in. */
+static size_t patches_bytes(const HcStage *stage, bool tight) {
     HcPatchRule rule = rule_of(stage);
-    size_t before = stage->needs.bytes_fixed;
+    rule.tight = tight;
+    return 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+}
+
+void hc_denoise_plan_strips(HcStage *stage) {
     stage->needs.halo = hc_denoise_strip_halo(stage) + margin_of(stage);
-    stage->needs.bytes_per_pixel = 0;
-    rule.tight = false;
-    stage->needs.bytes_fixed =
-        before + strips_bytes(stage, false) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
-    rule.tight = true;
-    stage->needs.bytes_tight =
-        before + strips_bytes(stage, true) + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    stage->needs.memory[HC_SPACE_PIXEL].bytes = 0;
+    hc_stage_takes_or(stage, HC_SPACE_DEVICE, strips_bytes(stage, false), strips_bytes(stage, true));
+    hc_stage_takes_or(stage, HC_SPACE_DEVICE, patches_bytes(stage, false), patches_bytes(stage, true));
     plan_gauge(stage);
 }
 
@@ -135,11 +135,11 @@ HcStatus hc_denoise_plan_map(HcStage *stage, HcError *err) {
     if (!hc_denoise_by_patches(stage)) {
         size_t strips = 2 * strip_bytes(stage, 0);
         stage->needs.halo = margin_of(stage);
-        stage->needs.bytes_per_pixel = 0;
-        stage->needs.bytes_fixed += strips;
+        stage->needs.memory[HC_SPACE_PIXEL].bytes = 0;
+        hc_stage_takes(stage, HC_SPACE_DEVICE, strips);
     }
-    stage->needs.host_bytes +=
-        hc_sigma_map_bytes(stage->in.samples, stage->in.bands, state->linear.used, context);
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   hc_sigma_map_bytes(stage->in.samples, stage->in.bands, state->linear.used, context));
     return HC_OK;
 }
 

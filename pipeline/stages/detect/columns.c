@@ -77,15 +77,15 @@ HcStatus hc_detect_columns_plan(HcStage *stage, HcError *err) {
     size_t groups = (size_t)groups_of(stage);
     HC_OR_RETURN(check(stage, err));
     HC_OR_RETURN(check_pixels(stage, err));
-    stage->needs.host_bytes += groups * (targets_of(stage) + 3) * sizeof(double) + PIECE * samples;
-    stage->needs.bytes_fixed += device_bytes(stage);
+    hc_stage_takes(stage, HC_SPACE_HOST, groups * (targets_of(stage) + 3) * sizeof(double) + PIECE * samples);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, device_bytes(stage));
     if (stage->settled || columns->scored != NULL) {
-        stage->needs.bytes_fixed +=
-            is_whitened(stage) ? groups * hc_column_values(stage->in.bands) * sizeof(double) : 0;
+        hc_stage_takes(stage, HC_SPACE_DEVICE,
+                       is_whitened(stage) ? groups * hc_column_values(stage->in.bands) * sizeof(double) : 0);
         return HC_OK;
     }
-    stage->needs.worker_bytes += hc_column_filters_bytes(stage->in.bands);
-    stage->needs.device_bytes += hc_column_filters_squares(stage->in.bands, groups_of(stage));
+    hc_stage_takes(stage, HC_SPACE_WORKER, hc_column_filters_bytes(stage->in.bands));
+    hc_stage_takes(stage, HC_SPACE_APART, hc_column_filters_squares(stage->in.bands, groups_of(stage)));
     hc_column_sums_plan(stage, (int32_t)params->columns);
     return params->background.mask != NULL
                ? hc_selected_plan(&columns->selected, stage, params->background.mask, err)

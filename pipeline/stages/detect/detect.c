@@ -146,8 +146,8 @@ static HcStatus plan_needs(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
     size_t rows = (size_t)state->targets + 1 + bands;
-    stage->needs.bytes_fixed = 0;
-    stage->needs.bytes_per_pixel = hc_detect_method(stage)->background ? bands * sizeof(float) + 1 : 0;
+    hc_stage_takes(stage, HC_SPACE_PIXEL,
+                   hc_detect_method(stage)->background ? bands * sizeof(float) + 1 : 0);
     if (by_columns(stage)) {
         HC_OR_RETURN(hc_detect_columns_plan(stage, err));
     }
@@ -155,15 +155,15 @@ static HcStatus plan_needs(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background,
                                         state->targets, scores_of(stage), state->made, err));
     }
-    stage->needs.bytes_fixed += (size_t)detectors_of(stage) * (rows + 1) * bands * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, (size_t)detectors_of(stage) * (rows + 1) * bands * sizeof(double));
     if (stage->settled || state->made) {
         return HC_OK;
     }
     if (hc_detect_looks(stage)) {
         stage->needs.observes = true;
-        stage->needs.host_bytes += 2 * hc_spectra_bytes(&state->pixels, stage->in.bands);
-        stage->needs.host_bytes +=
-            state->library.fit.count > 0 ? hc_scaled_library_bytes(&state->library) : 0;
+        hc_stage_takes(stage, HC_SPACE_HOST, 2 * hc_spectra_bytes(&state->pixels, stage->in.bands));
+        hc_stage_takes(stage, HC_SPACE_HOST,
+                       state->library.fit.count > 0 ? hc_scaled_library_bytes(&state->library) : 0);
     }
     return HC_OK;
 }

@@ -179,17 +179,19 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (stage->round == 0) {
         hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
     }
-    stage->needs.bytes_fixed += hc_reduced_bytes_device(stage, width);
-    stage->needs.host_bytes = hc_reduced_bytes(stage, width) + directions_bytes(stage) +
-                              (size_t)planned_width(stage) * bands * 2 * sizeof(double) +
-                              (method_of(stage) == SISAL ? hc_method_sisal_bytes(width + 1) : 0) +
-                              hc_spectra_picture_bytes(stage, &params_of(stage)->files, width + 1);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, hc_reduced_bytes_device(stage, width));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   hc_reduced_bytes(stage, width) + directions_bytes(stage) +
+                       (size_t)planned_width(stage) * bands * 2 * sizeof(double) +
+                       (method_of(stage) == SISAL ? hc_method_sisal_bytes(width + 1) : 0) +
+                       hc_spectra_picture_bytes(stage, &params_of(stage)->files, width + 1));
     if (params_of(stage)->spatial > 0) {
-        stage->needs.host_bytes +=
-            hc_spatial_bytes(&stage->in, (int32_t)params_of(stage)->spatial, width) +
-            (size_t)(width + 1) * HC_SPATIAL_WINDOW * HC_SPATIAL_WINDOW * (bands * sizeof(float) + 32);
+        hc_stage_takes(stage, HC_SPACE_HOST,
+                       hc_spatial_bytes(&stage->in, (int32_t)params_of(stage)->spatial, width) +
+                           (size_t)(width + 1) * HC_SPATIAL_WINDOW * HC_SPATIAL_WINDOW *
+                               (bands * sizeof(float) + 32));
     }
-    stage->needs.host_bytes_more = hc_reduced_bytes_values(stage, width);
+    hc_stage_takes(stage, HC_SPACE_WISH, hc_reduced_bytes_values(stage, width));
     return HC_OK;
 }
 

@@ -188,15 +188,16 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     state->shown.picked = true;
     stage->needs = (HcNeeds){
         .consumes = true,
-        .consumes_bands = state->shown.band,
-        .consumes_band_count = state->shown.band_count,
+        .pick = {.bands = state->shown.band,
+                 .band_count = state->shown.band_count,
+                 .shown_every = state->shown.ortho == NULL && !state->classes ? state->shown.step : 1},
         .passes_through = true,
-        .has_output = true,
-        .shows_every = state->shown.ortho == NULL && !state->classes ? state->shown.step : 1,
-        .host_bytes = hc_shown_bytes(stage, &state->shown) + hc_figure_paint_bytes(state) +
-                      hc_figure_bytes(state->format, params->width / 25.4 * 72, params->dpi, pixels) +
-                      (size_t)stage->in.classes.count * (sizeof(int64_t) + 4) +
-                      hc_figure_legend_bytes(&stage->in.classes)};
+        .has_output = true};
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   hc_shown_bytes(stage, &state->shown) + hc_figure_paint_bytes(state) +
+                       hc_figure_bytes(state->format, params->width / 25.4 * 72, params->dpi, pixels) +
+                       (size_t)stage->in.classes.count * (sizeof(int64_t) + 4) +
+                       hc_figure_legend_bytes(&stage->in.classes));
     return HC_OK;
 }
 

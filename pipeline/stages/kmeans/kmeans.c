@@ -113,21 +113,22 @@ static void plan_needs(HcStage *stage) {
     int32_t bands = stage->in.bands;
     size_t clusters = (size_t)clusters_of(stage);
     size_t model = clusters * (2 * (size_t)bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
-    HcNeeds *needs = &stage->needs;
-    needs->has_output = params_of(stage)->files.path != NULL;
-    needs->observes = !stage->settled;
-    needs->bytes_fixed = model;
-    needs->bytes_per_pixel = sizeof(double) + sizeof(int32_t);
-    needs->worker_bytes = hc_knn_thread_bytes(bands, 1);
-    needs->host_bytes = hc_spectra_picture_bytes(stage, &params_of(stage)->files, (int32_t)clusters);
+    stage->needs.has_output = params_of(stage)->files.path != NULL;
+    stage->needs.observes = !stage->settled;
+    hc_stage_takes(stage, HC_SPACE_DEVICE, model);
+    hc_stage_takes(stage, HC_SPACE_PIXEL, sizeof(double) + sizeof(int32_t));
+    hc_stage_takes(stage, HC_SPACE_WORKER, hc_knn_thread_bytes(bands, 1));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   hc_spectra_picture_bytes(stage, &params_of(stage)->files, (int32_t)clusters));
     if (!stage->settled) {
         size_t piece = hc_reduced_piece_pixels(stage, bands);
-        needs->bytes_fixed += hc_reduced_bytes_device(stage, bands) + found_bytes(stage);
-        needs->host_bytes += hc_reduced_bytes(stage, bands) + found_bytes(stage) + piece * sizeof(HcMove) +
-                             hc_reduced_bytes_values(stage, 3) + /* labels and distances */
-                             2 * hc_cluster_sums_bytes((int32_t)clusters, bands) +
-                             hc_kmeans_start_bytes(bands) + clusters * (size_t)bands * sizeof(float);
-        needs->host_bytes_more = hc_reduced_bytes_values(stage, bands);
+        hc_stage_takes(stage, HC_SPACE_DEVICE, hc_reduced_bytes_device(stage, bands) + found_bytes(stage));
+        hc_stage_takes(stage, HC_SPACE_HOST,
+                       hc_reduced_bytes(stage, bands) + found_bytes(stage) + piece * sizeof(HcMove) +
+                           hc_reduced_bytes_values(stage, 3) +
+                           /* labels and distances */ 2 * hc_cluster_sums_bytes((int32_t)clusters, bands) +
+                           hc_kmeans_start_bytes(bands) + clusters * (size_t)bands * sizeof(float));
+        hc_stage_takes(stage, HC_SPACE_WISH, hc_reduced_bytes_values(stage, bands));
     }
 }
 

@@ -252,13 +252,15 @@ static void plan_needs(HcStage *stage) {
         (HcNeeds){.observes = !stage->settled && !(state->from_library && !hc_knn_validates(stage)),
                   .passes_through = only_reports(stage),
                   .has_output = hc_knn_params(stage)->report.count > 0,
-                  .bytes_fixed = model + matrix + scores + (stage->settled ? 0 : validation_bytes(stage)),
-                  .host_bytes = (stage->settled ? 0 : 2 * gathered) + svm + drawing_bytes(stage) +
-                                (scored ? hc_scores_bytes_host(kind, stage->in.bands, labels) : 0),
-                  .worker_bytes = hc_knn_thread_bytes(stage->in.bands, neighbours),
-                  .threads_max = machine ? SVM_THREADS : 0,
-                  .thread_bytes = thread,
-                  .bytes_per_pixel = scratch_bytes(stage)};
+                  .threads_max = machine ? SVM_THREADS : 0};
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   model + matrix + scores + (stage->settled ? 0 : validation_bytes(stage)));
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   (stage->settled ? 0 : 2 * gathered) + svm + drawing_bytes(stage) +
+                       (scored ? hc_scores_bytes_host(kind, stage->in.bands, labels) : 0));
+    hc_stage_takes(stage, HC_SPACE_WORKER, hc_knn_thread_bytes(stage->in.bands, neighbours));
+    hc_stage_takes(stage, HC_SPACE_LIBRARY, thread);
+    hc_stage_takes(stage, HC_SPACE_PIXEL, scratch_bytes(stage));
 }
 
 HcStatus hc_knn_plan(HcStage *stage, HcError *err) {

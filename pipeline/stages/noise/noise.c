@@ -60,8 +60,9 @@ static void plan_columns(HcStage *stage) {
     size_t groups = (size_t)((stage->in.samples + width - 1) / width);
     state->columns.width = (int32_t)width;
     stage->needs.selects = true; /* sums of columns need blocks */
-    stage->needs.host_bytes += groups * (bands + 2) * sizeof(double) + bands * bands * sizeof(double);
-    stage->needs.worker_bytes += hc_noise_columns_room(stage->in.bands) * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   groups * (bands + 2) * sizeof(double) + bands * bands * sizeof(double));
+    hc_stage_takes(stage, HC_SPACE_WORKER, hc_noise_columns_room(stage->in.bands) * sizeof(double));
     hc_column_sums_plan(stage, state->columns.width);
 }
 
@@ -88,7 +89,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
             plan_columns(stage);
         }
     }
-    stage->needs.host_bytes += hc_plot_file_bytes(params->picture, 2, stage->in.bands);
+    hc_stage_takes(stage, HC_SPACE_HOST, hc_plot_file_bytes(params->picture, 2, stage->in.bands));
     return HC_OK;
 }
 

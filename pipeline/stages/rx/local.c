@@ -37,19 +37,17 @@ static HcLocalRule rule_of(const HcWindowAsk *ask) {
                          .tight = ask->tight};
 }
 
-void hc_windows_plan(const HcWindowAsk *ask, HcNeeds *needs) {
+void hc_windows_plan(const HcWindowAsk *ask, HcStage *stage) {
     HcWindowAsk scarce = *ask;
     scarce.tight = true;
     HcLocalRule rule = rule_of(ask);
     HcLocalRule tight = rule_of(&scarce);
-    needs->halo = hc_local_halo(&rule);
-    needs->bytes_per_pixel = 0;
-    needs->bytes_tight = needs->bytes_fixed + strip_bytes(&scarce) + sizeof(int64_t);
-    needs->bytes_fixed += strip_bytes(ask) + sizeof(int64_t);
-    needs->device_bytes = hc_local_device_bytes(&rule);
-    needs->device_tight = hc_local_device_bytes(&tight);
-    needs->shared_bytes = hc_local_host_bytes(&rule);
-    needs->worker_bytes = hc_local_thread_bytes(&rule);
+    stage->needs.halo = hc_local_halo(&rule);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, sizeof(int64_t));
+    hc_stage_takes_or(stage, HC_SPACE_DEVICE, strip_bytes(ask), strip_bytes(&scarce));
+    hc_stage_takes_or(stage, HC_SPACE_APART, hc_local_device_bytes(&rule), hc_local_device_bytes(&tight));
+    hc_stage_takes(stage, HC_SPACE_SHARED, hc_local_host_bytes(&rule));
+    hc_stage_takes(stage, HC_SPACE_WORKER, hc_local_thread_bytes(&rule));
 }
 
 HcStatus hc_windows_open(HcWindows *windows, HcCompute *compute, const HcWindowAsk *ask, HcError *err) {

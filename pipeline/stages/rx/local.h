@@ -31,9 +31,8 @@ typedef struct HcWindows {
     HcBuffer bare;  /* [device] int64_t: pixels without a score */
 } HcWindows;
 
-/* Fills the halo, and adds the memory of all of it to `needs`, which must have all else that the stage needs.
- */
-void hc_windows_plan(const HcWindowAsk *ask, HcNeeds *needs);
+/* In plan: fills the halo, and adds the memory of all of it to stage->needs. */
+void hc_windows_plan(const HcWindowAsk *ask, HcStage *stage);
 
 /* Pixels of the window with the most of them, less its guard; fewer than a whole window has where the scene
  * is small. */

@@ -130,14 +130,12 @@ static HcStatus plan_scores(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "RX score"));
     HC_OR_RETURN(hc_rates_name(stage, params->rates, 1, err));
     stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
-    stage->needs.bytes_fixed = 0;
-    stage->needs.bytes_per_pixel = bands * sizeof(float) + 1; /* the whitened pixels and their mask */
-    if (is_local(stage)) {
-        stage->needs.bytes_per_pixel = 0;
-    }
+    /* The whitened pixels and their mask; windows have strips of them. */
+    hc_stage_takes(stage, HC_SPACE_PIXEL, is_local(stage) ? 0 : bands * sizeof(float) + 1);
     HC_OR_RETURN(hc_background_plan(&state->background, stage, &params->background, stage->in.bands, 1,
                                     state->fitted, err));
-    stage->needs.bytes_fixed += (size_t)state->background.count * (bands + 1) * bands * sizeof(double);
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   (size_t)state->background.count * (bands + 1) * bands * sizeof(double));
     return HC_OK;
 }
 
@@ -150,7 +148,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (is_local(stage)) {
         HcWindowAsk ask = window_ask(stage, stage->in.bands);
         ask.tight = false;
-        hc_windows_plan(&ask, &stage->needs);
+        hc_windows_plan(&ask, stage);
     }
     return HC_OK;
 }

@@ -266,7 +266,7 @@ static HcStatus plan_out(HcStage *stage, const HcPatchRule *rule, HcError *err) 
 /* Until the scene is seen, all bands may be components. */
 static void plan_reduced(HcStage *stage, int32_t halo) {
     State *state = stage->state;
-    stage->needs.bytes_fixed = hc_svd_reduced_bytes(&stage->in, bands_of(stage), halo);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, hc_svd_reduced_bytes(&stage->in, bands_of(stage), halo));
     if (stage->settled) {
         stage->needs.passes_through = state->reduced.handed_on;
         return;
@@ -288,11 +288,11 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     stage->needs.halo = (int32_t)hc_max64(stage->needs.halo, rule.size - 1);
     /* The patches that are worked on, and as much again to work in. */
-    size_t before = stage->needs.bytes_fixed;
-    rule.tight = false;
-    stage->needs.bytes_fixed = before + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
     rule.tight = true;
-    stage->needs.bytes_tight = before + 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    size_t scarce = 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule);
+    rule.tight = false;
+    hc_stage_takes_or(stage, HC_SPACE_DEVICE, 2 * (size_t)hc_patch_max(&rule) * hc_patch_bytes(&rule),
+                      scarce);
     return HC_OK;
 }
 

@@ -92,8 +92,9 @@ HcStatus hc_noise_map_plan(HcNoiseMap *map, HcStage *stage, const char *path, Hc
         HC_OR_RETURN(status);
     }
     size_t bytes = (size_t)pixels_of(stage) * sizeof(float);
-    stage->needs.bytes_fixed += bytes;
-    stage->needs.host_bytes += bytes + (map->raster != NULL ? hc_view_beside_bytes(map->raster) : 0);
+    hc_stage_takes(stage, HC_SPACE_DEVICE, bytes);
+    hc_stage_takes(stage, HC_SPACE_HOST,
+                   bytes + (map->raster != NULL ? hc_view_beside_bytes(map->raster) : 0));
     return HC_OK;
 }
 

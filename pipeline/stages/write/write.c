@@ -249,10 +249,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs = (HcNeeds){.consumes = true,
                              .passes_through = true,
                              .has_output = true,
-                             .host_bytes = state->needs.memory,
-                             .host_bytes_more = state->ortho != NULL ? hc_ortho_store_bytes(&stage->in) : 0,
-                             .threads_max = state->needs.threads_max,
-                             .thread_bytes = state->needs.thread_memory};
+                             .threads_max = state->needs.threads_max};
+    hc_stage_takes(stage, HC_SPACE_HOST, state->needs.memory);
+    hc_stage_takes(stage, HC_SPACE_LIBRARY, state->needs.thread_memory);
+    hc_stage_takes(stage, HC_SPACE_WISH, state->ortho != NULL ? hc_ortho_store_bytes(&stage->in) : 0);
     return HC_OK;
 }
 
