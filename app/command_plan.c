@@ -55,8 +55,8 @@ static void print_lines(const HcChain *chain, const HcRunReport *report, HcCompu
             continue;
         }
         printf("%2d. %-8s ", ++number, stage->kind->name);
-        bool writes = stage->kind->written != NULL;
-        print_scene(writes ? stage->kind->written(stage) : &stage->out, s == 0 || writes);
+        bool writes = stage->kind->rare.written != NULL;
+        print_scene(writes ? stage->kind->rare.written(stage) : &stage->out, s == 0 || writes);
         if (stage->needs.observes) {
             printf("; sees the whole scene first");
         }

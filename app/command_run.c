@@ -47,9 +47,9 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
     print_masks(chain);
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
-        if (output != NULL && strcmp(stage->kind->name, "write") == 0) {
-            const HcScene *scene = stage->kind->written != NULL ? stage->kind->written(stage) : &stage->in;
+        const char *output = stage->output;
+        if (output != NULL && stage->kind->rare.written != NULL) {
+            const HcScene *scene = stage->kind->rare.written(stage);
             bool sent = strcmp(output, HC_FILE_STANDARD_OUTPUT) == 0;
             hc_say("%s %s (%lld lines x %lld samples x %d bands)", sent ? "sent to" : "wrote",
                    sent ? "standard output" : output, (long long)scene->lines, (long long)scene->samples,

@@ -119,7 +119,7 @@ void hc_progress_outputs(const HcProgressShow *show, const HcChain *chain, const
     hc_json_open_array(&json, "outputs");
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+        const char *output = stage->output;
         if (output != NULL) {
             put_output(&json, stage, output, record);
         }

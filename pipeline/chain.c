@@ -78,7 +78,7 @@ HcStatus hc_chain_twin(HcChain **out, const HcChain *chain, const HcStageClass *
     HC_OR_RETURN(make_chain(&twin, NULL, 0, chain->count, err));
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *from = &chain->stages[s];
-        const HcStageClass *kind = from->kind->check != NULL ? tap : from->kind;
+        const HcStageClass *kind = from->kind->rare.check != NULL ? tap : from->kind;
         if (kind != tap && (kind->role == HC_ROLE_SINK || kind->role == HC_ROLE_TAP)) {
             continue;
         }
@@ -277,8 +277,8 @@ static HcStatus add_named_files(HcStage *stage, HcError *err) {
 static bool keeps_values(const HcStage *stage) {
     HcFit how = {0};
     const HcStageClass *kind = stage->kind;
-    return kind->role != HC_ROLE_STAGE || kind->keeps_values ||
-           (kind->fits != NULL && kind->fits(stage, &how) && how.fit_only);
+    return kind->role != HC_ROLE_STAGE || kind->rare.keeps_values ||
+           (kind->rare.fits != NULL && kind->rare.fits(stage, &how) && how.fit_only);
 }
 
 static HcStatus plan_stage(HcStage *stage, HcError *err) {
@@ -295,7 +295,7 @@ static int64_t enough_for(const HcChain *chain) {
     int64_t enough = 0;
     for (int32_t s = 1; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        int64_t own = stage->kind->suffices != NULL ? stage->kind->suffices(stage) : 0;
+        int64_t own = stage->kind->rare.suffices != NULL ? stage->kind->rare.suffices(stage) : 0;
         if (own == 0) {
             return 0;
         }
@@ -319,7 +319,7 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
         HC_OR_RETURN(plan_stage(stage, err));
     }
     const HcStage *last = &chain->stages[chain->count - 1];
-    if (!last->needs.has_output) {
+    if (last->kind->role < HC_ROLE_SINK && !last->needs.has_output) {
         HcStatus status =
             hc_fail(err, HC_E_USAGE, "%s: the result of the last step goes nowhere (add: ! write FILE)",
                     last->kind->name);

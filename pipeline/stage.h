@@ -91,7 +91,7 @@ typedef struct HcNeeds {
     } pick;
     bool passes_through; /* process is not called, the output is the input */
     HcMissing missing;   /* values in the pixels that come in */
-    bool has_output;     /* leaves a file or model behind, so that a chain may end with it */
+    bool has_output;     /* a chain may end with it, as with sinks and taps */
     int32_t threads_max; /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
     struct {
         size_t bytes;    /* so much */
@@ -144,32 +144,58 @@ static inline int64_t hc_neighbour_columns(const HcScene *scene) {
     return columns < scene->samples ? columns : scene->samples;
 }
 
+/* What few stages have; each entry may be left out. */
+typedef struct HcStageRare {
+    bool keeps_values; /* whatever its options and the scene: values that go out have come in. So do those of
+                          all roles but HC_ROLE_STAGE, and of --fit-only */
+    /* After the run: adds lines of a result that a user reads at once, for standard output. */
+    void (*show)(const HcStage *stage, HcText *to);
+    /* For the report of the run, after `finish`: adds pictures, plots and tables of what was found. */
+    HcStatus (*panels)(const HcStage *stage, HcPanels *to, HcError *err);
+    /* What the values of an output band are in, "rad"; NULL where that is not known. A stage that has no such
+     * function and hands its input on has the units of its input. */
+    const char *(*unit)(const HcStage *stage, int32_t band);
+    /* Whether the parsed stage fits a model to sums of the scene, and how. Such a stage has the options
+     * --model, --save-model and --fit-only, and marks those of the fit (HcOption.of_fit). */
+    bool (*fits)(const HcStage *stage, HcFit *how);
+    /* With fits. Fits the model to these sums, as settle does to those of the scene. noise: NULL = none. */
+    HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
+    /* Gives the values of a scree plot; false until the stage is settled. */
+    bool (*scree)(const HcStage *stage, HcScree *out);
+    /* What the rules for the number of components find; NULL where none was asked. */
+    const struct HcDimension *(*dimension)(const HcStage *stage);
+    /* Fills side (zeroed) with a chain that the runner settles before open. It writes no file. */
+    void (*side)(const HcStage *stage, HcSideChain *side);
+    /* With side. Takes what the stages of that chain settled; the chain is freed afterwards. */
+    HcStatus (*take_side)(HcStage *stage, HcChain *settled, HcError *err);
+    /* Before the first pass, on the first rank alone: begins what takes long and needs no block, such as
+     * space for an output. The plan may change until `open`. */
+    HcStatus (*begin)(HcStage *stage, HcError *err);
+    /* Pixels of the longest side that suffice for what the parsed stage draws; 0 = it needs all. In a chain
+     * of such stages alone, an overview of the file stands for the scene. */
+    int64_t (*suffices)(const HcStage *stage);
+    /* For a raster: compares lines that were computed again with those in the file that `finish` has
+     * completed, by a reader of that file (run/verify.h). On the writing thread. */
+    HcStatus (*check)(const HcStage *stage, HcReader *file, const HcBlock *block, HcWrittenCheck *check,
+                      HcError *err);
+    /* With check. The scene in that file; borrowed, valid while planned. */
+    const HcScene *(*written)(const HcStage *stage);
+} HcStageRare;
+
 typedef struct HcStageClass {
     const char *name;    /* "mnf" */
     const char *summary; /* one line */
     const char *cite;    /* reference, or NULL */
     const char *example; /* a command that runs where scene.hdr is a scene, or NULL */
     HcRole role;
-    bool keeps_values; /* whatever its options and the scene: values that go out have come in. So do those of
-                          all roles but HC_ROLE_STAGE, and of --fit-only */
     const HcOption *options;
     size_t params_size;
     size_t state_size;
 
-    /* OPTIONAL. Pixels of the longest side that suffice for what the parsed stage draws; 0 = it needs all. In
-     * a chain of such stages alone, an overview of the file stands for the scene. */
-    int64_t (*suffices)(const HcStage *stage);
     /* REQUIRED. From stage->params, the scene that comes in (stage->in) and, once settled, the state: fills
      * stage->out (a zeroed scene) and stage->needs (zeroed). Touches no pixel; fails here on anything that
      * cannot work. Called again after an earlier stage settled, since that may change shapes. */
     HcStatus (*plan)(HcStage *stage, HcError *err);
-    /* OPTIONAL. Fills side (zeroed) with a chain that the runner settles before open. It writes no file. */
-    void (*side)(const HcStage *stage, HcSideChain *side);
-    /* With side. Takes what the stages of that chain settled; the chain is freed afterwards. */
-    HcStatus (*take_side)(HcStage *stage, HcChain *settled, HcError *err);
-    /* OPTIONAL. Before the first pass, on the first rank alone: begins what takes long and needs no block,
-     * such as space for an output. The plan may change until `open`. */
-    HcStatus (*begin)(HcStage *stage, HcError *err);
     /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass
      * that this stage takes part in. */
     HcStatus (*open)(HcStage *stage, HcError *err);
@@ -193,45 +219,17 @@ typedef struct HcStageClass {
      * writing thread. With needs.pick.every, line0 is the first of these lines and `lines` counts them.
      */
     HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
-    /* OPTIONAL. Whether the parsed stage fits a model to sums of the scene, and how. Such a stage has the
-     * options --model, --save-model and --fit-only, and marks those of the fit (HcOption.of_fit). */
-    bool (*fits)(const HcStage *stage, HcFit *how);
-    /* With fits. Fits the model to these sums, as settle does to those of the scene. noise: NULL = not
-     * needed.
-     */
-    HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
-    /* OPTIONAL. Gives the values of a scree plot; false until the stage is settled. */
-    bool (*scree)(const HcStage *stage, HcScree *out);
-    /* OPTIONAL. What the values of an output band are in, "rad"; NULL where that is not known. A stage that
-     * has no such function and hands its input on has the units of its input. */
-    const char *(*unit)(const HcStage *stage, int32_t band);
-    /* OPTIONAL. What the rules for the number of components find; NULL where none was asked. */
-    const struct HcDimension *(*dimension)(const HcStage *stage);
     /* OPTIONAL. After the last block, before any finish: joins the counts, pictures and files that ranks have
      * made of their lines. Called on all ranks, also on a single one. */
     HcStatus (*gather)(HcStage *stage, HcError *err);
     /* OPTIONAL. After the last block, on the first rank alone: completes the files of the stage. The runner
      * has opened a set (io/file.h), so that they get their names together with those of all other stages. */
     HcStatus (*finish)(HcStage *stage, HcError *err);
-    /* OPTIONAL. The file that finish leaves behind, for the record beside it; borrowed, NULL = none. Standard
-     * output is HC_FILE_STANDARD_OUTPUT (io/file.h), and has no record beside it. */
-    const char *(*output)(const HcStage *stage);
-    /* OPTIONAL. For a raster: compares lines that were computed again with those in the file that `finish`
-     * has completed, by a reader of that file (run/verify.h). On the writing thread. */
-    HcStatus (*check)(const HcStage *stage, HcReader *file, const HcBlock *block, HcWrittenCheck *check,
-                      HcError *err);
-    /* OPTIONAL. The scene in that file where it is not the one that comes in; borrowed, valid while planned.
-     */
-    const HcScene *(*written)(const HcStage *stage);
-    /* OPTIONAL. After the run: adds lines of a result that a user reads at once, for standard output. */
-    void (*show)(const HcStage *stage, HcText *to);
-    /* OPTIONAL. For the report of the run, after `finish`: adds pictures, plots and tables of what was found.
-     */
-    HcStatus (*panels)(const HcStage *stage, HcPanels *to, HcError *err);
     /* OPTIONAL. What the record says of this stage beyond its options: adds to `to`. */
     void (*report)(const HcStage *stage, HcJson *to);
     /* OPTIONAL. Frees what open and settle made; safe after any failure. */
     void (*close)(HcStage *stage);
+    HcStageRare rare;
 } HcStageClass;
 
 struct HcStage {
@@ -243,6 +241,8 @@ struct HcStage {
     void *state;     /* kind->state_size bytes, zero at first */
     HcScene in, out; /* as planned last */
     HcNeeds needs;
+    const char *output;  /* set by plan or open: the file that finish leaves, for the record beside it;
+                            borrowed, NULL = none. Standard output (HC_FILE_STANDARD_OUTPUT) has no record */
     HcCompute *compute;  /* set before open */
     bool tight;          /* set before open: memory is scarce, the stage takes less (hc_stage_takes_or) */
     bool has_more;       /* set before open: the stage may take HC_SPACE_WISH */

@@ -80,7 +80,7 @@ static HcStatus make_sums_chain(HcBatchPool *pool, const HcBatch *batch, const H
     HcPaths *words = &pool->sums.words;
     const HcStage *stage = &chain->stages[pool->step];
     HcFit how;
-    (void)stage->kind->fits(stage, &how);
+    (void)stage->kind->rare.fits(stage, &how);
     HC_OR_RETURN(add_steps_before(pool, batch, chain, words, err));
     HC_OR_RETURN(add_words(words, values, err));
     pool->sums_noise = how.noise != HC_DIFFERENCE_NONE;
@@ -160,7 +160,7 @@ static HcStatus fail_no_fit(HcError *err) {
     char names[256] = "";
     for (int i = 0; hc_stage_list[i] != NULL; i++) {
         size_t length = strlen(names);
-        if (hc_stage_list[i]->fits != NULL) {
+        if (hc_stage_list[i]->rare.fits != NULL) {
             snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : "",
                      hc_stage_list[i]->name);
         }
@@ -175,7 +175,7 @@ static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
     int32_t count = 0;
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStageClass *kind = chain->stages[s].kind;
-        if (kind->fits != NULL && kind->fits(&chain->stages[s], &how)) {
+        if (kind->rare.fits != NULL && kind->rare.fits(&chain->stages[s], &how)) {
             *step = s;
             count++;
         }
@@ -186,7 +186,7 @@ static HcStatus find_fit(const HcChain *chain, int32_t *step, HcError *err) {
     if (count > 1) {
         return hc_fail(err, HC_E_USAGE, "batch: --pool: more than one step of the chain fits a model");
     }
-    (void)chain->stages[*step].kind->fits(&chain->stages[*step], &how);
+    (void)chain->stages[*step].kind->rare.fits(&chain->stages[*step], &how);
     if (how.save_model != NULL) {
         return hc_fail(err, HC_E_USAGE, "batch: --save-model %s: --pool names the model", how.save_model);
     }

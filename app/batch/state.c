@@ -351,7 +351,7 @@ HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *ch
     for (int32_t c = 0; c < chain->output_count && status == HC_OK; c++) {
         const HcOutput *output = &chain->outputs[c];
         const HcStage *stage = output->stage;
-        const char *own = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+        const char *own = stage->output;
         const char *of = own != NULL ? own : batch->scenes[scene].output;
         status = check_output(batch, scene, output->path, of, hc_stage_overwrite(stage), any, replaced, err);
     }

@@ -17,6 +17,7 @@ HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int
     HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     stage->needs.consumes = true;
     stage->needs.has_output = true;
+    stage->output = params->path;
     /* The heaps, what another rank hands over, the points and their file. */
     const size_t each = 2 * sizeof(HcDetection) + sizeof(HcPoint) + HC_POINT_FILE_BYTES;
     hc_stage_takes(stage, HC_SPACE_HOST,

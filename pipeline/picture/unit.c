@@ -6,8 +6,8 @@
 const char *hc_unit_of(const HcStage *stage, int32_t band) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
         const HcStage *from = &stage->chain->stages[s];
-        if (from->kind->unit != NULL) {
-            return from->kind->unit(from, band);
+        if (from->kind->rare.unit != NULL) {
+            return from->kind->rare.unit(from, band);
         }
         if (from->kind->role == HC_ROLE_SOURCE) {
             /* Stored numbers are not in the unit of physical ones. */
@@ -17,7 +17,7 @@ const char *hc_unit_of(const HcStage *stage, int32_t band) {
                    : stored ? NULL
                             : hc_reader_unit(hc_view_reader(stage->chain->source->view));
         }
-        if (!from->needs.passes_through && !from->kind->keeps_values) {
+        if (!from->needs.passes_through && !from->kind->rare.keeps_values) {
             return NULL;
         }
     }

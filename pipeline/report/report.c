@@ -174,11 +174,11 @@ static void add_notes(HcText *to, const cJSON *notes) {
 static HcStatus add_panels(HcPanels *to, const HcStage *stage, HcError *err) {
     const HcStage *tap = stage->place + 1 < stage->chain->count ? stage + 1 : NULL;
     hc_text_add(&to->html, "<div class=\"panels\">\n");
-    if (stage->kind->panels != NULL) {
-        HC_OR_RETURN(stage->kind->panels(stage, to, err));
+    if (stage->kind->rare.panels != NULL) {
+        HC_OR_RETURN(stage->kind->rare.panels(stage, to, err));
     }
     if (tap != NULL && tap->kind == &hc_report_tap) {
-        HC_OR_RETURN(tap->kind->panels(tap, to, err));
+        HC_OR_RETURN(tap->kind->rare.panels(tap, to, err));
     }
     hc_text_add(&to->html, "</div>\n");
     return HC_OK;

@@ -88,7 +88,7 @@ static const HcStage *tap_before(const HcStage *stage) {
 /* A scree plot, and spectra before and after a step. */
 static size_t plot_bytes(const HcStage *stage, const State *state) {
     bool first = stage->place == 1;
-    bool scree = hc_stage_previous(stage)->kind->scree != NULL;
+    bool scree = hc_stage_previous(stage)->kind->rare.scree != NULL;
     return (first ? hc_plot_panels_bytes() : 0) +
            (scree ? hc_plot_panel_bytes(1, hc_stage_previous(stage)->in.bands) : 0) +
            (state->looks && state->spectral ? hc_plot_panel_bytes(2, stage->in.bands) : 0);
@@ -110,7 +110,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     state->looks = is_new(stage);
     state->spectral = hc_scene_is_spectral(&stage->in);
     state->classes = hc_scene_is_class_map(&stage->in);
-    stage->needs = (HcNeeds){.passes_through = true, .missing = HC_MISSING_PASSED, .has_output = true};
+    stage->needs = (HcNeeds){.passes_through = true, .missing = HC_MISSING_PASSED};
     hc_stage_takes(stage, HC_SPACE_HOST, plot_bytes(stage, state));
     if (!state->looks) {
         return HC_OK;
@@ -506,16 +506,16 @@ static HcStatus add_mask(const HcStage *stage, uint8_t *pixels, HcPanels *to, Hc
 static HcStatus add_scree(const HcStage *stage, HcPanels *to, HcError *err) {
     const HcStage *from = hc_stage_previous(stage);
     HcScree scree;
-    if (from->kind->scree == NULL || !from->kind->scree(from, &scree)) {
+    if (from->kind->rare.scree == NULL || !from->kind->rare.scree(from, &scree)) {
         return HC_OK;
     }
-    const HcScreePlot plot = {.values = scree.values,
-                              .count = scree.count,
-                              .title = scree.title,
-                              .noise = scree.noise,
-                              .kept = scree.kept,
-                              .dimension =
-                                  from->kind->dimension != NULL ? from->kind->dimension(from) : NULL};
+    const HcScreePlot plot = {
+        .values = scree.values,
+        .count = scree.count,
+        .title = scree.title,
+        .noise = scree.noise,
+        .kept = scree.kept,
+        .dimension = from->kind->rare.dimension != NULL ? from->kind->rare.dimension(from) : NULL};
     return hc_panels_add_scree(to, &plot, err);
 }
 
@@ -649,6 +649,6 @@ const HcStageClass hc_report_tap = {
     .open = open_tap,
     .consume = consume,
     .gather = gather,
-    .panels = panels,
+    .rare = {.panels = panels},
     .close = close_tap,
 };

@@ -300,7 +300,7 @@ static HcStatus write_records(const HcChain *chain, const HcRunSettings *setting
     for (int last = 0; last < 2; last++) {
         for (int32_t s = 0; s < chain->count; s++) {
             const HcStage *stage = &chain->stages[s];
-            const char *output = stage->kind->output != NULL ? stage->kind->output(stage) : NULL;
+            const char *output = stage->output;
             if (output != NULL && strcmp(output, HC_FILE_STANDARD_OUTPUT) != 0 &&
                 decides(settings, output) == (last == 1)) {
                 HC_OR_RETURN(write_beside(stage, output, record, err));

@@ -216,8 +216,8 @@ static HcStatus run_passes(HcFlow *flow, HcError *err) {
 static HcStatus begin_stages(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->chain->count && hc_ranks_number(flow->settings->ranks) == 0; s++) {
         HcStage *stage = &flow->chain->stages[s];
-        if (stage->kind->begin != NULL) {
-            HC_OR_RETURN(hc_stage_named(stage, stage->kind->begin(stage, err), err));
+        if (stage->kind->rare.begin != NULL) {
+            HC_OR_RETURN(hc_stage_named(stage, stage->kind->rare.begin(stage, err), err));
         }
     }
     return HC_OK;
@@ -260,8 +260,8 @@ static void fill_report(HcFlow *flow) {
 static HcStatus show_results(const HcChain *chain, HcText *to, HcError *err) {
     for (int32_t s = 0; to != NULL && s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        if (stage->kind->show != NULL) {
-            stage->kind->show(stage, to);
+        if (stage->kind->rare.show != NULL) {
+            stage->kind->rare.show(stage, to);
         }
     }
     return to != NULL && to->failed ? hc_fail_memory(err, (double)to->length, "the results") : HC_OK;
@@ -407,8 +407,8 @@ HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *se
     HcSideChain side = {0};
     HcChain *chain = NULL;
     HcRunReport report;
-    if (stage->kind->side != NULL) {
-        stage->kind->side(stage, &side);
+    if (stage->kind->rare.side != NULL) {
+        stage->kind->rare.side(stage, &side);
     }
     if (side.word_count == 0) {
         return HC_OK;
@@ -422,7 +422,7 @@ HcStatus hc_run_side(HcStage *stage, HcCompute *compute, const HcRunSettings *se
         HC_TRY(hc_source_use_bands(chain->source, side.bands, side.band_count, err));
     }
     HC_TRY(run_chain(chain, compute, &quiet, &report, err));
-    HC_TRY(stage->kind->take_side(stage, chain, err));
+    HC_TRY(stage->kind->rare.take_side(stage, chain, err));
 done:
     hc_chain_free(chain);
     return status;

@@ -26,14 +26,14 @@ typedef struct TapState {
 } TapState;
 
 static HcStatus plan_tap(HcStage *stage, HcError *err) {
-    stage->needs = (HcNeeds){.consumes = true, .passes_through = true, .has_output = true};
+    stage->needs = (HcNeeds){.consumes = true, .passes_through = true};
     return hc_scene_copy(&stage->out, &stage->in, err);
 }
 
 static HcStatus compare(HcStage *stage, const HcBlock *block, HcError *err) {
     const HcStage *sink = ((const Tap *)stage->params)->sink;
     const TapState *state = stage->state;
-    return state->check != NULL ? sink->kind->check(sink, state->file, block, state->check, err) : HC_OK;
+    return state->check != NULL ? sink->kind->rare.check(sink, state->file, block, state->check, err) : HC_OK;
 }
 
 static void close_tap(HcStage *stage) {
@@ -70,7 +70,7 @@ static HcStatus open_files(const HcChain *twin, HcError *err) {
         if (stage->kind == &tap) {
             const HcStage *sink = ((const Tap *)stage->params)->sink;
             TapState *state = stage->state;
-            HC_OR_RETURN(open_file(sink->kind->output(sink), &state->file, err));
+            HC_OR_RETURN(open_file(sink->output, &state->file, err));
         }
     }
     return HC_OK;
@@ -123,10 +123,10 @@ HcStatus hc_verify_check(const HcChain *chain, int32_t ranks, HcError *err) {
     }
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        if (stage->kind->check == NULL) {
+        if (stage->kind->rare.check == NULL) {
             continue;
         }
-        const HcScene *file = stage->kind->written != NULL ? stage->kind->written(stage) : &stage->in;
+        const HcScene *file = stage->kind->rare.written(stage);
         if (file->lines != stage->in.lines || file->samples != stage->in.samples) {
             return hc_fail(err, HC_E_UNSUPPORTED,
                            "--verify: lines of a map (%s --ortho) are not those of the scene",

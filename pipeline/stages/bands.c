@@ -261,12 +261,12 @@ const HcStageClass hc_stage_bands = {
     .summary = "choose, drop or reorder bands by number, wavelength or the header's bad-band list",
     .example = "hcube bands scene.hdr 1-30 first_bands.tif",
     .role = HC_ROLE_STAGE,
-    .keeps_values = true,
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
     .open = open_bands,
     .process = process,
+    .rare = {.keeps_values = true},
     .close = close_bands,
 };

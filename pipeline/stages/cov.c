@@ -75,7 +75,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     stage->needs.passes_through = true;
-    stage->needs.has_output = true;
+    stage->output = params->path;
     if (!stage->settled) {
         const HcWindow *window = params->window != NULL ? &state->window : NULL;
         hc_scene_sums_want(&state->sums, stage, kind_of(stage), window);
@@ -149,10 +149,6 @@ static HcStatus finish(HcStage *stage, HcError *err) {
                         : hc_statistics_save(&state->statistics, params->path, overwrite, err);
 }
 
-static const char *output(const HcStage *stage) {
-    return ((const Params *)stage->params)->path;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     const Params *params = stage->params;
     const State *state = stage->state;
@@ -191,7 +187,6 @@ const HcStageClass hc_stage_cov = {
     HC_TWO_SCENE_SUMS(State, sums, differences),
     .settle = settle,
     .finish = finish,
-    .output = output,
     .report = report,
     .close = close_cov,
 };

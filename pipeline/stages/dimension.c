@@ -46,7 +46,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     }
     stage->needs.passes_through = true;
-    stage->needs.has_output = true;
+    stage->output = params->path;
     if (!stage->settled) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     }
@@ -86,10 +86,6 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     HcStatus status = hc_json_save(&json, params->path, overwrite, err);
     hc_json_clear(&json);
     return status;
-}
-
-static const char *output(const HcStage *stage) {
-    return ((const Params *)stage->params)->path;
 }
 
 static void show(const HcStage *stage, HcText *to) {
@@ -132,9 +128,7 @@ const HcStageClass hc_stage_dimension = {
     HC_SCENE_SUMS(State, sums),
     .settle = settle,
     .finish = finish,
-    .output = output,
-    .show = show,
     .report = report,
-    .dimension = found,
+    .rare = {.show = show, .dimension = found},
     .close = hc_scene_sums_end,
 };

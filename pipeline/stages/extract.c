@@ -163,7 +163,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     size_t band_bytes = 2 * sizeof(double) + 4 * sizeof(float);
     size_t place_bytes =
         params->files.places != NULL ? (size_t)state->spectra.pixels.count * HC_POINT_FILE_BYTES : 0;
-    stage->needs = (HcNeeds){.passes_through = true, .has_output = true, .observes = !stage->settled};
+    stage->output = params->files.path;
+    stage->needs = (HcNeeds){.passes_through = true, .observes = !stage->settled};
     hc_stage_takes(stage, HC_SPACE_HOST,
                    gathered + (each_of(stage) == PIXEL ? gathered : 0) + place_bytes +
                        hc_spectra_picture_bytes(stage, &params->files, HC_PLOT_SPECTRA_MAX) +
@@ -443,10 +444,6 @@ done:
     return status;
 }
 
-static const char *output(const HcStage *stage) {
-    return params_of(stage)->files.path;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     if (state->group == NULL) {
@@ -491,8 +488,7 @@ const HcStageClass hc_stage_extract = {
     .observe = observe,
     .settle = settle,
     .finish = finish,
-    .panels = panels,
-    .output = output,
     .report = report,
+    .rare = {.panels = panels},
     .close = close_extract,
 };

@@ -217,6 +217,7 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     }
     stage->needs.passes_through = params->fit_only;
     stage->needs.has_output = params->fit_only;
+    stage->output = params->save_model;
     size_t components = (size_t)linear->used;
     /* Denoising goes through a block of components and its mask. */
     hc_stage_takes(stage, HC_SPACE_PIXEL, params->denoise ? components * sizeof(float) + 1 : 0);
@@ -360,7 +361,7 @@ HcStatus hc_linear_take(HcStage *stage, HcQueue *queue, HcMoments *values, HcMom
 }
 
 HcStatus hc_linear_fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
-    HC_OR_RETURN(stage->kind->fit(stage, values, noise, err));
+    HC_OR_RETURN(stage->kind->rare.fit(stage, values, noise, err));
     return ready(stage, err);
 }
 
@@ -404,10 +405,6 @@ HcStatus hc_linear_finish(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     return hc_transform_save(&linear->transform, params->save_model, hc_stage_overwrite(stage), err);
-}
-
-const char *hc_linear_output(const HcStage *stage) {
-    return params_of(stage)->save_model;
 }
 
 void hc_linear_report(const HcStage *stage, HcJson *to) {

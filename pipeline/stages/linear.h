@@ -100,7 +100,7 @@ const HcDimension *hc_linear_dimension(const HcStage *stage);
  * wanted, those of the noise: settle hands both to its hook `fit`. */
 #define HC_LINEAR_HOOKS                                                                                      \
     .open = hc_linear_open, .settle = hc_linear_settle, .process = hc_linear_process,                        \
-    .finish = hc_linear_finish, .output = hc_linear_output
+    .finish = hc_linear_finish
 
 HcStatus hc_linear_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
@@ -113,7 +113,6 @@ HcStatus hc_linear_fit(HcStage *stage, const HcMoments *values, const HcMoments 
 HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                            void *scratch, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;
-const char *hc_linear_output(const HcStage *stage);
 void hc_linear_report(const HcStage *stage, HcJson *to);
 void hc_linear_close(HcStage *stage);
 

@@ -60,10 +60,7 @@ const HcStageClass hc_stage_pca = {
     .plan = plan,
     HC_SCENE_SUMS(State, sums),
     HC_LINEAR_HOOKS,
-    .fits = hc_linear_fits,
-    .fit = fit,
-    .scree = scree,
-    .dimension = hc_linear_dimension,
     .report = hc_linear_report,
+    .rare = {.fits = hc_linear_fits, .fit = fit, .scree = scree, .dimension = hc_linear_dimension},
     .close = hc_linear_close,
 };

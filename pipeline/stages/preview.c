@@ -79,7 +79,7 @@ static HcStatus plan_classes(const HcStage *stage, State *state, HcError *err) {
 /* The nearest stage before this one that has a scree plot, or NULL. */
 static const HcStage *stage_with_scree(const HcStage *stage) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
-        if (stage->chain->stages[s].kind->scree != NULL) {
+        if (stage->chain->stages[s].kind->rare.scree != NULL) {
             return &stage->chain->stages[s];
         }
     }
@@ -90,7 +90,8 @@ static const HcStage *stage_with_scree(const HcStage *stage) {
 static const HcDimension *dimension_before(const HcStage *stage) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
         const HcStage *from = &stage->chain->stages[s];
-        const HcDimension *found = from->kind->dimension != NULL ? from->kind->dimension(from) : NULL;
+        const HcDimension *found =
+            from->kind->rare.dimension != NULL ? from->kind->rare.dimension(from) : NULL;
         if (found != NULL) {
             return found;
         }
@@ -136,10 +137,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        (long long)(shown->height * params->enlarge));
     }
     int32_t every = shown->ortho == NULL ? shown->step : 1;
+    stage->output = params->path;
     stage->needs = (HcNeeds){
         .consumes = true,
         .passes_through = true,
-        .has_output = true,
         .pick = {
             .every = every, .shown_every = every, .bands = shown->band, .band_count = shown->band_count}};
     /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
@@ -254,7 +255,7 @@ static HcStatus draw_scree(const HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     const HcStage *from = stage_with_scree(stage);
     HcScree scree;
-    if (!from->kind->scree(from, &scree)) {
+    if (!from->kind->rare.scree(from, &scree)) {
         return hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
                        from->kind->name);
     }
@@ -290,10 +291,6 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static const char *output(const HcStage *stage) {
-    return ((const Params *)stage->params)->path;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     hc_shown_report(&((const State *)stage->state)->shown, to);
 }
@@ -311,13 +308,12 @@ const HcStageClass hc_stage_preview = {
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
-    .suffices = suffices,
     .plan = plan,
     .open = open_preview,
     .consume = consume,
     .gather = gather,
     .finish = finish,
-    .output = output,
     .report = report,
+    .rare = {.suffices = suffices},
     .close = close_preview,
 };

@@ -455,7 +455,7 @@ const HcStageClass hc_stage_abundance = {
     .process = process,
     .consume = consume,
     .gather = gather,
-    .unit = unit,
     .report = report,
+    .rare = {.unit = unit},
     .close = close_abundance,
 };

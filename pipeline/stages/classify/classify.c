@@ -62,8 +62,7 @@ const HcStageClass hc_stage_classify = {
     .settle = hc_knn_settle,
     .process = hc_knn_process,
     .finish = hc_knn_finish,
-    .output = hc_knn_output,
-    .panels = hc_knn_panels,
     .report = hc_knn_report,
+    .rare = {.panels = hc_knn_panels},
     .close = hc_knn_close,
 };

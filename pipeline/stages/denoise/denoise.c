@@ -553,12 +553,9 @@ const HcStageClass hc_stage_denoise = {
     .open = open_denoise,
     .settle = settle,
     .process = hc_denoise_process,
-    .fits = fits_model,
-    .fit = fit,
-    .scree = scree,
     .gather = gather,
     .finish = hc_linear_finish,
-    .output = hc_linear_output,
     .report = report,
+    .rare = {.fits = fits_model, .fit = fit, .scree = scree},
     .close = close_denoise,
 };

@@ -465,10 +465,6 @@ static HcStatus finish(HcStage *stage, HcError *err) {
                                 (const char *const *)state->name, err);
 }
 
-static const char *output(const HcStage *stage) {
-    return hc_detect_params(stage)->detections.path;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     const HcDetectState *state = stage->state;
     const HcDetectMethod *method = hc_detect_method(stage);
@@ -539,8 +535,7 @@ const HcStageClass hc_stage_detect = {
     .consume = consume,
     .gather = gather,
     .finish = finish,
-    .output = output,
-    .unit = unit,
     .report = report,
+    .rare = {.unit = unit},
     .close = close_detect,
 };

@@ -173,7 +173,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     int32_t width = planned_width(stage);
     size_t bands = (size_t)stage->in.bands;
     stage->needs.passes_through = true;
-    stage->needs.has_output = true;
+    stage->output = params_of(stage)->files.path;
     stage->needs.observes = !stage->settled;
     stage->needs.rounds = makes_spectra(stage) ? 2 : 3;
     if (stage->round == 0) {
@@ -555,10 +555,6 @@ done:
     return status;
 }
 
-static const char *output(const HcStage *stage) {
-    return params_of(stage)->files.path;
-}
-
 static void show(const HcStage *stage, HcText *to) {
     const State *state = stage->state;
     for (int32_t k = 0; k < state->count && method_of(stage) != SISAL; k++) {
@@ -651,9 +647,7 @@ const HcStageClass hc_stage_endmembers = {
     .sums = sums,
     .settle = settle,
     .finish = finish,
-    .panels = panels,
-    .output = output,
-    .show = show,
     .report = report,
+    .rare = {.panels = panels, .show = show},
     .close = close_endmembers,
 };

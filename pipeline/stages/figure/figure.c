@@ -186,13 +186,13 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(plan_ground(stage, state, err));
     size_t pixels = hc_shown_pixels(&state->shown) * (size_t)maps_of(state);
     state->shown.picked = true;
+    stage->output = params->path;
     stage->needs = (HcNeeds){
         .consumes = true,
         .pick = {.bands = state->shown.band,
                  .band_count = state->shown.band_count,
                  .shown_every = state->shown.ortho == NULL && !state->classes ? state->shown.step : 1},
-        .passes_through = true,
-        .has_output = true};
+        .passes_through = true};
     hc_stage_takes(stage, HC_SPACE_HOST,
                    hc_shown_bytes(stage, &state->shown) + hc_figure_paint_bytes(state) +
                        hc_figure_bytes(state->format, params->width / 25.4 * 72, params->dpi, pixels) +
@@ -381,10 +381,6 @@ done:
     return status;
 }
 
-static const char *output(const HcStage *stage) {
-    return ((const Params *)stage->params)->path;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     hc_shown_report(&state->shown, to);
@@ -432,13 +428,12 @@ const HcStageClass hc_stage_figure = {
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
-    .suffices = suffices,
     .plan = plan,
     .open = open_figure,
     .consume = consume,
     .gather = gather,
     .finish = finish,
-    .output = output,
     .report = report,
+    .rare = {.suffices = suffices},
     .close = close_figure,
 };

@@ -29,8 +29,8 @@ static bool eigenvalue_of(const HcStage *stage, int32_t band, double *value, boo
     for (int32_t s = stage->place - 1; s >= 0 && stage->in.meaning == HC_COMPONENT; s--) {
         const HcStage *from = &stage->chain->stages[s];
         HcScree scree;
-        if (from->kind->scree != NULL) {
-            bool known = from->kind->scree(from, &scree) && band < scree.count;
+        if (from->kind->rare.scree != NULL) {
+            bool known = from->kind->rare.scree(from, &scree) && band < scree.count;
             *value = known ? scree.values[band] : 0;
             *snr = strcmp(from->kind->name, "mnf") == 0;
             return known;

@@ -113,7 +113,8 @@ static void plan_needs(HcStage *stage) {
     int32_t bands = stage->in.bands;
     size_t clusters = (size_t)clusters_of(stage);
     size_t model = clusters * (2 * (size_t)bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
-    stage->needs.has_output = params_of(stage)->files.path != NULL;
+    stage->output = params_of(stage)->files.path;
+    stage->needs.has_output = stage->output != NULL;
     stage->needs.observes = !stage->settled;
     hc_stage_takes(stage, HC_SPACE_DEVICE, model);
     hc_stage_takes(stage, HC_SPACE_PIXEL, sizeof(double) + sizeof(int32_t));
@@ -490,10 +491,6 @@ done:
     return status;
 }
 
-static const char *output(const HcStage *stage) {
-    return params_of(stage)->files.path;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     if (!state->fitted) {
@@ -538,8 +535,7 @@ const HcStageClass hc_stage_kmeans = {
     .settle = settle,
     .process = process,
     .finish = finish,
-    .panels = panels,
-    .output = output,
     .report = report,
+    .rare = {.panels = panels},
     .close = close_kmeans,
 };

@@ -251,7 +251,7 @@ static void plan_needs(HcStage *stage) {
     stage->needs =
         (HcNeeds){.observes = !stage->settled && !(state->from_library && !hc_knn_validates(stage)),
                   .passes_through = only_reports(stage),
-                  .has_output = hc_knn_params(stage)->report.count > 0,
+                  .has_output = stage->output != NULL,
                   .threads_max = machine ? SVM_THREADS : 0};
     hc_stage_takes(stage, HC_SPACE_DEVICE,
                    model + matrix + scores + (stage->settled ? 0 : validation_bytes(stage)));
@@ -275,6 +275,7 @@ HcStatus hc_knn_plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(check_labels(stage, err));
     HC_OR_RETURN(check_drawn(stage, err));
     HC_OR_RETURN(plan_out(stage, err));
+    stage->output = params->report.count > 0 ? params->report.item[0] : NULL;
     plan_needs(stage);
     return HC_OK;
 }
@@ -473,11 +474,6 @@ HcStatus hc_knn_finish(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-const char *hc_knn_output(const HcStage *stage) {
-    const HcKnnParams *params = hc_knn_params(stage);
-    return params->report.count > 0 ? params->report.item[0] : NULL;
-}
-
 static void report_classes(const HcKnnState *state, HcJson *to) {
     const HcClasses *classes = &state->training.pixels.classes;
     hc_json_open_array(to, "classes");
@@ -565,8 +561,7 @@ const HcStageClass hc_stage_knn = {
     .settle = hc_knn_settle,
     .process = hc_knn_process,
     .finish = hc_knn_finish,
-    .output = hc_knn_output,
-    .panels = hc_knn_panels,
     .report = hc_knn_report,
+    .rare = {.panels = hc_knn_panels},
     .close = hc_knn_close,
 };

@@ -257,7 +257,6 @@ HcStatus hc_knn_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHE
 HcStatus hc_knn_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) HC_MUST_CHECK;
 HcStatus hc_knn_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;
-const char *hc_knn_output(const HcStage *stage);
 HcStatus hc_knn_panels(const HcStage *stage, HcPanels *to, HcError *err) HC_MUST_CHECK;
 void hc_knn_report(const HcStage *stage, HcJson *to);
 void hc_knn_close(HcStage *stage);

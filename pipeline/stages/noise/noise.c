@@ -81,7 +81,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         }
     }
     stage->needs.passes_through = true;
-    stage->needs.has_output = true;
+    stage->output = params->path != NULL      ? params->path
+                    : params->csv != NULL     ? params->csv
+                    : params->picture != NULL ? params->picture
+                                              : params->column_csv;
     if (!stage->settled) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
         hc_scene_sums_want(&state->differences, stage, difference_of(stage), NULL);
@@ -303,14 +306,6 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     return params->picture != NULL ? draw(stage, params->picture, overwrite, err) : HC_OK;
 }
 
-static const char *output(const HcStage *stage) {
-    const Params *params = stage->params;
-    return params->path != NULL      ? params->path
-           : params->csv != NULL     ? params->csv
-           : params->picture != NULL ? params->picture
-                                     : params->column_csv;
-}
-
 static void show_columns(const HcNoiseColumns *columns, HcText *to) {
     int64_t least = hc_noise_columns_extreme(columns, false);
     int64_t most = hc_noise_columns_extreme(columns, true);
@@ -373,8 +368,7 @@ const HcStageClass hc_stage_noise = {
     .sums_count = 2,
     .settle = settle,
     .finish = finish,
-    .output = output,
-    .show = show,
     .report = report,
+    .rare = {.show = show},
     .close = close_noise,
 };

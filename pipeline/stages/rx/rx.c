@@ -389,10 +389,6 @@ static HcStatus finish(HcStage *stage, HcError *err) {
                                 err);
 }
 
-static const char *output(const HcStage *stage) {
-    return ((const Params *)stage->params)->detections.path;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     const State *state = stage->state;
     if (state->fitted && state->background.label == NULL) {
@@ -445,7 +441,6 @@ const HcStageClass hc_stage_rx = {
     .consume = consume,
     .gather = gather,
     .finish = finish,
-    .output = output,
     .report = report,
     .close = close_rx,
 };

@@ -372,7 +372,7 @@ const HcStageClass hc_stage_unmix = {
     .settle = settle,
     .process = process,
     .gather = gather,
-    .unit = unit,
     .report = report,
+    .rare = {.unit = unit},
     .close = close_unmix,
 };

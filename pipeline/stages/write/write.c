@@ -246,10 +246,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     note_classes(stage);
     note_rounded(stage);
-    stage->needs = (HcNeeds){.consumes = true,
-                             .passes_through = true,
-                             .has_output = true,
-                             .threads_max = state->needs.threads_max};
+    stage->needs =
+        (HcNeeds){.consumes = true, .passes_through = true, .threads_max = state->needs.threads_max};
     hc_stage_takes(stage, HC_SPACE_HOST, state->needs.memory);
     hc_stage_takes(stage, HC_SPACE_LIBRARY, state->needs.thread_memory);
     hc_stage_takes(stage, HC_SPACE_WISH, state->ortho != NULL ? hc_ortho_store_bytes(&stage->in) : 0);
@@ -327,6 +325,7 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_style_open(&state->style, &stage->in, err));
     }
     state->begun = NULL;
+    stage->output = state->sent != NULL ? HC_FILE_STANDARD_OUTPUT : state->path;
     HC_OR_RETURN(describe_outcome(stage, err));
     if (hc_ranks_number(ranks) == 0) {
         HC_OR_RETURN(hc_writer_open(&state->writer, state->path, &state->scene, &how, err));
@@ -410,13 +409,6 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static const char *output(const HcStage *stage) {
-    const State *state = stage->state;
-    return state->writer == NULL ? NULL
-           : state->sent != NULL ? HC_FILE_STANDARD_OUTPUT
-                                 : hc_writer_path(state->writer);
-}
-
 static HcStatus check_lines(const HcStage *stage, HcReader *file, const HcBlock *block, HcWrittenCheck *check,
                             HcError *err) {
     const State *state = stage->state;
@@ -429,7 +421,7 @@ static void report(const HcStage *stage, HcJson *to) {
         return;
     }
     double nodata = hc_writer_nodata(state->writer);
-    hc_json_put_text(to, "file", output(stage));
+    hc_json_put_text(to, "file", stage->output);
     hc_json_put_text(to, "format", hc_writer_format(state->writer));
     hc_json_put_text(to, "type", hc_type_name(hc_writer_layout(state->writer)->type));
     if (isnan(nodata)) {
@@ -467,14 +459,11 @@ const HcStageClass hc_stage_write = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .begin = begin,
     .open = open_write,
     .consume = consume,
     .gather = gather,
     .finish = finish,
-    .output = output,
-    .check = check_lines,
-    .written = written,
     .report = report,
+    .rare = {.begin = begin, .check = check_lines, .written = written},
     .close = close_write,
 };
