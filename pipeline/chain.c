@@ -2,6 +2,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/stages/stages.h"
+#include "pipeline/statistics/sums.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@ void hc_chain_free(HcChain *chain) {
     }
     for (int32_t s = chain->count - 1; s >= 0; s--) {
         HcStage *stage = &chain->stages[s];
+        if (stage->state != NULL) {
+            hc_scene_sums_end(stage);
+        }
         if (stage->kind->close != NULL && stage->state != NULL) {
             stage->kind->close(stage);
         }

@@ -22,7 +22,8 @@
 
 enum { HC_STAGE_SUMS_MAX = 2 };
 
-typedef struct HcGramPart HcGramPart; /* core/operation/gram_raw.h */
+typedef struct HcGramPart HcGramPart;   /* core/operation/gram_raw.h */
+typedef struct HcSceneSums HcSceneSums; /* pipeline/statistics/sums.h */
 typedef struct HcStage HcStage;
 typedef struct HcChain HcChain;
 typedef struct HcPanels HcPanels; /* pipeline/report/panel.h */
@@ -74,11 +75,13 @@ typedef struct HcNeeds {
     int32_t rounds; /* passes that it observes before it is settled, 0 and 1 = one. Until the last of them a
                        pass ends at the stage, also where it passes through */
     int32_t rank_lines; /* ranks share the scene in whole multiples of so many lines; 0 and 1 = any lines */
-    bool selects;       /* observe does more than add the block to sums, so HcStageClass.sums is not called */
+    bool selects;       /* observe does more than add the block to sums, so the pass must make blocks */
     bool compares;      /* wants neighbours of the scene before it is settled (HcStage.neighbours) */
     struct {
         int32_t integers; /* sums (pipeline/statistics/sums.h) of values that are known to be integers */
         int32_t floats;   /* and of others: they need a sample of the scene first (HcStage.sample) */
+        int32_t count;    /* of them so many are the runner's affair, from hc_scene_sums_want() */
+        HcSceneSums *of[HC_STAGE_SUMS_MAX];
     } sums;
     bool consumes; /* wants host copies of the blocks that go out */
     struct {
@@ -150,6 +153,9 @@ typedef struct HcStageRare {
                           all roles but HC_ROLE_STAGE, and of --fit-only */
     /* After the run: adds lines of a result that a user reads at once, for standard output. */
     void (*show)(const HcStage *stage, HcText *to);
+    /* Sums that are neither in needs.sums nor a reason for blocks, for the bytes of the file: at most
+     * HC_STAGE_SUMS_MAX. In place of `observe`, in the first round only. */
+    HcStatus (*sums)(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err);
     /* For the report of the run, after `finish`: adds pictures, plots and tables of what was found. */
     HcStatus (*panels)(const HcStage *stage, HcPanels *to, HcError *err);
     /* What the values of an output band are in, "rad"; NULL where that is not known. A stage that has no such
@@ -199,16 +205,10 @@ typedef struct HcStageClass {
     /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass
      * that this stage takes part in. */
     HcStatus (*open)(HcStage *stage, HcError *err);
-    /* With needs.observes. A block of the scene, in order, halo included. */
+    /* OPTIONAL, with needs.observes. A block of the scene, in order, halo included. The runner adds it to the
+     * sums of needs.sums. Where all stages of a pass do nothing else, it sums the bytes of the file instead.
+     */
     HcStatus (*observe)(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err);
-    /* OPTIONAL. For a stage whose `observe` does nothing but add the block to sums: gives these sums, at most
-     * HC_STAGE_SUMS_MAX. Where all stages of a pass do so, the runner sums the bytes of the file, and calls
-     * this in place of `observe`; in the first round only. */
-    HcStatus (*sums)(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err);
-    /* OPTIONAL. The sums of the scene (HcSceneSums) that the state holds: HC_SCENE_SUMS of
-     * pipeline/statistics/sums.h fills these and the two hooks above. */
-    size_t sums_at[HC_STAGE_SUMS_MAX]; /* [sums_count] bytes from the start of the state */
-    int32_t sums_count;
     /* With needs.observes. After the last block: sums become a model. With needs.rounds, after each round. */
     HcStatus (*settle)(HcStage *stage, HcQueue *queue, HcError *err);
     /* REQUIRED unless needs.passes_through. Block to block; no allocation, no files, no globals. scratch is

@@ -2,6 +2,7 @@
 #include "core/operation/gram_raw.h"
 #include "core/clock.h"
 #include "pipeline/run/flow.h"
+#include "pipeline/statistics/sums.h"
 
 HcBlock hc_flow_output(const HcFlow *flow, const HcSlot *slot, int32_t place, HcSpan span) {
     const HcScene *scene = &flow->chain->stages[place].out;
@@ -60,7 +61,7 @@ static HcStatus decode_block(HcFlow *flow, int64_t block, const HcBlock *out, Hc
 
 /* Whether the stages of the pass only sum what the source hands out: then no block is made. */
 static bool only_sums(const HcFlow *flow) {
-    int32_t observers = 0;
+    int32_t count = 0;
     if (flow->chain->plain) {
         return false;
     }
@@ -68,13 +69,14 @@ static bool only_sums(const HcFlow *flow) {
         const HcStage *stage = &flow->chain->stages[s];
         bool last = flow->pass.stops && s == flow->pass.end - 1;
         bool observes = hc_pass_observes(&flow->pass, stage);
-        if ((observes && (stage->kind->sums == NULL || stage->needs.selects || stage->round > 0)) ||
+        int32_t sums = stage->needs.sums.count + (stage->kind->rare.sums != NULL ? HC_STAGE_SUMS_MAX : 0);
+        if ((observes && (sums == 0 || stage->needs.selects || stage->round > 0)) ||
             (!last && !stage->needs.passes_through) || (stage->needs.consumes && !flow->pass.stops)) {
             return false;
         }
-        observers += observes;
+        count += observes ? sums : 0;
     }
-    return observers > 0 && observers * HC_STAGE_SUMS_MAX <= HC_GRAM_PARTS_MAX;
+    return count > 0 && count <= HC_GRAM_PARTS_MAX;
 }
 
 /* Adds the raw bytes of a block to the sums of the pass. */
@@ -88,7 +90,7 @@ static HcStatus sum_block(HcFlow *flow, const HcSlot *slot, int64_t block, HcErr
     for (int32_t s = 1; s < flow->pass.end; s++) {
         HcStage *stage = &flow->chain->stages[s];
         if (hc_pass_observes(&flow->pass, stage)) {
-            HC_OR_RETURN(stage->kind->sums(stage, parts, &count, err));
+            HC_OR_RETURN(hc_scene_sums_parts(stage, parts, &count, err));
             last = stage;
         }
     }
@@ -195,7 +197,9 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
         HcStage *stage = &flow->chain->stages[s];
         double start = hc_now();
         if (hc_pass_observes(&flow->pass, stage)) {
-            HC_OR_RETURN(stage->kind->observe(stage, flow->work, &current, err));
+            HC_OR_RETURN(stage->round == 0 ? hc_scene_sums_observe(stage, flow->work, &current, err) : HC_OK);
+            HC_OR_RETURN(stage->kind->observe != NULL ? stage->kind->observe(stage, flow->work, &current, err)
+                                                      : HC_OK);
             stage->seconds_observe += hc_now() - start;
             start = hc_now();
         }

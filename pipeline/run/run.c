@@ -6,6 +6,7 @@
 #include "pipeline/run/flow.h"
 #include "pipeline/run/record.h"
 #include "pipeline/run/record_files.h"
+#include "pipeline/statistics/sums.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static HcStatus open_stages(HcFlow *flow, HcError *err) {
         stage->compute = flow->compute;
         if (!stage->is_open) {
             HC_OR_RETURN(hc_run_side(stage, flow->compute, flow->settings, err));
+            HC_OR_RETURN(hc_scene_sums_start(stage, err));
         }
         if (!stage->is_open && stage->kind->open != NULL) {
             HC_OR_RETURN(hc_stage_named(stage, stage->kind->open(stage, err), err));
@@ -112,6 +114,7 @@ static HcStatus settle_stages(HcFlow *flow, HcError *err) {
         if (hc_pass_observes(&flow->pass, stage)) {
             double settle_time = hc_now();
             HC_OR_RETURN(hc_stage_named(stage, stage->kind->settle(stage, flow->work, err), err));
+            hc_scene_sums_end(stage);
             stage->seconds_settle += hc_now() - settle_time;
         }
     }

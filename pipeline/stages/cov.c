@@ -161,7 +161,6 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static void close_cov(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_end(stage);
     hc_moments_clear(&state->moments);
     hc_statistics_clear(&state->statistics);
 }
@@ -183,8 +182,6 @@ const HcStageClass hc_stage_cov = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = hc_scene_sums_start,
-    HC_TWO_SCENE_SUMS(State, sums, differences),
     .settle = settle,
     .finish = finish,
     .report = report,

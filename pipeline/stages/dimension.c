@@ -124,11 +124,8 @@ const HcStageClass hc_stage_dimension = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = hc_scene_sums_start,
-    HC_SCENE_SUMS(State, sums),
     .settle = settle,
     .finish = finish,
     .report = report,
     .rare = {.show = show, .dimension = found},
-    .close = hc_scene_sums_end,
 };

@@ -351,7 +351,7 @@ static HcStatus ready(HcStage *stage, HcError *err) {
 }
 
 HcStatus hc_linear_open(HcStage *stage, HcError *err) {
-    return stage->needs.observes ? hc_scene_sums_start(stage, err) : ready(stage, err);
+    return stage->needs.observes ? HC_OK : ready(stage, err);
 }
 
 HcStatus hc_linear_take(HcStage *stage, HcQueue *queue, HcMoments *values, HcMoments *noise, HcError *err) {
@@ -429,7 +429,6 @@ void hc_linear_report(const HcStage *stage, HcJson *to) {
 
 void hc_linear_close(HcStage *stage) {
     HcLinear *linear = stage->state;
-    hc_scene_sums_end(stage);
     hc_linear_release(stage->compute, &linear->device);
     hc_transform_clear(&linear->transform);
     *linear = (HcLinear){0};

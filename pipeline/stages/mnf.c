@@ -266,7 +266,6 @@ const HcStageClass hc_stage_mnf = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    HC_TWO_SCENE_SUMS(State, sums, noise_sums),
     HC_LINEAR_HOOKS,
     .report = report,
     .rare = {.side = ask_for_dark,

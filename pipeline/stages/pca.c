@@ -58,7 +58,6 @@ const HcStageClass hc_stage_pca = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    HC_SCENE_SUMS(State, sums),
     HC_LINEAR_HOOKS,
     .report = hc_linear_report,
     .rare = {.fits = hc_linear_fits, .fit = fit, .scree = scree, .dimension = hc_linear_dimension},

@@ -137,51 +137,37 @@ void hc_scene_sums_want(HcSceneSums *sums, HcStage *stage, HcDifference differen
     hc_scene_sums_plan(stage, difference);
     sums->difference = difference;
     sums->window = window;
-    sums->wanted = true;
+    stage->needs.sums.of[stage->needs.sums.count++] = sums;
 }
 
 HcSceneSums *hc_scene_sums_of(const HcStage *stage, int32_t k) {
-    const HcStageClass *kind = stage->kind;
-    HcSceneSums *sums =
-        k < kind->sums_count ? (HcSceneSums *)((char *)stage->state + kind->sums_at[k]) : NULL;
-    return sums != NULL && sums->wanted ? sums : NULL;
+    return k < stage->needs.sums.count ? stage->needs.sums.of[k] : NULL;
 }
 
 HcStatus hc_scene_sums_start(HcStage *stage, HcError *err) {
-    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
-        HcSceneSums *sums = hc_scene_sums_of(stage, k);
-        if (sums != NULL) {
-            HC_OR_RETURN(hc_scene_sums_open(sums, stage, sums->difference, sums->window, err));
-        }
+    for (int32_t k = 0; k < stage->needs.sums.count; k++) {
+        HcSceneSums *sums = stage->needs.sums.of[k];
+        HC_OR_RETURN(hc_scene_sums_open(sums, stage, sums->difference, sums->window, err));
     }
     return HC_OK;
 }
 
 HcStatus hc_scene_sums_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
-        HcSceneSums *sums = hc_scene_sums_of(stage, k);
-        if (sums != NULL) {
-            HC_OR_RETURN(hc_scene_sums_add(sums, stage, queue, in, err));
-        }
+    for (int32_t k = 0; k < stage->needs.sums.count; k++) {
+        HC_OR_RETURN(hc_scene_sums_add(stage->needs.sums.of[k], stage, queue, in, err));
     }
     return HC_OK;
 }
 
 HcStatus hc_scene_sums_parts(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
-    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
-        HcSceneSums *sums = hc_scene_sums_of(stage, k);
-        if (sums != NULL) {
-            HC_OR_RETURN(hc_scene_sums_part(sums, stage, parts, count, err));
-        }
+    for (int32_t k = 0; k < stage->needs.sums.count; k++) {
+        HC_OR_RETURN(hc_scene_sums_part(stage->needs.sums.of[k], stage, parts, count, err));
     }
-    return HC_OK;
+    return stage->kind->rare.sums != NULL ? stage->kind->rare.sums(stage, parts, count, err) : HC_OK;
 }
 
 void hc_scene_sums_end(HcStage *stage) {
-    for (int32_t k = 0; k < stage->kind->sums_count; k++) {
-        HcSceneSums *sums = hc_scene_sums_of(stage, k);
-        if (sums != NULL) {
-            hc_scene_sums_close(sums);
-        }
+    for (int32_t k = 0; k < stage->needs.sums.count; k++) {
+        hc_scene_sums_close(stage->needs.sums.of[k]);
     }
 }

@@ -9,10 +9,8 @@
  *
  *     hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);      in plan
  *     hc_scene_sums_statistics(&state->sums, stage, queue, "", &out, err);    in settle
- *     HC_SCENE_SUMS(State, sums), .open = hc_scene_sums_start,                in its class
  *
- * and close calls hc_scene_sums_end(). A stage that opens more than its sums calls hc_scene_sums_start()
- * where stage->needs.observes. */
+ * The runner opens them, adds the blocks of the first round, and closes what settle has not taken. */
 #ifndef HC_PIPELINE_STATISTICS_SUMS_H
 #define HC_PIPELINE_STATISTICS_SUMS_H
 
@@ -21,8 +19,6 @@
 #include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"
 
-#include <stddef.h>
-
 /* Zero-initialise; hc_scene_sums_close() is always safe. */
 typedef struct HcSceneSums {
     HcSums *sums;            /* NULL before the first block of a float scene */
@@ -30,33 +26,20 @@ typedef struct HcSceneSums {
     HcDifference difference; /* one of the host, too */
     const HcWindow *window;  /* borrowed, NULL = the scene */
     int64_t limit;           /* of the integers, 0 = floats */
-    bool wanted;             /* by the last plan, or open */
+    bool wanted;             /* open */
 } HcSceneSums;
-
-/* Entries of an HcStageClass: the members of State that hold sums of the scene, and the hooks that add to
- * those that are wanted. */
-#define HC_SCENE_SUMS(State, member)                                                                         \
-    .observe = hc_scene_sums_observe, .sums = hc_scene_sums_parts, .sums_at = {offsetof(State, member)},     \
-    .sums_count = 1
-#define HC_TWO_SCENE_SUMS(State, first, second)                                                              \
-    .observe = hc_scene_sums_observe, .sums = hc_scene_sums_parts,                                           \
-    .sums_at = {offsetof(State, first), offsetof(State, second)}, .sums_count = 2
 
 /* In plan: sums of the scene that comes into the stage, or of its differences, in `window` (borrowed, NULL =
  * all of it). Adds to the needs of the stage: observing, halo, device memory, float sums. */
 void hc_scene_sums_want(HcSceneSums *sums, HcStage *stage, HcDifference difference, const HcWindow *window);
 
-/* In open: opens all sums that are wanted. */
-HcStatus hc_scene_sums_start(HcStage *stage, HcError *err) HC_MUST_CHECK;
-
-/* Hooks of HC_SCENE_SUMS: a block, and bytes of the file, for all sums that are wanted. */
-HcStatus hc_scene_sums_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
-HcStatus hc_scene_sums_parts(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) HC_MUST_CHECK;
-
-/* Entry `k` of those that the class declares; NULL where there is none, or where it is not wanted. */
+/* Sums number k that the last plan wants, or NULL. */
 HcSceneSums *hc_scene_sums_of(const HcStage *stage, int32_t k);
 
-/* In close: closes all sums of the stage. */
+/* For the runner: opens them, adds a block or bytes of the file, closes them. */
+HcStatus hc_scene_sums_start(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_scene_sums_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
+HcStatus hc_scene_sums_parts(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) HC_MUST_CHECK;
 void hc_scene_sums_end(HcStage *stage);
 
 /* ---- what these are made of, for a stage that does more with the blocks ---- */
@@ -73,7 +56,7 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) HC_MUST_CHECK;
 
-/* The same sums, for bytes of the file in place of blocks (HcStageClass.sums): fills parts[*count] and counts
+/* The same sums, for bytes of the file in place of blocks: fills parts[*count] and counts
  * it. */
 HcStatus hc_scene_sums_part(HcSceneSums *sums, HcStage *stage, HcGramPart *parts, int32_t *count,
                             HcError *err) HC_MUST_CHECK;

@@ -326,7 +326,6 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
     if (stage->round > 0) {
         return hc_stripes_observe(&state->stripes, queue, in, err);
     }
-    HC_OR_RETURN(hc_scene_sums_observe(stage, queue, in, err));
     if (state->levels.noise.width > 0) {
         HC_OR_RETURN(hc_column_sums_add(&state->levels.noise.sums, stage, queue, in, err));
     }
@@ -546,9 +545,6 @@ const HcStageClass hc_stage_denoise = {
     .params_size = sizeof(HcDenoiseParams),
     .state_size = sizeof(HcDenoise),
     .plan = plan,
-    .sums = hc_scene_sums_parts,
-    .sums_at = {offsetof(HcDenoise, sums), offsetof(HcDenoise, differences)},
-    .sums_count = 2,
     .observe = observe,
     .open = open_denoise,
     .settle = settle,

@@ -177,7 +177,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.observes = !stage->settled;
     stage->needs.rounds = makes_spectra(stage) ? 2 : 3;
     if (stage->round == 0) {
-        hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
+        hc_scene_sums_want(&((State *)stage->state)->sums, stage, HC_DIFFERENCE_NONE, NULL);
     }
     hc_stage_takes(stage, HC_SPACE_DEVICE, hc_reduced_bytes_device(stage, width));
     hc_stage_takes(stage, HC_SPACE_HOST,
@@ -198,21 +198,16 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 /* ---- the first round: components ---- */
 
 static HcStatus open_endmembers(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    state->reduced.file = -1;
-    return hc_scene_sums_open(&state->sums, stage, HC_DIFFERENCE_NONE, NULL, err);
+    (void)err;
+    ((State *)stage->state)->reduced.file = -1;
+    return HC_OK;
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     State *state = stage->state;
-    return stage->round == 0   ? hc_scene_sums_add(&state->sums, stage, queue, in, err)
+    return stage->round == 0   ? HC_OK
            : stage->round == 1 ? hc_reduced_add(&state->reduced, queue, in, err)
                                : hc_spectra_gather(&state->spectra, queue, in, err);
-}
-
-static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
-    State *state = stage->state;
-    return hc_scene_sums_part(&state->sums, stage, parts, count, err);
 }
 
 static HcStatus settle_count(HcStage *stage, const HcStatistics *statistics, HcError *err) {
@@ -617,7 +612,6 @@ static void report(const HcStage *stage, HcJson *to) {
 
 static void close_endmembers(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_close(&state->sums);
     if (state->reduced.stage != NULL) {
         hc_reduced_close(&state->reduced);
     }
@@ -644,7 +638,6 @@ const HcStageClass hc_stage_endmembers = {
     .plan = plan,
     .open = open_endmembers,
     .observe = observe,
-    .sums = sums,
     .settle = settle,
     .finish = finish,
     .report = report,

@@ -122,7 +122,6 @@ static HcStatus find_ratios(HcStage *stage, HcError *err) {
 
 static HcStatus open_noise(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_start(stage, err));
     return state->columns.width > 0
                ? hc_column_sums_open(&state->columns.sums, stage, state->columns.width, err)
                : HC_OK;
@@ -130,7 +129,6 @@ static HcStatus open_noise(HcStage *stage, HcError *err) {
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     State *state = stage->state;
-    HC_OR_RETURN(hc_scene_sums_observe(stage, queue, in, err));
     return state->columns.width > 0 ? hc_column_sums_add(&state->columns.sums, stage, queue, in, err) : HC_OK;
 }
 
@@ -342,7 +340,6 @@ static void show(const HcStage *stage, HcText *to) {
 
 static void close_noise(HcStage *stage) {
     State *state = stage->state;
-    hc_scene_sums_end(stage);
     hc_statistics_clear(&state->scene);
     hc_statistics_clear(&state->regression);
     hc_statistics_clear(&state->neighbours);
@@ -363,9 +360,6 @@ const HcStageClass hc_stage_noise = {
     .plan = plan,
     .open = open_noise,
     .observe = observe,
-    .sums = hc_scene_sums_parts,
-    .sums_at = {offsetof(State, sums), offsetof(State, differences)},
-    .sums_count = 2,
     .settle = settle,
     .finish = finish,
     .report = report,

@@ -435,12 +435,12 @@ const HcStageClass hc_stage_rx = {
     .plan = plan,
     .open = open_rx,
     .observe = observe,
-    .sums = sums,
     .settle = settle,
     .process = process,
     .consume = consume,
     .gather = gather,
     .finish = finish,
     .report = report,
+    .rare = {.sums = sums},
     .close = close_rx,
 };

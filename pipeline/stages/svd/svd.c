@@ -309,7 +309,7 @@ static HcStatus open_patches(HcStage *stage, HcError *err) {
 }
 
 static HcStatus open_svd(HcStage *stage, HcError *err) {
-    return stage->needs.observes ? hc_scene_sums_start(stage, err) : open_patches(stage, err);
+    return stage->needs.observes ? HC_OK : open_patches(stage, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -352,7 +352,6 @@ static void close_svd(HcStage *stage) {
     if (stage->compute != NULL) {
         hc_patches_close(state->patches);
     }
-    hc_scene_sums_end(stage);
     hc_svd_reduced_close(&state->reduced, stage->compute);
     *state = (State){0};
 }
@@ -367,7 +366,6 @@ const HcStageClass hc_stage_svd = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    HC_TWO_SCENE_SUMS(State, sums, differences),
     .open = open_svd,
     .settle = settle,
     .process = process,

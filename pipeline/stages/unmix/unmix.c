@@ -250,7 +250,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                     &(HcMixturePlan){params->library, 0, hc_unmix_counts(&rule), start,
                                      state->by_noise.automatic, params->top > 0 ? number_entries : NULL});
     if (state->by_noise.automatic && !stage->settled) {
-        hc_unmix_lambda_plan(stage);
+        hc_unmix_lambda_plan(&state->by_noise, stage);
     }
     return params->noise_map != NULL ? hc_noise_map_plan(&state->noise_map, stage, params->noise_map, err)
                                      : HC_OK;
@@ -264,18 +264,7 @@ static HcStatus open_unmix(HcStage *stage, HcError *err) {
     if (map != NULL) {
         HC_OR_RETURN(hc_noise_map_open(&state->noise_map, stage, map, err));
     }
-    if (state->by_noise.automatic) {
-        HC_OR_RETURN(hc_unmix_lambda_open(&state->by_noise, stage, err));
-    }
     return hc_mixture_open(stage, err);
-}
-
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    State *state = stage->state;
-    if (state->by_noise.automatic) {
-        HC_OR_RETURN(hc_unmix_lambda_observe(&state->by_noise, stage, queue, in, err));
-    }
-    return hc_mixture_observe(stage, queue, in, err);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -368,7 +357,7 @@ const HcStageClass hc_stage_unmix = {
     .state_size = sizeof(State),
     .plan = plan,
     .open = open_unmix,
-    .observe = observe,
+    .observe = hc_mixture_observe,
     .settle = settle,
     .process = process,
     .gather = gather,

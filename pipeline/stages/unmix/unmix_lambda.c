@@ -33,21 +33,11 @@ HcStatus hc_unmix_lambda_parse(const char *text, double standard, double *value,
                : hc_fail(err, HC_E_USAGE, "unmix: --lambda %s: must lie between 0 and 1e30", text);
 }
 
-void hc_unmix_lambda_plan(HcStage *stage) {
-    hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
-    hc_scene_sums_plan(stage, HC_NOISE_AUTO_DIFFERENCE);
+void hc_unmix_lambda_plan(HcUnmixLambda *lambda, HcStage *stage) {
+    hc_scene_sums_want(&lambda->sums, stage, HC_DIFFERENCE_NONE, NULL);
+    hc_scene_sums_want(&lambda->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL);
+    stage->needs.selects = true; /* the factor of the library is found in blocks */
     hc_denoise_residual_want(stage);
-}
-
-HcStatus hc_unmix_lambda_open(HcUnmixLambda *lambda, HcStage *stage, HcError *err) {
-    HC_OR_RETURN(hc_scene_sums_open(&lambda->sums, stage, HC_DIFFERENCE_NONE, NULL, err));
-    return hc_scene_sums_open(&lambda->differences, stage, HC_NOISE_AUTO_DIFFERENCE, NULL, err);
-}
-
-HcStatus hc_unmix_lambda_observe(HcUnmixLambda *lambda, HcStage *stage, HcQueue *queue, const HcBlock *in,
-                                 HcError *err) {
-    HC_OR_RETURN(hc_scene_sums_add(&lambda->sums, stage, queue, in, err));
-    return hc_scene_sums_add(&lambda->differences, stage, queue, in, err);
 }
 
 /* Variances of the bands, every `step`-th of the list, and the median of their deviations. */
@@ -118,8 +108,6 @@ HcStatus hc_unmix_lambda_of(HcUnmixLambda *lambda, const float *spectrum, int32_
 }
 
 void hc_unmix_lambda_close(HcUnmixLambda *lambda) {
-    hc_scene_sums_close(&lambda->sums);
-    hc_scene_sums_close(&lambda->differences);
     free(lambda->variance);
     *lambda = (HcUnmixLambda){0};
 }

@@ -21,10 +21,7 @@ typedef struct HcUnmixLambda {
 HcStatus hc_unmix_lambda_parse(const char *text, double standard, double *value, HcError *err) HC_MUST_CHECK;
 
 /* In plan, behind all else that fills stage->needs: sums of the scene and of its differences. */
-void hc_unmix_lambda_plan(HcStage *stage);
-HcStatus hc_unmix_lambda_open(HcUnmixLambda *lambda, HcStage *stage, HcError *err) HC_MUST_CHECK;
-HcStatus hc_unmix_lambda_observe(HcUnmixLambda *lambda, HcStage *stage, HcQueue *queue, const HcBlock *in,
-                                 HcError *err) HC_MUST_CHECK;
+void hc_unmix_lambda_plan(HcUnmixLambda *lambda, HcStage *stage);
 
 /* All ranks: the noise of the scene, with a note. */
 HcStatus hc_unmix_lambda_settle(HcUnmixLambda *lambda, HcStage *stage, HcQueue *queue,
