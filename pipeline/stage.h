@@ -26,7 +26,8 @@ typedef struct HcGramPart HcGramPart;   /* core/operation/gram_raw.h */
 typedef struct HcSceneSums HcSceneSums; /* pipeline/statistics/sums.h */
 typedef struct HcStage HcStage;
 typedef struct HcChain HcChain;
-typedef struct HcPanels HcPanels; /* pipeline/report/panel.h */
+typedef struct HcPanels HcPanels;       /* pipeline/report/panel.h */
+typedef struct HcScreePlot HcScreePlot; /* pipeline/picture/plots.h */
 
 typedef enum HcRole {
     HC_ROLE_SOURCE, /* the first step, and only it; its state is an HcSource (pipeline/source.h) */
@@ -120,15 +121,6 @@ typedef struct HcFit {
     bool fit_only;          /* the stage hands the scene on unchanged */
 } HcFit;
 
-/* Values that fall with the number of the output band, for a scree plot. */
-typedef struct HcScree {
-    const double *values; /* [count], borrowed from the stage */
-    int32_t count;
-    const char *title; /* "PCA eigenvalues" */
-    double noise;      /* the value of noise alone; 0 = not known */
-    int32_t kept;      /* how many of them the stage keeps; 0 = all */
-} HcScree;
-
 /* Some valid pixels of what comes into a stage, from lines spread over the scene: the same for every size of
  * blocks and every number of ranks. */
 typedef struct HcSample {
@@ -166,8 +158,8 @@ typedef struct HcStageRare {
     bool (*fits)(const HcStage *stage, HcFit *how);
     /* With fits. Fits the model to these sums, as settle does to those of the scene. noise: NULL = none. */
     HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
-    /* Gives the values of a scree plot; false until the stage is settled. */
-    bool (*scree)(const HcStage *stage, HcScree *out);
+    /* Fills all of a scree plot but its page; false until the stage is settled. */
+    bool (*scree)(const HcStage *stage, HcScreePlot *out);
     /* What the rules for the number of components find; NULL where none was asked. */
     const struct HcDimension *(*dimension)(const HcStage *stage);
     /* Fills side (zeroed) with a chain that the runner settles before open. It writes no file. */

@@ -505,17 +505,11 @@ static HcStatus add_mask(const HcStage *stage, uint8_t *pixels, HcPanels *to, Hc
 
 static HcStatus add_scree(const HcStage *stage, HcPanels *to, HcError *err) {
     const HcStage *from = hc_stage_previous(stage);
-    HcScree scree;
-    if (from->kind->rare.scree == NULL || !from->kind->rare.scree(from, &scree)) {
+    HcScreePlot plot;
+    if (from->kind->rare.scree == NULL || !from->kind->rare.scree(from, &plot)) {
         return HC_OK;
     }
-    const HcScreePlot plot = {
-        .values = scree.values,
-        .count = scree.count,
-        .title = scree.title,
-        .noise = scree.noise,
-        .kept = scree.kept,
-        .dimension = from->kind->rare.dimension != NULL ? from->kind->rare.dimension(from) : NULL};
+    plot.dimension = from->kind->rare.dimension != NULL ? from->kind->rare.dimension(from) : NULL;
     return hc_panels_add_scree(to, &plot, err);
 }
 

@@ -304,9 +304,9 @@ bool hc_linear_fits(const HcStage *stage, HcFit *how) {
     return params->model == NULL && !params->inverse;
 }
 
-bool hc_linear_scree(const HcStage *stage, const char *title, HcScree *out) {
+bool hc_linear_scree(const HcStage *stage, const char *title, HcScreePlot *out) {
     const HcTransform *transform = transform_of(stage);
-    *out = (HcScree){.values = transform->eigenvalues, .count = transform->components, .title = title};
+    *out = (HcScreePlot){.values = transform->eigenvalues, .count = transform->components, .title = title};
     int32_t kept = chosen_components(stage);
     out->kept = kept < out->count ? kept : 0;
     return transform->method[0] != '\0';

@@ -3,7 +3,7 @@
 #define HC_PIPELINE_STAGES_LINEAR_H
 
 #include "pipeline/stage.h"
-#include "pipeline/statistics/dimension.h"
+#include "pipeline/picture/plots.h"
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/transform.h"
 
@@ -92,7 +92,7 @@ HcStatus hc_linear_end_fit(HcStage *stage, const HcStatistics *scene, HcError *e
 bool hc_linear_fits(const HcStage *stage, HcFit *how);
 
 /* The eigenvalues of the transform in use, once it is there. */
-bool hc_linear_scree(const HcStage *stage, const char *title, HcScree *out);
+bool hc_linear_scree(const HcStage *stage, const char *title, HcScreePlot *out);
 /* What the rule of --components found, with all other rules; NULL without one. */
 const HcDimension *hc_linear_dimension(const HcStage *stage);
 

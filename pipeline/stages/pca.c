@@ -44,7 +44,7 @@ done:
     return status;
 }
 
-static bool scree(const HcStage *stage, HcScree *out) {
+static bool scree(const HcStage *stage, HcScreePlot *out) {
     return hc_linear_scree(stage, "PCA eigenvalues", out);
 }
 

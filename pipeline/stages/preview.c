@@ -254,17 +254,12 @@ done:
 static HcStatus draw_scree(const HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     const HcStage *from = stage_with_scree(stage);
-    HcScree scree;
-    if (!from->kind->rare.scree(from, &scree)) {
+    HcScreePlot plot;
+    if (!from->kind->rare.scree(from, &plot)) {
         return hc_fail(err, HC_E_USAGE, "preview: --scree %s: %s has no eigenvalues", params->scree,
                        from->kind->name);
     }
-    const HcScreePlot plot = {.values = scree.values,
-                              .count = scree.count,
-                              .title = scree.title,
-                              .noise = scree.noise,
-                              .kept = scree.kept,
-                              .dimension = dimension_before(stage)};
+    plot.dimension = dimension_before(stage);
     return hc_plot_scree(params->scree, &plot, hc_stage_overwrite(stage), err);
 }
 

@@ -479,7 +479,7 @@ static bool fits_model(const HcStage *stage, HcFit *how) {
     return does;
 }
 
-static bool scree(const HcStage *stage, HcScree *out) {
+static bool scree(const HcStage *stage, HcScreePlot *out) {
     bool known = hc_linear_scree(stage, "eigenvalues (1 + SNR)", out);
     out->noise = 1;
     return known;

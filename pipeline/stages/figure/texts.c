@@ -1,5 +1,6 @@
 /* What is written on the page. */
 #include "pipeline/chain.h"
+#include "pipeline/picture/plots.h"
 #include "pipeline/picture/scale.h"
 #include "pipeline/source.h"
 #include "pipeline/stages/figure/parts.h"
@@ -28,7 +29,7 @@ void hc_figure_add_title(const HcStage *stage, HcText *to) {
 static bool eigenvalue_of(const HcStage *stage, int32_t band, double *value, bool *snr) {
     for (int32_t s = stage->place - 1; s >= 0 && stage->in.meaning == HC_COMPONENT; s--) {
         const HcStage *from = &stage->chain->stages[s];
-        HcScree scree;
+        HcScreePlot scree;
         if (from->kind->rare.scree != NULL) {
             bool known = from->kind->rare.scree(from, &scree) && band < scree.count;
             *value = known ? scree.values[band] : 0;
