@@ -75,13 +75,13 @@ typedef struct HcNeeds {
     bool observes;  /* wants to see the whole scene first (and is not settled yet) */
     int32_t rounds; /* passes that it observes before it is settled, 0 and 1 = one. Until the last of them a
                        pass ends at the stage, also where it passes through */
-    int32_t rank_lines; /* ranks share the scene in whole multiples of so many lines; 0 and 1 = any lines */
+    int32_t rank_lines; /* ranks share the scene in multiples of this number of lines; 0 and 1 = any */
     bool selects;       /* observe does more than add the block to sums, so the pass must make blocks */
     bool compares;      /* wants neighbours of the scene before it is settled (HcStage.neighbours) */
     struct {
         int32_t integers; /* sums (pipeline/statistics/sums.h) of values that are known to be integers */
         int32_t floats;   /* and of others: they need a sample of the scene first (HcStage.sample) */
-        int32_t count;    /* of them so many are the runner's affair, from hc_scene_sums_want() */
+        int32_t count;    /* of `of`: the runner opens, feeds and closes these (hc_scene_sums_want) */
         HcSceneSums *of[HC_STAGE_SUMS_MAX];
     } sums;
     bool consumes; /* wants host copies of the blocks that go out */
@@ -98,8 +98,8 @@ typedef struct HcNeeds {
     bool has_output;     /* a chain may end with it, as with sinks and taps */
     int32_t threads_max; /* threads of a library that help the stage, if memory is left; 0 and 1 = none */
     struct {
-        size_t bytes;    /* so much */
-        size_t spared;   /* of it, while memory is scarce (HcStage.tight), none */
+        size_t bytes;
+        size_t spared;   /* bytes of them that are given up while memory is scarce (HcStage.tight) */
     } memory[HC_SPACES]; /* hc_stage_takes() adds to a row */
 } HcNeeds;
 
@@ -145,9 +145,6 @@ typedef struct HcStageRare {
                           all roles but HC_ROLE_STAGE, and of --fit-only */
     /* After the run: adds lines of a result that a user reads at once, for standard output. */
     void (*show)(const HcStage *stage, HcText *to);
-    /* Sums that are neither in needs.sums nor a reason for blocks, for the bytes of the file: at most
-     * HC_STAGE_SUMS_MAX. In place of `observe`, in the first round only. */
-    HcStatus (*sums)(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err);
     /* For the report of the run, after `finish`: adds pictures, plots and tables of what was found. */
     HcStatus (*panels)(const HcStage *stage, HcPanels *to, HcError *err);
     /* What the values of an output band are in, "rad"; NULL where that is not known. A stage that has no such
@@ -162,6 +159,9 @@ typedef struct HcStageRare {
     bool (*scree)(const HcStage *stage, HcScreePlot *out);
     /* What the rules for the number of components find; NULL where none was asked. */
     const struct HcDimension *(*dimension)(const HcStage *stage);
+    /* Sums beside those of needs.sums, at most HC_STAGE_SUMS_MAX, to which the bytes of the file can be added
+     * in place of `observe`; in the first round only. */
+    HcStatus (*sums)(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err);
     /* Fills side (zeroed) with a chain that the runner settles before open. It writes no file. */
     void (*side)(const HcStage *stage, HcSideChain *side);
     /* With side. Takes what the stages of that chain settled; the chain is freed afterwards. */
@@ -197,9 +197,8 @@ typedef struct HcStageClass {
     /* OPTIONAL. Allocates all that the pass needs; called once, after the last plan before the first pass
      * that this stage takes part in. */
     HcStatus (*open)(HcStage *stage, HcError *err);
-    /* OPTIONAL, with needs.observes. A block of the scene, in order, halo included. The runner adds it to the
-     * sums of needs.sums. Where all stages of a pass do nothing else, it sums the bytes of the file instead.
-     */
+    /* OPTIONAL, with needs.observes. A block of the scene, in order, halo included. The runner adds it to
+     * needs.sums; where a pass does nothing else, it makes no block and sums the bytes of the file. */
     HcStatus (*observe)(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err);
     /* With needs.observes. After the last block: sums become a model. With needs.rounds, after each round. */
     HcStatus (*settle)(HcStage *stage, HcQueue *queue, HcError *err);
@@ -208,8 +207,7 @@ typedef struct HcStageClass {
     HcStatus (*process)(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err);
     /* With needs.consumes. A block that goes out, in host memory, interior lines only, in order; on the
-     * writing thread. With needs.pick.every, line0 is the first of these lines and `lines` counts them.
-     */
+     * writing thread. With needs.pick.every, line0 is the first of these lines and `lines` counts them. */
     HcStatus (*consume)(HcStage *stage, const HcBlock *block, HcError *err);
     /* OPTIONAL. After the last block, before any finish: joins the counts, pictures and files that ranks have
      * made of their lines. Called on all ranks, also on a single one. */

@@ -26,7 +26,7 @@ typedef struct HcSceneSums {
     HcDifference difference; /* one of the host, too */
     const HcWindow *window;  /* borrowed, NULL = the scene */
     int64_t limit;           /* of the integers, 0 = floats */
-    bool wanted;             /* open */
+    bool wanted;             /* from open to close */
 } HcSceneSums;
 
 /* In plan: sums of the scene that comes into the stage, or of its differences, in `window` (borrowed, NULL =
@@ -56,8 +56,7 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) HC_MUST_CHECK;
 
-/* The same sums, for bytes of the file in place of blocks: fills parts[*count] and counts
- * it. */
+/* The same sums, for bytes of the file in place of blocks: fills parts[*count] and counts it. */
 HcStatus hc_scene_sums_part(HcSceneSums *sums, HcStage *stage, HcGramPart *parts, int32_t *count,
                             HcError *err) HC_MUST_CHECK;
 

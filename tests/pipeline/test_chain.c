@@ -248,6 +248,20 @@ static void notes_are_kept_once(void **state) {
     hc_chain_free(chain);
 }
 
+/* What is added behind memory that can be spared counts while memory is scarce, too. */
+static void scarce_memory_is_added_up(void **state) {
+    (void)state;
+    HcStage stage = {0};
+    hc_stage_takes(&stage, HC_SPACE_DEVICE, 1);
+    hc_stage_takes_or(&stage, HC_SPACE_DEVICE, 100, 40);
+    hc_stage_takes(&stage, HC_SPACE_DEVICE, 7);
+    hc_stage_takes(&stage, HC_SPACE_HOST, 5);
+    assert_int_equal(hc_stage_bytes(&stage, HC_SPACE_DEVICE), 108);
+    stage.tight = true;
+    assert_int_equal(hc_stage_bytes(&stage, HC_SPACE_DEVICE), 48);
+    assert_int_equal(hc_stage_bytes(&stage, HC_SPACE_HOST), 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_split_as_by_a_shell),
@@ -260,6 +274,7 @@ int main(void) {
         cmocka_unit_test(stages_are_commands),
         cmocka_unit_test(printing_can_be_typed_again),
         cmocka_unit_test(notes_are_kept_once),
+        cmocka_unit_test(scarce_memory_is_added_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

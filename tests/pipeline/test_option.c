@@ -728,6 +728,9 @@ static void tables_of_all_stages_are_sane(void **state) {
         assert_true(kind->summary != NULL && strlen(kind->summary) > 10 && kind->plan != NULL);
         assert_true(kind->role != HC_ROLE_STAGE || kind->process != NULL);
         assert_true(kind->observe == NULL || kind->settle != NULL);
+        assert_true((kind->rare.fits != NULL) == (kind->rare.fit != NULL));
+        assert_true((kind->rare.side != NULL) == (kind->rare.take_side != NULL));
+        assert_true((kind->rare.check != NULL) == (kind->rare.written != NULL));
         assert_non_null(kind->example); /* tests/app/cases/usage.sh runs it */
         HC_EACH_OPTION(option, kind->options) {
             check_option(kind, option);
