@@ -2,9 +2,9 @@
 #ifndef HC_APP_APP_H
 #define HC_APP_APP_H
 
-#include "core/flag.h"
+#include "core/system/flag.h"
 #include "core/module/module.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/run/run.h"
 
 #include <pthread.h>

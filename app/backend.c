@@ -1,6 +1,6 @@
 /* Backends: the one place that opens them. */
 #include "app/app.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "cpu/cpu.h"
 
 #include <sched.h>

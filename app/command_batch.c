@@ -2,7 +2,7 @@
 #include "app/batch/batch.h"
 #include "app/usage/usage.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 #include "io/file.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* bench: how long each operation takes, as a table and as JSON. */
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 #include "app/usage/usage.h"
 #include "bench/bench.h"
 #include "core/allocate.h"
 #include "core/version.h"
 #include "cpu/cpu.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "app/usage/usage.h"
 #include "io/file.h"
 #include "io/file_use.h"
-#include "pipeline/json.h"
-#include "pipeline/json_diff.h"
+#include "pipeline/json/json.h"
+#include "pipeline/json/diff.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "app/usage/usage.h"
 #include "core/version.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
-#include "pipeline/json.h"
+#include "io/gdal/errors.h"
+#include "pipeline/json/json.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 #include "app/rerun.h"
 #include "core/version.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
-#include "pipeline/json.h"
-#include "pipeline/json_diff.h"
+#include "io/gdal/errors.h"
+#include "pipeline/json/json.h"
+#include "pipeline/json/diff.h"
 #include "pipeline/run/record_files.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* run, and every stage as a command. */
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "app/usage/usage.h"
 #include "io/file.h"
 #include "pipeline/stages/denoise/residual.h"

@@ -6,7 +6,7 @@
 #include "app/exceptions.h"
 #include "core/status.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <atomic>
 #include <csignal>

@@ -4,7 +4,7 @@
 #include "core/version.h"
 #include "io/file.h"
 #include "io/guard/probe.h"
-#include "io/proj.h"
+#include "io/gdal/proj.h"
 
 #include <malloc.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 #include "app/app.h"
 #include "io/file.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 #include "bench/internal.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Ceilings: what floors are made of. A device tells its rates; for the others they are measured. */
 #include "bench/internal.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>

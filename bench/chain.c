@@ -1,9 +1,9 @@
 /* Rows of whole chains: the scene's bytes lie in the memory of the backend, blocks are cut as the pipeline
  * cuts them. */
 #include "core/allocate.h"
-#include "core/operation/decode.h"
-#include "core/operation/gram_raw.h"
-#include "core/operation/project.h"
+#include "core/operation/image/decode.h"
+#include "core/operation/gram/gram_raw.h"
+#include "core/operation/image/project.h"
 #include "bench/internal.h"
 #include "pipeline/statistics/transform.h"
 

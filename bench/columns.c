@@ -1,5 +1,5 @@
 /* Rows with a background for each column and one target: filters, scores, and scores of whitened pixels. */
-#include "core/operation/column_filters.h"
+#include "core/operation/gram/column_filters.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
 

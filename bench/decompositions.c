@@ -2,10 +2,10 @@
  * them, and the eigenvalues of a graded matrix, each with the vendor's libraries beside it. But for patches
  * and groups they do not depend on the scene. */
 #include "core/allocate.h"
-#include "core/operation/eigh.h"
-#include "core/operation/groups.h"
-#include "core/operation/patches.h"
-#include "core/operation/svd.h"
+#include "core/operation/eigh/eigh.h"
+#include "core/operation/svd/groups.h"
+#include "core/operation/svd/patches.h"
+#include "core/operation/svd/svd.h"
 #include "bench/internal.h"
 
 #include <complex.h>

@@ -1,10 +1,10 @@
 /* Rows of one dense matrix: its products with vectors, and l1 problems with it (Gao and Li). They do not
  * depend on the scene. Where a matrix is cut to what is measured, the numbers are brought to the whole. */
-#include "core/operation/l1.h"
+#include "core/operation/l1/l1.h"
 #include "bench/internal.h"
 #include "bench/serial.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* Rows of abundances of least absolute deviation: mixtures with noise and outliers, on the pixels of a scene.
  * "12" and "one" have 188 bands and 12 endmembers, "64" has 500 bands and 64 endmembers. */
-#include "core/operation/lad.h"
+#include "core/operation/lp/lad.h"
 #include "bench/internal.h"
 #include "bench/serial.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 
 #include <math.h>
 #include <stdio.h>

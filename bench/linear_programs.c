@@ -1,7 +1,7 @@
 /* Rows of linear programs: the random ones of Bai, Ouyang, He and Jiang, n rows and 2 n columns, whose right
  * sides are half the sums of the rows. */
 #include "core/allocate.h"
-#include "core/operation/simplex.h"
+#include "core/operation/lp/simplex.h"
 #include "bench/internal.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Rows of nearest training spectra and of votes. */
-#include "core/operation/vote.h"
+#include "core/operation/knn/vote.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
 

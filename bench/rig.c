@@ -1,8 +1,8 @@
 /* The rig: an open backend with the scene in its memory, the stopwatch, and the comparisons. */
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 
 #include <math.h>
 #include <stdio.h>

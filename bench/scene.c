@@ -1,7 +1,7 @@
 /* The scene from file to file, as hcube run takes it: several times in one process, by one open backend. */
 #include "bench/internal.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 #include "pipeline/run/run.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef HC_BENCH_SERIAL_H
 #define HC_BENCH_SERIAL_H
 
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 #include "core/compute.h"
 #include "core/sums/moments.h"
 

@@ -1,5 +1,5 @@
 /* Rows of sparse unmixing: mixtures of a library of spectra that are much alike, on the pixels of a scene. */
-#include "core/operation/unmix.h"
+#include "core/operation/unmix/unmix.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
 

@@ -2,7 +2,7 @@
 #include "bench/internal.h"
 #include "bench/serial.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 #include "pipeline/statistics/transform.h"
 
 #include <stdio.h>

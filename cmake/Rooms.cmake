@@ -46,11 +46,19 @@ function(hc_room_link NAME)
   endif()
 endfunction()
 
-# hc_room(NAME SOURCES file... [USES room...] [LIBRARIES target...])
+# The sources of a room are found in its folders (CMake looks again at each build).
+function(hc_room_sources OUT)
+  file(GLOB_RECURSE found RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.c *.cpp)
+  list(REMOVE_ITEM found ${ARGN})
+  set(${OUT} ${found} PARENT_SCOPE)
+endfunction()
+
+# hc_room(NAME [USES room...] [LIBRARIES target...] [EXCEPT file...]): EXCEPT names sources of other targets.
 function(hc_room NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "SOURCES;USES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 ROOM "" "" "EXCEPT;USES;LIBRARIES")
   hc_room_link(${NAME})
-  add_library(hc_${NAME} STATIC ${ROOM_SOURCES})
+  hc_room_sources(sources ${ROOM_EXCEPT})
+  add_library(hc_${NAME} STATIC ${sources})
   set_target_properties(hc_${NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(hc_${NAME} PUBLIC ${CMAKE_BINARY_DIR}/rooms/${NAME})
   foreach(used ${ROOM_USES})

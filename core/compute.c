@@ -1,5 +1,5 @@
 #include "core/compute.h"
-#include "core/operation/doors/check.h"
+#include "core/operation/check.h"
 
 /* The name of the first entry that is empty, NULL = none is. */
 static const char *empty_entry(const HcComputeOps *ops) {

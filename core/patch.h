@@ -2,7 +2,7 @@
 #ifndef HC_CORE_PATCH_H
 #define HC_CORE_PATCH_H
 
-#include "core/operation/patches.h"
+#include "core/operation/svd/patches.h"
 
 #include <math.h>
 

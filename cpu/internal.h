@@ -4,7 +4,7 @@
 
 #include "core/compute.h"
 #include "core/solver/clones.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "cpu/cpu.h"
 
 typedef struct HcCpu {

@@ -2,7 +2,7 @@
 #ifndef HC_CPU_WORK_H
 #define HC_CPU_WORK_H
 
-#include "core/team.h"
+#include "core/system/team.h"
 #include "cpu/internal.h"
 
 /* Does items first to end-1. `thread`, 0 to cpu->threads-1, is another one for each thread of the call. */

@@ -1,7 +1,7 @@
 #include "io/file/parts.h"
 #include "core/allocate.h"
 #include "core/text.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef HC_IO_FILE_H
 #define HC_IO_FILE_H
 
-#include "core/flag.h"
+#include "core/system/flag.h"
 #include "core/status.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/file/parts.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/read/parts.h"
 
 #include <cpl_string.h>

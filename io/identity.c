@@ -1,7 +1,7 @@
 #include "io/identity.h"
 #include "core/allocate.h"
 #include "core/hash.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <cpl_vsi.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "io/libraries.h"
-#include "core/team.h"
-#include "io/chunk/decode.h"
-#include "io/gdal_errors.h"
+#include "core/system/team.h"
+#include "io/chunk/codec/decode.h"
+#include "io/gdal/errors.h"
 
 #include <cpl_conv.h>
 #include <cpl_multiproc.h>

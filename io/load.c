@@ -1,7 +1,7 @@
 #include "io/load.h"
 
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <cpl_vsi.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #include "io/scene_files.h"
 #include "io/file.h"
 #include "io/library/library.h"
-#include "io/read/envi_header.h"
+#include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 
 #include <cpl_conv.h>

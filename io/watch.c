@@ -1,5 +1,5 @@
 #include "io/watch.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <inttypes.h>

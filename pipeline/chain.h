@@ -5,7 +5,7 @@
 #include "io/file_use.h"
 #include "pipeline/source.h"
 #include "pipeline/stage.h"
-#include "pipeline/words.h"
+#include "pipeline/option/words.h"
 
 #define HC_NOTES_MAX       64
 #define HC_CHAIN_FILES_MAX 128

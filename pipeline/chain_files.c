@@ -1,7 +1,7 @@
 /* The files of a chain: what it reads and what it writes, and what of it must not be. */
 #include "pipeline/chain.h"
 #include "io/file.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef HC_PIPELINE_SOURCE_H
 #define HC_PIPELINE_SOURCE_H
 
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "core/compute.h"
 #include "io/view/view.h"
 

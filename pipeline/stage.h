@@ -11,18 +11,18 @@
 #ifndef HC_PIPELINE_STAGE_H
 #define HC_PIPELINE_STAGE_H
 
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "core/compute.h"
 #include "io/write/again.h"
-#include "core/flag.h"
-#include "pipeline/option.h"
+#include "core/system/flag.h"
+#include "pipeline/option/option.h"
 #include "ranks/ranks.h"
 
 #define HC_SIDE_WORDS 8
 
 enum { HC_STAGE_SUMS_MAX = 2 };
 
-typedef struct HcGramPart HcGramPart;   /* core/operation/gram_raw.h */
+typedef struct HcGramPart HcGramPart;   /* core/operation/gram/gram_raw.h */
 typedef struct HcSceneSums HcSceneSums; /* pipeline/statistics/sums.h */
 typedef struct HcStage HcStage;
 typedef struct HcChain HcChain;

@@ -3,7 +3,7 @@
 #define HC_APP_BATCH_BATCH_H
 
 #include "app/app.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 #include "io/scene_files.h"
 #include "pipeline/run/layout.h"
 

@@ -6,7 +6,7 @@
  * the claim of the other. While a claim is held, a thread touches it. */
 #include "app/batch/batch.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/process.h"
 
 #include <errno.h>

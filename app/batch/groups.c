@@ -3,7 +3,7 @@
  * workers. */
 #include "app/batch/pool.h"
 #include "core/allocate.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 #include "pipeline/statistics/sums_file.h"
 

@@ -3,10 +3,10 @@
  * that it held come last, each in a process of its own; one that ends two of these has failed. */
 #include "core/allocate.h"
 #include "app/batch/batch.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "io/file.h"
 #include "io/scene_files.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <poll.h>

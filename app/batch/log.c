@@ -1,7 +1,7 @@
 /* What a batch prints: a line a scene or an event a line as JSON, and a summary. */
 #include "app/batch/batch.h"
-#include "core/clock.h"
-#include "pipeline/json.h"
+#include "core/system/clock.h"
+#include "pipeline/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Patterns of files: those of glob, and ** for folders at any depth, which glob lacks. */
 #include "app/batch/batch.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <dirent.h>
 #include <errno.h>

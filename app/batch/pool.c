@@ -9,7 +9,7 @@
 #include "io/file.h"
 #include "io/identity.h"
 #include "pipeline/chain.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/run/pool.h"
 #include "pipeline/statistics/sums_file.h"
 

@@ -4,7 +4,7 @@
 #include "core/version.h"
 #include "io/file.h"
 #include "io/identity.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/run/record_files.h"
 
 #include <errno.h>

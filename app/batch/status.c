@@ -2,7 +2,7 @@
  */
 #include "app/batch/batch.h"
 #include "core/allocate.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "app/batch/batch.h"
 #include "core/version.h"
 #include "io/file.h"
-#include "io/write/thumbnail.h"
-#include "pipeline/json.h"
+#include "io/write/picture/thumbnail.h"
+#include "pipeline/json/json.h"
 #include "pipeline/report/report.h"
 
 #include <math.h>

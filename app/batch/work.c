@@ -4,7 +4,7 @@
  * not. */
 #include "app/batch/batch.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/libraries.h"
 #include "pipeline/source.h"
 #include "pipeline/stages/denoise/residual.h"

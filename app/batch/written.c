@@ -2,7 +2,7 @@
  * replace nothing that is read. */
 #include "app/batch/batch.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <stdlib.h>

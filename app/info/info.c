@@ -6,7 +6,7 @@
 #include "io/libraries.h"
 #include "io/library/library.h"
 #include "io/read/reader.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/picture/look.h"
 #include "pipeline/picture/overlaps.h"
 

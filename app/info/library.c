@@ -1,9 +1,9 @@
 /* info of a spectral library. */
 #include "app/app.h"
 #include "core/allocate.h"
-#include "pipeline/json.h"
-#include "pipeline/spectra/library_choice.h"
-#include "pipeline/spectra/library_unit.h"
+#include "pipeline/json/json.h"
+#include "pipeline/spectra/library/choice.h"
+#include "pipeline/spectra/library/unit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef HC_APP_INFO_VALUES_H
 #define HC_APP_INFO_VALUES_H
 
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/summary.h"
 
 typedef struct HcInfoValues {

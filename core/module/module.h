@@ -3,10 +3,10 @@
 #ifndef HC_CORE_MODULE_H
 #define HC_CORE_MODULE_H
 
-#include "core/addresses.h"
+#include "core/system/addresses.h"
 #include "core/module/load.h"
-#include "core/operation/gemv.h"
-#include "core/operation/svd.h"
+#include "core/operation/l1/gemv.h"
+#include "core/operation/svd/svd.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,7 @@
 #ifndef HC_CORE_SOLVER_COLUMN_STATISTICS_H
 #define HC_CORE_SOLVER_COLUMN_STATISTICS_H
 
-#include "core/operation/column_gram.h"
+#include "core/operation/gram/column_gram.h"
 #include "core/sums/long.h"
 
 /* Within one unit in the last place of the nearest double; what compilers call for this is slow. The lower

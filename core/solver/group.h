@@ -1,8 +1,8 @@
-/* Groups of patches: what both backends compute alike (core/operation/groups.h). */
+/* Groups of patches: what both backends compute alike (core/operation/svd/groups.h). */
 #ifndef HC_CORE_SOLVER_GROUP_H
 #define HC_CORE_SOLVER_GROUP_H
 
-#include "core/operation/groups.h"
+#include "core/operation/svd/groups.h"
 #include "core/patch.h"
 
 #include <float.h>

@@ -3,7 +3,7 @@
 #ifndef HC_CORE_SOLVER_L1_POLISH_H
 #define HC_CORE_SOLVER_L1_POLISH_H
 
-#include "core/operation/l1.h"
+#include "core/operation/l1/l1.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,7 @@
 #ifndef HC_CORE_SOLVER_LOCAL_H
 #define HC_CORE_SOLVER_LOCAL_H
 
-#include "core/operation/local.h"
+#include "core/operation/image/local.h"
 
 #ifdef __cplusplus
 extern "C" {

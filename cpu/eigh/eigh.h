@@ -2,7 +2,7 @@
 #ifndef HC_CPU_EIGH_EIGH_H
 #define HC_CPU_EIGH_EIGH_H
 
-#include "core/operation/eigh.h"
+#include "core/operation/eigh/eigh.h"
 #include "cpu/work.h"
 
 HcEighFn hc_cpu_eigh;

@@ -1,6 +1,6 @@
 /* Matched filters of each group of columns: statistics, Cholesky factor, solutions. A thread has a group, and
  * all of it lies in the second cache. */
-#include "core/operation/column_filters.h"
+#include "core/operation/gram/column_filters.h"
 #include "core/allocate.h"
 #include "core/solver/column_statistics.h"
 #include "core/solver/dense.h"

@@ -5,7 +5,7 @@
  * A panel has a unit for each 8 bands, with the pixels one behind the other: what a tile reads in a step is
  * one line of the cache for its rows. The bits do not depend on the tile, since each sum is a chain of its
  * own. Products are exact, so that fusing them with the addition changes no bit. */
-#include "core/operation/column_gram.h"
+#include "core/operation/gram/column_gram.h"
 #include "cpu/work.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef HC_CPU_GRAM_GRAM_H
 #define HC_CPU_GRAM_GRAM_H
 
-#include "core/operation/gram.h"
+#include "core/operation/gram/gram.h"
 #include "cpu/image/difference.h"
 
 #include <pthread.h>

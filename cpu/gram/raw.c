@@ -5,7 +5,7 @@
  * Strips need samples that lie side by side (BIL, BSQ) and panels that take them. All else is decoded first,
  * as hc_decode and hc_gram do it. So is a strip of which few pixels count, or with a value that limbs do not
  * hold: that strip alone. The sums are the same, whichever way a pixel takes. */
-#include "core/operation/gram_raw.h"
+#include "core/operation/gram/gram_raw.h"
 #include "cpu/gram/gram.h"
 #include "cpu/image/decode.h"
 #include "cpu/work.h"

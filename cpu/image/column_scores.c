@@ -4,9 +4,10 @@
  * A dot product waits for memory, so threads take some neighbouring groups line by line: their filters stay
  * in the second cache. Whitening is half of bands^2 multiplications a pixel, by a triangle that fills that
  * cache alone. It is read once for a panel of pixels, four rows by 24 pixels in registers. Sums have a fixed
- * order (core/operation/column_scores.h), whatever the vectors of the processor and the other pixels. */
+ * order (core/operation/image/column_scores.h), whatever the vectors of the processor and the other pixels.
+ */
 #include "core/allocate.h"
-#include "core/operation/column_scores.h"
+#include "core/operation/image/column_scores.h"
 #include "cpu/work.h"
 
 #include <math.h>

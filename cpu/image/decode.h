@@ -2,7 +2,7 @@
 #ifndef HC_CPU_IMAGE_DECODE_H
 #define HC_CPU_IMAGE_DECODE_H
 
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "cpu/internal.h"
 
 HcDecodeFn hc_cpu_decode;

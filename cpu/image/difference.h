@@ -2,8 +2,8 @@
 #ifndef HC_CPU_IMAGE_DIFFERENCE_H
 #define HC_CPU_IMAGE_DIFFERENCE_H
 
-#include "core/operation/difference.h"
-#include "core/operation/gram.h"
+#include "core/operation/image/difference.h"
+#include "core/operation/gram/gram.h"
 #include "cpu/internal.h"
 
 HcDifferenceFn hc_cpu_difference;

@@ -1,6 +1,6 @@
 /* 3x3 mean and median. */
 #include "core/allocate.h"
-#include "core/operation/filter.h"
+#include "core/operation/image/filter.h"
 #include "cpu/image/difference.h"
 #include "cpu/work.h"
 

@@ -1,5 +1,5 @@
 /* Bands of a block in another order. */
-#include "core/operation/gather.h"
+#include "core/operation/image/gather.h"
 #include "cpu/work.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * bits are those of sums that are formed anew. The sums of columns stay between calls, less the row that the
  * next line does not need: it is not in the next block. */
 #include "core/allocate.h"
-#include "core/operation/local.h"
+#include "core/operation/image/local.h"
 #include "core/solver/local.h"
 #include "core/sums/long.h"
 #include "cpu/work.h"

@@ -1,6 +1,6 @@
 /* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. */
 #include "core/allocate.h"
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 #include "cpu/work.h"
 
 #include <cblas.h>

@@ -2,9 +2,9 @@
  * angles, divergences; or to two numbers, a share and how far the pixel is from that mixture.
  *
  * A pixel is 4 bytes a band to read and a few operations a band to do, so this waits for memory. Sums have
- * eight parts in a fixed order (core/operation/reduce.h): a vector register on the CPU, eight lanes on the
- * GPU, the same bits. */
-#include "core/operation/reduce.h"
+ * eight parts in a fixed order (core/operation/image/reduce.h): a vector register on the CPU, eight lanes on
+ * the GPU, the same bits. */
+#include "core/operation/image/reduce.h"
 #include "cpu/work.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef HC_CPU_KNN_KNN_H
 #define HC_CPU_KNN_KNN_H
 
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 #include "cpu/internal.h"
 
 HcTrainingOpenFn hc_cpu_training_open;

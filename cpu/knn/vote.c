@@ -1,5 +1,5 @@
 /* Neighbours -> a class. */
-#include "core/operation/vote.h"
+#include "core/operation/knn/vote.h"
 #include "cpu/work.h"
 
 #include <math.h>

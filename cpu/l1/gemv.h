@@ -4,7 +4,7 @@
 #ifndef HC_CPU_L1_GEMV_H
 #define HC_CPU_L1_GEMV_H
 
-#include "core/operation/gemv.h"
+#include "core/operation/l1/gemv.h"
 #include "cpu/work.h"
 
 HcGemvFn hc_cpu_gemv;

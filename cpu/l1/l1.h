@@ -4,7 +4,7 @@
 #ifndef HC_CPU_L1_L1_H
 #define HC_CPU_L1_L1_H
 
-#include "core/operation/l1.h"
+#include "core/operation/l1/l1.h"
 #include "cpu/l1/gemv.h"
 
 HcL1OpenFn hc_cpu_l1_open;

@@ -2,8 +2,8 @@
 #ifndef HC_CPU_LP_SIMPLEX_BATCHED_H
 #define HC_CPU_LP_SIMPLEX_BATCHED_H
 
-#include "core/operation/lad.h"
-#include "core/solver/lad.h"
+#include "core/operation/lp/lad.h"
+#include "core/solver/lp/lad.h"
 #include "cpu/work.h"
 
 HcLadOpenFn hc_cpu_lad_open;

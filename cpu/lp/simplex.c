@@ -1,5 +1,5 @@
-/* The operation simplex on the CPU: what the steps of core/solver/simplex.h are here, and the memory of what
- * is this backend's own. */
+/* The operation simplex on the CPU: what the steps of core/solver/lp/simplex.h are here, and the memory of
+ * what is this backend's own. */
 #include "cpu/lp/simplex.h"
 #include "core/allocate.h"
 

@@ -1,11 +1,11 @@
 /* The simplex on the CPU: what its files share. simplex.c is the operation, simplex_scale.c scales the
  * matrix, simplex_basis.c keeps the inverse of the basis, simplex_dual.c and simplex_primal.c take the steps.
- * Which of them come when, core/solver/simplex.c says. */
+ * Which of them come when, core/solver/lp/simplex.c says. */
 #ifndef HC_CPU_LP_SIMPLEX_H
 #define HC_CPU_LP_SIMPLEX_H
 
-#include "core/operation/simplex.h"
-#include "core/solver/simplex.h"
+#include "core/operation/lp/simplex.h"
+#include "core/solver/lp/simplex.h"
 #include "cpu/work.h"
 
 HcSimplexFn hc_cpu_simplex;

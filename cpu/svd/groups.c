@@ -3,7 +3,7 @@
  * Groups are filtered some hundred at a time, a thread each; their contributions then go to the lines of the
  * output, a thread a line. Contributions are integers, so that their order does not matter. Each band of a
  * group lies as [pixel of the patch][patch], so that the cosine transform runs over whole vectors. */
-#include "core/operation/groups.h"
+#include "core/operation/svd/groups.h"
 #include "core/solver/group.h"
 #include "cpu/work.h"
 

@@ -1,6 +1,6 @@
 /* Patches of a scene: each is a matrix [pixels][bands] whose singular values say what is signal. */
 #include "core/allocate.h"
-#include "core/operation/svd.h"
+#include "core/operation/svd/svd.h"
 #include "core/patch.h"
 #include "cpu/work.h"
 

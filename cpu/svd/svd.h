@@ -3,7 +3,7 @@
 #ifndef HC_CPU_SVD_SVD_H
 #define HC_CPU_SVD_SVD_H
 
-#include "core/operation/svd.h"
+#include "core/operation/svd/svd.h"
 #include "cpu/internal.h"
 
 HcSvdOpenFn hc_cpu_svd_open;

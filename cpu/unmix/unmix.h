@@ -4,7 +4,7 @@
 #ifndef HC_CPU_UNMIX_UNMIX_H
 #define HC_CPU_UNMIX_UNMIX_H
 
-#include "core/operation/unmix.h"
+#include "core/operation/unmix/unmix.h"
 #include "core/solver/metric.h"
 #include "cpu/internal.h"
 

@@ -6,7 +6,7 @@
  * of a thread, and are then finished one after the other. An entry loses one product after the other in the
  * order of the bands whatever the size of a panel, so that the bits are those of the CPU. A warp has a
  * target. */
-#include "core/operation/column_filters.h"
+#include "core/operation/gram/column_filters.h"
 #include "core/solver/column_statistics.h"
 #include "gpu/internal.cuh"
 

@@ -5,7 +5,7 @@
  * whose chains have the bits of the CPU. A warp has 48 x 24 sums, a thread 6 x 6: it loads 12 numbers for 36
  * multiplications, and the float64 units stay busy. Where a group has many panels, several blocks share them:
  * rounded panels are integers, which atomic additions add in any order. */
-#include "core/operation/column_gram.h"
+#include "core/operation/gram/column_gram.h"
 #include "gpu/internal.cuh"
 
 HcColumnGramFn hc_gpu_column_gram;

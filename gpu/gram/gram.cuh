@@ -2,7 +2,7 @@
 #ifndef HC_GPU_GRAM_GRAM_CUH
 #define HC_GPU_GRAM_GRAM_CUH
 
-#include "core/operation/gram.h"
+#include "core/operation/gram/gram.h"
 #include "gpu/internal.cuh"
 
 HcSumsOpenFn hc_gpu_sums_open;

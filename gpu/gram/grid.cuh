@@ -1,5 +1,5 @@
 /* Values on their grid and their limbs: what grid.cu, far.cu and raw_grid.cu share. All is float64, without
- * contraction, in the order that core/operation/gram.h says: the same whole numbers as the CPU's. */
+ * contraction, in the order that core/operation/gram/gram.h says: the same whole numbers as the CPU's. */
 #ifndef HC_GPU_GRAM_GRID_CUH
 #define HC_GPU_GRAM_GRID_CUH
 

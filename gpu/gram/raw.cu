@@ -10,7 +10,7 @@
  * the user's mask leaves them out. Kernels that make limbs notice what is not finite; where they do, kernels
  * that mostly have nothing to do make the masks and then these limbs again.
  */
-#include "core/operation/gram_raw.h"
+#include "core/operation/gram/gram_raw.h"
 #include "gpu/gram/raw.cuh"
 #include "gpu/image/decode.cuh"
 

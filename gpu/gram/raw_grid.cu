@@ -136,7 +136,7 @@ __device__ static inline double right_of(const double x[READ]) {
 }
 
 /* Of a line on the grid, with the one below and the sum of the one above and it, in the order of
- * core/operation/gram.h, which float64 is rounded by. For all threads of a warp. */
+ * core/operation/gram/gram.h, which float64 is rounded by. For all threads of a warp. */
 __device__ static inline void differences(HcDifference kind, const double both[READ], const double here[READ],
                                           const double below[READ], double value[RUN]) {
     if (kind == HC_DIFFERENCE_MEAN3X3) {

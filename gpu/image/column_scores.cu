@@ -4,7 +4,7 @@
  * pixels of eight lines below each other, for which they read the filter once. Whitening waits for
  * arithmetic: a block takes 32 pixels of a group and all rows of the triangle, a thread four pixels by four
  * rows in registers. The squares of a pixel are added by one thread, in the order of the rows. */
-#include "core/operation/column_scores.h"
+#include "core/operation/image/column_scores.h"
 #include "gpu/internal.cuh"
 
 HcColumnScoresFn hc_gpu_column_scores;

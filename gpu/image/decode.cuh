@@ -2,7 +2,7 @@
 #ifndef HC_GPU_IMAGE_DECODE_CUH
 #define HC_GPU_IMAGE_DECODE_CUH
 
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "gpu/internal.cuh"
 
 /* What is known of NaN and infinity in a block, where masks are made before values are read. */

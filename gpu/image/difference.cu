@@ -1,5 +1,5 @@
 /* Differences of neighbouring pixels: the noise of a scene. */
-#include "core/operation/difference.h"
+#include "core/operation/image/difference.h"
 #include "gpu/image/walk.cuh"
 
 HcDifferenceFn hc_gpu_difference;

@@ -1,5 +1,5 @@
 /* 3x3 mean and median. */
-#include "core/operation/filter.h"
+#include "core/operation/image/filter.h"
 #include "gpu/image/walk.cuh"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Bands of a block in another order. */
-#include "core/operation/gather.h"
+#include "core/operation/image/gather.h"
 #include "gpu/internal.cuh"
 
 HcGatherFn hc_gpu_gather;

@@ -6,7 +6,7 @@
  * first line on, in whatever order is quickest. A lane has a number of the sums for all columns of a tile,
  * and goes down line by line: sums of columns slide in shared memory, those of windows slide along the line
  * in a register. */
-#include "core/operation/local.h"
+#include "core/operation/image/local.h"
 #include "core/solver/local.h"
 #include "core/sums/long.h"
 #include "gpu/internal.cuh"

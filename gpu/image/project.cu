@@ -1,6 +1,6 @@
 /* One matrix product for every pixel: out = offset + (x - offset) * matrix, in float64, rounded once. Every
  * value is summed over the bands in one order, wherever its pixel lies. */
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 #include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"
 

@@ -2,10 +2,10 @@
  * angles, divergences; or to two numbers, a share and how far the pixel is from that mixture.
  *
  * Memory is what this waits for, so loads are whole sectors and several of them are under way in each thread:
- * eight lanes share a pixel (the eight parts of a sum, core/operation/reduce.h), a warp reads four pixels
- * side by side, and a lane has four pixels, for which it reads and squares a target once. What a target reads
- * again of a pixel is in the first cache. */
-#include "core/operation/reduce.h"
+ * eight lanes share a pixel (the eight parts of a sum, core/operation/image/reduce.h), a warp reads four
+ * pixels side by side, and a lane has four pixels, for which it reads and squares a target once. What a
+ * target reads again of a pixel is in the first cache. */
+#include "core/operation/image/reduce.h"
 #include "gpu/internal.cuh"
 
 HcReduceFn hc_gpu_reduce;

@@ -2,7 +2,7 @@
 #ifndef HC_GPU_KNN_KNN_CUH
 #define HC_GPU_KNN_KNN_CUH
 
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 #include "gpu/internal.cuh"
 #include "gpu/shared.cuh"
 

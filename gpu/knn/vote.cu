@@ -1,5 +1,5 @@
 /* Neighbours -> classes. */
-#include "core/operation/vote.h"
+#include "core/operation/knn/vote.h"
 #include "gpu/internal.cuh"
 
 #include <math.h>

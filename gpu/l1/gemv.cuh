@@ -3,7 +3,7 @@
 #ifndef HC_GPU_L1_GEMV_CUH
 #define HC_GPU_L1_GEMV_CUH
 
-#include "core/operation/gemv.h"
+#include "core/operation/l1/gemv.h"
 #include "gpu/internal.cuh"
 
 HcGemvFn hc_gpu_gemv;

@@ -2,7 +2,7 @@
  * min |x|_1 where A x = b by augmented Lagrangians: with multipliers u and a penalty p,
  *     |x|_1 + u'(b - A x) + p/2 |b - A x|^2
  * is p times a problem of fista, to meet b + u / p with lambda = 1 / p; then u grows by p (b - A x). */
-#include "core/operation/eigh.h"
+#include "core/operation/eigh/eigh.h"
 #include "core/solver/l1_largest.h"
 #include "gpu/l1/l1.cuh"
 

@@ -4,7 +4,7 @@
 #ifndef HC_GPU_L1_L1_CUH
 #define HC_GPU_L1_L1_CUH
 
-#include "core/operation/l1.h"
+#include "core/operation/l1/l1.h"
 #include "gpu/l1/gemv.cuh"
 
 HcL1OpenFn hc_gpu_l1_open;

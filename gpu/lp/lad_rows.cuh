@@ -3,8 +3,8 @@
 #ifndef HC_GPU_LP_LAD_ROWS_CUH
 #define HC_GPU_LP_LAD_ROWS_CUH
 
-#include "core/operation/lad.h"
-#include "core/solver/lad.h"
+#include "core/operation/lp/lad.h"
+#include "core/solver/lp/lad.h"
 #include "gpu/internal.cuh"
 
 /* An HcLadProblem in device memory, its rows padded to those of all slots of the lanes. */

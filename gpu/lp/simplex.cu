@@ -1,5 +1,5 @@
 /* The operation simplex on the GPU: how a program is opened, and the table of the steps. What is decided once
- * in a while is decided on the host, by core/solver/simplex.c. */
+ * in a while is decided on the host, by core/solver/lp/simplex.c. */
 #include "gpu/lp/simplex.cuh"
 
 namespace {

@@ -2,8 +2,8 @@
  * simplex_memory.cu has the memory and the copies, simplex_matrix.cu holds and scales the matrix,
  * simplex_basis.cu computes what follows from a basis afresh. simplex_steps.cu runs the steps, which
  * simplex_dual.cu and simplex_primal.cu take each in one kernel whose blocks wait for one another: nothing of
- * a pivot comes back to the host. simplex.cu is the operation. Which steps come when, core/solver/simplex.c
- * says.
+ * a pivot comes back to the host. simplex.cu is the operation. Which steps come when,
+ * core/solver/lp/simplex.c says.
  *
  * Every number is computed by one thread, or summed in one order by the threads of a warp or block: results
  * do not differ from run to run. Blocks that all need a decision make it each for itself, from the same
@@ -11,8 +11,8 @@
 #ifndef HC_GPU_LP_SIMPLEX_CUH
 #define HC_GPU_LP_SIMPLEX_CUH
 
-#include "core/operation/simplex.h"
-#include "core/solver/simplex.h"
+#include "core/operation/lp/simplex.h"
+#include "core/solver/lp/simplex.h"
 #include "gpu/internal.cuh"
 
 HcSimplexFn hc_gpu_simplex;

@@ -3,7 +3,7 @@
  * A block takes a reference patch. Its threads share the patches around it, eight lanes each; then its warps
  * share the bands, a lane for each patch of the group, whose pixels stay in registers. Contributions are
  * integers, so that atomic additions give the same bits in any order. */
-#include "core/operation/groups.h"
+#include "core/operation/svd/groups.h"
 #include "gpu/internal.cuh"
 
 #include "core/solver/group.h"

@@ -1,6 +1,6 @@
 /* Patches of a scene as matrices: gathered, decomposed, weighted and averaged, some thousand at a time. */
-#include "core/operation/patches.h"
-#include "core/operation/svd.h"
+#include "core/operation/svd/patches.h"
+#include "core/operation/svd/svd.h"
 #include "gpu/internal.cuh"
 
 #include "core/patch.h"

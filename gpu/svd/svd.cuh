@@ -3,7 +3,7 @@
 #ifndef HC_GPU_SVD_SVD_CUH
 #define HC_GPU_SVD_SVD_CUH
 
-#include "core/operation/svd.h"
+#include "core/operation/svd/svd.h"
 #include "gpu/internal.cuh"
 
 HcSvdOpenFn hc_gpu_svd_open;

@@ -1,5 +1,5 @@
 /* What unmixing derives from a library, on the device. */
-#include "core/operation/eigh.h"
+#include "core/operation/eigh/eigh.h"
 #include "core/solver/working.h"
 #include "gpu/unmix/active.cuh"
 

@@ -4,7 +4,7 @@
 #ifndef HC_GPU_UNMIX_UNMIX_CUH
 #define HC_GPU_UNMIX_UNMIX_CUH
 
-#include "core/operation/unmix.h"
+#include "core/operation/unmix/unmix.h"
 #include "core/solver/metric.h"
 #include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"

@@ -1,6 +1,6 @@
 /* Bringing chunks: read, decode, and put their values where they belong. */
 #include "io/chunk/parts.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "core/allocate.h"
 #include "core/block.h"
 #include "io/chunk/hdf5_array.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

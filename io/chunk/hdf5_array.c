@@ -1,5 +1,5 @@
 #include "io/chunk/hdf5_array.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <inttypes.h>
 #include <pthread.h>

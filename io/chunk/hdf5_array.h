@@ -4,7 +4,7 @@
 #ifndef HC_IO_CHUNK_HDF5_ARRAY_H
 #define HC_IO_CHUNK_HDF5_ARRAY_H
 
-#include "io/chunk/decode.h"
+#include "io/chunk/codec/decode.h"
 #include "io/chunk/index.h"
 
 #include <hdf5.h>

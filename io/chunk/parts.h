@@ -2,9 +2,9 @@
 #ifndef HC_IO_CHUNK_PARTS_H
 #define HC_IO_CHUNK_PARTS_H
 
-#include "core/team.h"
+#include "core/system/team.h"
 #include "io/chunk/chunks.h"
-#include "io/chunk/decode.h"
+#include "io/chunk/codec/decode.h"
 
 /* Neighbours among the bands that are used: `count` bands from `from` on are stored from `to` on. */
 typedef struct HcBandRun {

@@ -3,7 +3,7 @@
  * brought in parts of chunks side by side, since each chunk has only some values of a line in one piece. */
 #include "core/allocate.h"
 #include "io/chunk/parts.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/scratch.h"
 
 #include <errno.h>

@@ -5,9 +5,9 @@
 #include "io/chunk/sink.h"
 #include "core/allocate.h"
 #include "core/block.h"
-#include "io/chunk/encode.h"
+#include "io/chunk/codec/encode.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 #include "io/chunk/source.h"
 #include "core/text.h"
-#include "io/gdal_errors.h"
-#include "io/gdal_files.h"
+#include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 #include "io/libraries.h"
 
 #include <stdlib.h>

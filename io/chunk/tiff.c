@@ -3,10 +3,10 @@
  * left to another reader. */
 #include "core/allocate.h"
 #include "core/block.h"
-#include "io/chunk/decode.h"
+#include "io/chunk/codec/decode.h"
 #include "io/chunk/index.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Small files, whole or not at all. */
 #include "io/file/parts.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <fcntl.h>

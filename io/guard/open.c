@@ -1,7 +1,7 @@
 /* Opening through GDAL, after a look at what is opened. */
 #include "core/text.h"
-#include "io/gdal_errors.h"
-#include "io/gdal_files.h"
+#include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 #include "io/guard/parts.h"
 #include "io/guard/probe.h"
 #include "io/load.h"

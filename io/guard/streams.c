@@ -1,5 +1,5 @@
 #include "io/guard/streams.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/guard/parts.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #include "io/library/parts.h"
 
 #include "core/text.h"
-#include "io/read/envi_header.h"
-#include "io/read/wavelength.h"
+#include "io/read/metadata/envi_header.h"
+#include "io/read/metadata/wavelength.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/library/parts.h"
-#include "io/read/wavelength.h"
+#include "io/read/metadata/wavelength.h"
 
 #include <cpl_vsi.h>
 #include <ctype.h>

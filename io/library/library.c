@@ -3,12 +3,12 @@
 
 #include "core/allocate.h"
 #include "core/text.h"
-#include "io/read/envi_header.h"
+#include "io/read/metadata/envi_header.h"
 #include "io/file.h"
 #include "io/library/parts.h"
 #include "io/load.h"
 #include "io/read/parts.h"
-#include "io/read/wavelength.h"
+#include "io/read/metadata/wavelength.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>

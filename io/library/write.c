@@ -2,7 +2,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/library/parts.h"
-#include "io/read/envi_header.h"
+#include "io/read/metadata/envi_header.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * decompressed once and none has to fit into memory with its neighbours. */
 #include "core/allocate.h"
 #include "io/guard/guard.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/ortho/parts.h"
 #include "io/read/product/product.h"
 

@@ -9,7 +9,7 @@
  * Every pixel of the scene is offered to all pixels of the map within its reach. Lines of the map are made in
  * strips; each strip takes the lines of the scene that come near it. */
 #include "core/allocate.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/ortho/parts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Coordinates of the pixels of a file, plain in a scratch file: nearest.c goes through them line by line. */
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/ortho/parts.h"
 #include "io/scratch.h"
 

@@ -2,7 +2,7 @@
  * AVIRIS. */
 #include "core/allocate.h"
 #include "io/ortho/parts.h"
-#include "io/read/value.h"
+#include "io/read/metadata/value.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * their line in the scene, and of each of these lines the stretch that the strip needs is read once. */
 #include "io/ortho/store.h"
 #include "core/allocate.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/libraries.h"
 #include "io/scratch.h"
 

@@ -5,7 +5,7 @@
 #define HC_IO_ORTHO_STORE_H
 
 #include "core/block.h"
-#include "core/flag.h"
+#include "core/system/flag.h"
 #include "io/ortho/ortho.h"
 #include "io/write/writer.h"
 

@@ -1,6 +1,6 @@
 /* The table of a map: for each of its pixels one of the scene. It may be larger than memory, so it lies in a
  * scratch file, where any line can be had at any time, however its source is compressed. */
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/ortho/parts.h"
 #include "io/scratch.h"
 

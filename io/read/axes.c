@@ -3,7 +3,7 @@
  * tell, and only GDAL's interface for arrays has them. */
 #include "core/allocate.h"
 #include "io/read/parts.h"
-#include "io/read/wavelength.h"
+#include "io/read/metadata/wavelength.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -1,7 +1,7 @@
 /* Direct reading: the bytes of an uncompressed file by pread, several threads at once; of a /vsi file by
  * GDAL's file functions, one thread. (GDAL's raw drivers take what a server did not give for zeros.) */
 #include "io/read/parts.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <cpl_string.h>
 #include <errno.h>

@@ -3,17 +3,17 @@
 #define HC_IO_READ_PARTS_H
 
 #include "core/text.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "io/chunk/chunks.h"
-#include "io/read/envi_header.h"
-#include "io/gdal_errors.h"
-#include "io/gdal_files.h"
+#include "io/read/metadata/envi_header.h"
+#include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 #include "io/libraries.h"
 #include "io/read/product/product.h"
 #include "io/read/raw_layout.h"
 #include "io/read/reader.h"
-#include "io/read/value.h"
-#include "io/proj.h"
+#include "io/read/metadata/value.h"
+#include "io/gdal/proj.h"
 #include "io/watch.h"
 
 #include <cpl_vsi.h>

@@ -1,5 +1,5 @@
 /* Coordinate systems of scenes and of vector data. */
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/libraries.h"
 #include "io/shape/shapes.h"
 

@@ -1,7 +1,7 @@
 /* Corners are compared on the ground, since texts of one CRS differ from program to program, and equal
  * numbers in two CRS are two places. */
 #include "io/shape/grid.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/shape/shapes.h"
 
 #include <cpl_conv.h>

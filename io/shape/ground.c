@@ -1,5 +1,5 @@
 #include "io/shape/ground.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <math.h>
 #include <ogr_srs_api.h>

@@ -3,7 +3,7 @@
 
 #include "core/allocate.h"
 #include "core/block.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <math.h>
 #include <stdlib.h>

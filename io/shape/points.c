@@ -1,7 +1,7 @@
 #include "io/shape/points.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/shape/shapes.h"
 
 #include <cpl_conv.h>

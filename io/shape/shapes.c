@@ -2,7 +2,7 @@
  * points in pixel coordinates. */
 #include "io/shape/shapes.h"
 #include "core/text.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/libraries.h"
 
 #include <math.h>

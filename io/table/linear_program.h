@@ -2,7 +2,7 @@
 #ifndef HC_IO_TABLE_LINEAR_PROGRAM_H
 #define HC_IO_TABLE_LINEAR_PROGRAM_H
 
-#include "core/solver/linear_program.h"
+#include "core/solver/lp/linear_program.h"
 #include "core/text.h"
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/table/matrix_parts.h"
 #include "io/read/parts.h"
 

@@ -1,7 +1,7 @@
 /* Shapes in pixel coordinates to pixels: strip by strip, each polygon burnt on its own into a raster of its
  * extent, so that shapes of several classes in one pixel are seen. */
 #include "core/allocate.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/training/parts.h"
 
 #include <math.h>

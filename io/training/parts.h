@@ -2,7 +2,7 @@
 #ifndef HC_IO_TRAINING_PARTS_H
 #define HC_IO_TRAINING_PARTS_H
 
-#include "io/read/attributes.h"
+#include "io/read/metadata/attributes.h"
 #include "io/shape/on_map.h"
 #include "io/shape/shapes.h"
 #include "io/training/training.h"

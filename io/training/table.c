@@ -1,6 +1,6 @@
 /* A table of points as CSV: two columns are the coordinates, by their names. GDAL takes such a table for one
  * without places unless it is told which columns these are. */
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/guard/guard.h"
 #include "io/training/parts.h"
 

@@ -4,8 +4,8 @@
 
 #include "core/text.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
-#include "io/gdal_files.h"
+#include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 #include "io/training/parts.h"
 
 #include <inttypes.h>

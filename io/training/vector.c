@@ -1,7 +1,7 @@
 /* Vector data as training data: the field that names the class, and the class of each feature. */
 #include "core/text.h"
-#include "io/read/envi_header.h"
-#include "io/gdal_errors.h"
+#include "io/read/metadata/envi_header.h"
+#include "io/gdal/errors.h"
 #include "io/training/parts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Bands without any value: those in which every pixel holds nodata, NaN or infinity. */
-#include "io/read/value.h"
+#include "io/read/metadata/value.h"
 #include "io/view/parts.h"
 
 #include <math.h>

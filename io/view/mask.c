@@ -3,7 +3,7 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
-#include "io/read/value.h"
+#include "io/read/metadata/value.h"
 #include "io/view/parts.h"
 
 #include <inttypes.h>

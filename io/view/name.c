@@ -1,5 +1,5 @@
 /* FILE[:LAYER] and FILE[:BAND...]: where the name of the file ends. */
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/view/parts.h"
 
 #include <cpl_vsi.h>

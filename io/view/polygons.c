@@ -2,8 +2,8 @@
 #include "core/allocate.h"
 #include "io/guard/guard.h"
 #include "io/file.h"
-#include "io/gdal_errors.h"
-#include "io/gdal_files.h"
+#include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 #include "io/view/parts.h"
 
 #include <cpl_string.h>

@@ -1,6 +1,6 @@
 #include "core/allocate.h"
 #include "core/text.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "io/file.h"
 #include "io/libraries.h"
 #include "io/view/parts.h"

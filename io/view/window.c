@@ -1,7 +1,7 @@
 /* The window of a view: given in pixels, by a box in any CRS, or by the extent of polygons. */
 #include "core/text.h"
 #include "core/allocate.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/ortho/ortho.h"
 #include "io/shape/shapes.h"
 #include "io/view/parts.h"

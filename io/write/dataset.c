@@ -1,7 +1,7 @@
 /* An output that GDAL writes: created, filled, closed, and copied where its driver can only copy. */
 #include "core/allocate.h"
 #include "core/text.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/write/parts.h"
 
 #include <cpl_string.h>

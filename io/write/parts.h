@@ -3,8 +3,8 @@
 #define HC_IO_WRITE_PARTS_H
 
 #include "core/text.h"
-#include "core/team.h"
-#include "io/gdal_errors.h"
+#include "core/system/team.h"
+#include "io/gdal/errors.h"
 #include "io/libraries.h"
 #include "io/write/values.h"
 #include "io/write/writer.h"

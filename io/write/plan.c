@@ -1,7 +1,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/write/parts.h"
-#include "io/write/style.h"
+#include "io/write/picture/style.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>

@@ -5,8 +5,8 @@
  * it says, and without a tile. */
 #include "core/allocate.h"
 #include "core/text.h"
-#include "io/chunk/decode.h"
-#include "io/chunk/encode.h"
+#include "io/chunk/codec/decode.h"
+#include "io/chunk/codec/encode.h"
 #include "io/chunk/sink.h"
 #include "io/write/parts.h"
 

@@ -4,9 +4,9 @@
 #include "io/file.h"
 #include "io/libraries.h"
 #include "io/write/parts.h"
-#include "io/write/style.h"
-#include "io/gdal_errors.h"
-#include "io/gdal_files.h"
+#include "io/write/picture/style.h"
+#include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -3,7 +3,7 @@
 #define HC_IO_WRITE_WRITER_H
 
 #include "core/block.h"
-#include "core/flag.h"
+#include "core/system/flag.h"
 #include "io/write/values.h"
 
 #ifdef __cplusplus
@@ -123,8 +123,8 @@ HcStatus hc_writer_leave(HcWriter *writer, HcWriterLeft *out, HcError *err) HC_M
 /* In the process that opened the file: those are the next lines. */
 HcStatus hc_writer_take(HcWriter *writer, const HcWriterLeft *left, HcError *err) HC_MUST_CHECK;
 
-/* In the process that opened the file: the text of a style (io/write/style.h), which gets its name together
- * with the file. */
+/* In the process that opened the file: the text of a style (io/write/picture/style.h), which gets its name
+ * together with the file. */
 HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) HC_MUST_CHECK;
 
 /* Completes the file and gives it its name, or adds it to the set that is open (io/file.h). Fails if lines

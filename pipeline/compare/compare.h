@@ -7,7 +7,7 @@
 #ifndef HC_PIPELINE_COMPARE_COMPARE_H
 #define HC_PIPELINE_COMPARE_COMPARE_H
 
-#include "core/flag.h"
+#include "core/system/flag.h"
 #include "pipeline/chain.h"
 #include "pipeline/spectra/accuracy.h"
 

@@ -1,6 +1,6 @@
 /* Two rasters, read block by block at the same time. */
 #include "core/allocate.h"
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "io/shape/grid.h"
 #include "pipeline/compare/parts.h"
 #include "pipeline/memory.h"

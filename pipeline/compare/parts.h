@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_COMPARE_PARTS_H
 #define HC_PIPELINE_COMPARE_PARTS_H
 
-#include "core/team.h"
+#include "core/system/team.h"
 #include "pipeline/compare/compare.h"
 
 /* Two rasters that are read at the same time. Zero-initialise; hc_pair_close() is always safe. */

@@ -5,7 +5,7 @@
 #include "io/training/training.h"
 #include "pipeline/memory.h"
 #include "pipeline/statistics/shrinkage.h"
-#include "pipeline/words.h"
+#include "pipeline/option/words.h"
 
 #include <stdlib.h>
 #include <string.h>

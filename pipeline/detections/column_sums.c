@@ -1,6 +1,6 @@
 #include "pipeline/detections/column_sums.h"
 #include "core/allocate.h"
-#include "core/operation/gather.h"
+#include "core/operation/image/gather.h"
 #include "core/solver/column_statistics.h"
 #include "pipeline/memory.h"
 #include "pipeline/statistics/statistics.h"

@@ -13,8 +13,8 @@
 #ifndef HC_PIPELINE_DETECTIONS_COLUMN_SUMS_H
 #define HC_PIPELINE_DETECTIONS_COLUMN_SUMS_H
 
-#include "core/operation/column_gram.h"
-#include "core/team.h"
+#include "core/operation/gram/column_gram.h"
+#include "core/system/team.h"
 #include "pipeline/stage.h"
 
 /* Zero-initialise; hc_column_sums_close() is always safe. */

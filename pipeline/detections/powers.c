@@ -3,9 +3,9 @@
  * without a sample: the sum is one of integers, the same for every order of blocks and ranks. */
 #include "pipeline/detections/powers.h"
 #include "core/allocate.h"
-#include "core/operation/gram.h"
-#include "core/operation/project.h"
-#include "core/operation/reduce.h"
+#include "core/operation/gram/gram.h"
+#include "core/operation/image/project.h"
+#include "core/operation/image/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/statistics/sums.h"
 

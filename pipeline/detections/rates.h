@@ -11,7 +11,7 @@
 #ifndef HC_PIPELINE_DETECTIONS_RATES_H
 #define HC_PIPELINE_DETECTIONS_RATES_H
 
-#include "core/team.h"
+#include "core/system/team.h"
 #include "pipeline/detections/false_alarm.h"
 #include "pipeline/stage.h"
 

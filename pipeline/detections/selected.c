@@ -2,7 +2,7 @@
  * is raw float32. */
 #include "pipeline/detections/selected.h"
 #include "core/allocate.h"
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 

@@ -2,9 +2,9 @@
  * the limit is beyond float32, too: it becomes infinity, which decode masks. */
 #include "pipeline/detections/trim.h"
 #include "core/allocate.h"
-#include "core/operation/decode.h"
-#include "core/operation/project.h"
-#include "core/operation/reduce.h"
+#include "core/operation/image/decode.h"
+#include "core/operation/image/project.h"
+#include "core/operation/image/reduce.h"
 #include "pipeline/detections/false_alarm.h"
 #include "pipeline/memory.h"
 

@@ -11,7 +11,7 @@
 #ifndef HC_PIPELINE_NEIGHBOURS_CALM_H
 #define HC_PIPELINE_NEIGHBOURS_CALM_H
 
-#include "core/operation/gram.h"
+#include "core/operation/gram/gram.h"
 #include "ranks/ranks.h"
 
 enum { HC_CALM_SIZE = 8 }; /* lines and samples of a block */

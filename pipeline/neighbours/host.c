@@ -1,6 +1,6 @@
 #include "pipeline/neighbours/host.h"
 #include "core/allocate.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "pipeline/memory.h"
 #include "pipeline/neighbours/calm.h"
 

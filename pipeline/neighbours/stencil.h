@@ -6,7 +6,7 @@
 #ifndef HC_PIPELINE_NEIGHBOURS_STENCIL_H
 #define HC_PIPELINE_NEIGHBOURS_STENCIL_H
 
-#include "core/operation/gram.h"
+#include "core/operation/gram/gram.h"
 
 #include <stdbool.h>
 

@@ -9,7 +9,7 @@
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/plots.h"
 #include "pipeline/picture/scale.h"
-#include "pipeline/spectra/library_choice.h"
+#include "pipeline/spectra/library/choice.h"
 #include "pipeline/statistics/summary.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "pipeline/picture/scale.h"
 #include "core/text.h"
-#include "pipeline/option.h"
+#include "pipeline/option/option.h"
 #include "pipeline/picture/image.h"
 
 #include <math.h>

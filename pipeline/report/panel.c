@@ -1,6 +1,6 @@
 #include "pipeline/report/panel.h"
 #include "core/allocate.h"
-#include "io/write/png.h"
+#include "io/write/picture/png.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #ifndef HC_PIPELINE_RUN_RUN_H
 #define HC_PIPELINE_RUN_RUN_H
 
-#include "core/flag.h"
-#include "core/operation/decode.h"
+#include "core/system/flag.h"
+#include "core/operation/image/decode.h"
 #include "pipeline/chain.h"
 
 #define HC_PASSES_MAX 64 /* each but the last settles a stage */

@@ -2,9 +2,9 @@
  * before the first value is added. Some lines, spread evenly over the whole scene, go through the stages in
  * front, on every rank the same ones: so the sample depends neither on blocks nor on ranks. A stage that
  * compares neighbours gets pairs of lines in the same way. */
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "pipeline/memory.h"
-#include "pipeline/run/flow.h"
+#include "pipeline/run/flow/flow.h"
 
 #include <stdlib.h>
 #include <string.h>

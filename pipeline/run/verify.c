@@ -2,7 +2,7 @@
  * a model that is loaded, or without any. Their places come from a seed that the record keeps. */
 #include "pipeline/run/verify.h"
 #include "core/allocate.h"
-#include "core/clock.h"
+#include "core/system/clock.h"
 #include "core/hash.h"
 #include "io/file.h"
 #include "pipeline/random.h"

@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_SPECTRA_ABUNDANCE_FIT_H
 #define HC_PIPELINE_SPECTRA_ABUNDANCE_FIT_H
 
-#include "pipeline/spectra/scaled_library.h"
+#include "pipeline/spectra/library/scaled.h"
 
 /* Zero-initialise; hc_abundance_fit_clear() is always safe. */
 typedef struct HcAbundanceFit {

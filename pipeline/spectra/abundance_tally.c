@@ -1,7 +1,7 @@
 #include "pipeline/spectra/abundance_tally.h"
 
 #include "core/allocate.h"
-#include "core/operation/lad.h"
+#include "core/operation/lp/lad.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 

@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_SPECTRA_ABUNDANCE_TALLY_H
 #define HC_PIPELINE_SPECTRA_ABUNDANCE_TALLY_H
 
-#include "pipeline/spectra/library_fit.h"
+#include "pipeline/spectra/library/fit.h"
 
 /* The counts of either operation on the device, for process(): zeroed where the block `out` begins a pass, so
  * that the scene is counted once. */

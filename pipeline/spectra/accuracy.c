@@ -1,6 +1,6 @@
 #include "pipeline/spectra/accuracy.h"
 #include "core/allocate.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_SPECTRA_ACCURACY_H
 #define HC_PIPELINE_SPECTRA_ACCURACY_H
 
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "core/scene.h"
 #include "core/text.h"
 #include "pipeline/stage.h"

@@ -9,7 +9,7 @@
 
 #include "pipeline/spectra/abundance_fit.h"
 #include "pipeline/spectra/abundance_tally.h"
-#include "pipeline/spectra/scaled_library.h"
+#include "pipeline/spectra/library/scaled.h"
 
 /* Opens the operation of the stage with spectra[count + zeros][bands] in the unit of the scene; they are
  * freed afterwards. mixture->library.factor and mixture->counts are there. */

@@ -2,7 +2,7 @@
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/report/plot_panel.h"
-#include "pipeline/spectra/library_unit.h"
+#include "pipeline/spectra/library/unit.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* bands: chooses, drops or reorders bands. */
 #include "core/allocate.h"
-#include "core/operation/gather.h"
+#include "core/operation/image/gather.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
 

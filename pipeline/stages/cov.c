@@ -2,7 +2,7 @@
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise/choice.h"
 #include "pipeline/statistics/sums.h"
 #include "pipeline/statistics/sums_file.h"
 

@@ -1,9 +1,9 @@
 /* filter: 3x3 mean or median, noise images, and the majority of a class map. The last is counted on the host:
  * a map is small beside the scene that it is of. */
 #include "core/allocate.h"
-#include "core/operation/difference.h"
-#include "core/operation/filter.h"
-#include "core/team.h"
+#include "core/operation/image/difference.h"
+#include "core/operation/image/filter.h"
+#include "core/system/team.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/statistics.h"

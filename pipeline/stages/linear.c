@@ -1,9 +1,9 @@
 #include "pipeline/stages/linear.h"
 #include "core/allocate.h"
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/memory.h"
 #include "pipeline/statistics/statistics.h"
 

@@ -2,8 +2,8 @@
 #include "pipeline/chain.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"
-#include "pipeline/statistics/noise_choice.h"
-#include "pipeline/statistics/noise_file.h"
+#include "pipeline/statistics/noise/choice.h"
+#include "pipeline/statistics/noise/file.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "core/allocate.h"
 #include "figure/figure.h"
 #include "io/file.h"
-#include "io/write/png.h"
+#include "io/write/picture/png.h"
 #include "pipeline/chain.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/plots.h"

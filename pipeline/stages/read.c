@@ -1,6 +1,6 @@
 /* read: the scene file, as blocks. */
 #include "core/allocate.h"
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/stages.h"
 

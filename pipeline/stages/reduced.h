@@ -7,7 +7,7 @@
 #ifndef HC_PIPELINE_STAGES_REDUCED_H
 #define HC_PIPELINE_STAGES_REDUCED_H
 
-#include "core/team.h"
+#include "core/system/team.h"
 #include "pipeline/stage.h"
 
 #include <math.h>

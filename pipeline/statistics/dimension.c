@@ -3,8 +3,8 @@
  * formulas. */
 #include "pipeline/statistics/dimension.h"
 #include "core/allocate.h"
-#include "core/operation/eigh.h"
-#include "pipeline/statistics/noise.h"
+#include "core/operation/eigh/eigh.h"
+#include "pipeline/statistics/noise/noise.h"
 
 #include <math.h>
 #include <stdlib.h>

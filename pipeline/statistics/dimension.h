@@ -3,7 +3,7 @@
 #ifndef HC_PIPELINE_STATISTICS_DIMENSION_H
 #define HC_PIPELINE_STATISTICS_DIMENSION_H
 
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"
 

@@ -1,5 +1,5 @@
 #include "pipeline/statistics/shrinkage.h"
-#include "core/operation/column_filters.h"
+#include "core/operation/gram/column_filters.h"
 #include "core/text.h"
 
 static const char *const shrink_words[] = {"none", "ledoit-wolf", "rao-blackwell", "oas", NULL};

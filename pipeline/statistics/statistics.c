@@ -1,8 +1,8 @@
 #include "pipeline/statistics/statistics.h"
 #include "core/allocate.h"
 #include "core/text.h"
-#include "pipeline/json.h"
-#include "pipeline/option.h"
+#include "pipeline/json/json.h"
+#include "pipeline/option/option.h"
 
 #include <math.h>
 #include <stdio.h>

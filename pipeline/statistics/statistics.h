@@ -3,7 +3,7 @@
 #define HC_PIPELINE_STATISTICS_STATISTICS_H
 
 #include "core/compute.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/neighbours/stencil.h"
 
 /* Zero-initialise; hc_statistics_clear() is always safe. */

@@ -1,7 +1,7 @@
 /* Figures of each band in one reading of the scene, for info --stats. */
 #include "pipeline/statistics/summary.h"
 #include "core/allocate.h"
-#include "core/team.h"
+#include "core/system/team.h"
 
 #include <math.h>
 #include <stdlib.h>

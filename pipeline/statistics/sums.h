@@ -14,7 +14,7 @@
 #ifndef HC_PIPELINE_STATISTICS_SUMS_H
 #define HC_PIPELINE_STATISTICS_SUMS_H
 
-#include "core/operation/gram_raw.h"
+#include "core/operation/gram/gram_raw.h"
 #include "pipeline/neighbours/host.h"
 #include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"

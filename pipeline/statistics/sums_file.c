@@ -1,6 +1,6 @@
 #include "pipeline/statistics/sums_file.h"
 #include "core/allocate.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 
 #include <math.h>

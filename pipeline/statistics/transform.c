@@ -1,8 +1,8 @@
 #include "pipeline/statistics/transform.h"
 #include "core/allocate.h"
-#include "core/operation/eigh.h"
+#include "core/operation/eigh/eigh.h"
 #include "core/solver/dense.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define HC_PIPELINE_STATISTICS_TRANSFORM_H
 
 #include "core/compute.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 /* y = forward' (x - mean), x = mean + inverse' y. Zero-initialise; hc_transform_clear() is always safe. */
 typedef struct HcTransform {

@@ -67,13 +67,13 @@ for entry in eigh sums_fetch svd_batched; do
     expects operations "operation $entry has no hc_gpu_$entry"
     sed -i "s/hc_strict_$entry(/hc_strict_other(/" tests/support/*.c
     expects operations "operation $entry has no hc_strict_$entry"
-    sed -i "s/hc_$entry(/hc_other(/" core/operation/doors/*.c
+    sed -i "s/hc_$entry(/hc_other(/" core/operation/*/*.c
     expects operations "operation $entry has no door hc_$entry"
 done
-sed -i '/HC_OR_RETURN(check_alm(/d' core/operation/doors/l1.c
-expects operations "hc_alm in core/operation/doors checks no argument"
-sed -i '/HC_OR_RETURN(check(/d' core/operation/doors/gather.c
-expects operations "hc_gather in core/operation/doors checks no argument"
+sed -i '/HC_OR_RETURN(check_alm(/d' core/operation/l1/l1.c
+expects operations "hc_alm in core/operation checks no argument"
+sed -i '/HC_OR_RETURN(check(/d' core/operation/image/gather.c
+expects operations "hc_gather in core/operation checks no argument"
 sed -i '1i #include "core/operation/table.h"' pipeline/stages/knn/knn.c
 expects operations "pipeline/stages/knn/knn.c includes the table of all operations"
 sed -i -E 's/^(CASE|SMALL)\(test_eigh/CASE(test_other/' tests/conformance/*.c

@@ -24,9 +24,9 @@ abi() {
 }
 before=$(abi)
 scripts/new-operation fresh >/dev/null
-scripts/new-operation zoom_out --family unmix >/dev/null # behind all others in the alphabet
+scripts/new-operation zoom_out --family unmix >/dev/null # last in its family
 (($(abi) == before + 2)) || { echo "the interface went from $before to $(abi)" >&2; exit 1; }
-for file in core/compute.c core/operation/doors/{fresh,zoom_out}.c cpu/cpu.c cpu/image/fresh.c cpu/unmix/zoom_out.c \
+for file in core/compute.c core/operation/{image/fresh,unmix/zoom_out}.c cpu/cpu.c cpu/image/fresh.c cpu/unmix/zoom_out.c \
     tests/support/strict{,_operations}.c tests/conformance/{fresh,zoom_out}.c; do
     compiles "$file"
 done

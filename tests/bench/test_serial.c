@@ -1,7 +1,7 @@
 /* What is timed as the serial reference is right: by hand, and against the operations of the CPU backend. */
-#include "core/operation/decode.h"
-#include "core/operation/gram.h"
-#include "core/operation/project.h"
+#include "core/operation/image/decode.h"
+#include "core/operation/gram/gram.h"
+#include "core/operation/image/project.h"
 #include "bench/serial.h"
 #include "cpu/cpu.h"
 #include "tests/support/check.h"

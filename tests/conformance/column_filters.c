@@ -2,7 +2,7 @@
  * confirms: filters solve their equations, and whitened covariances are unit matrices. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/column_filters.h"
+#include "core/operation/gram/column_filters.h"
 #include "core/sums/long.h"
 
 #include <stdlib.h>

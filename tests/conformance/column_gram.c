@@ -2,7 +2,7 @@
  */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/column_gram.h"
+#include "core/operation/gram/column_gram.h"
 #include "core/sums/moments.h"
 #include "cpu/cpu.h"
 

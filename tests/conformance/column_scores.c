@@ -1,7 +1,7 @@
 /* column_scores: the bits of plain sums in the order of the contract, which long double confirms. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/column_scores.h"
+#include "core/operation/image/column_scores.h"
 
 #include <stdlib.h>
 

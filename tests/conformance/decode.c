@@ -1,6 +1,6 @@
 #include "tests/conformance/rig.h"
 
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 
 #include <float.h>
 #include <stdlib.h>

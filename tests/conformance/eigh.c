@@ -1,6 +1,6 @@
 #include "tests/conformance/rig.h"
 
-#include "core/operation/eigh.h"
+#include "core/operation/eigh/eigh.h"
 
 #include <float.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Products of one dense matrix with a vector, against plain float64. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/gemv.h"
+#include "core/operation/l1/gemv.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Sums of products against wide integers and long double. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/gram.h"
+#include "core/operation/gram/gram.h"
 #include "cpu/cpu.h"
 
 #include <stdlib.h>

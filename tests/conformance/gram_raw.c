@@ -1,7 +1,7 @@
 /* Sums of raw bytes against the same bytes, decoded and summed by the plainest way of the backend. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/gram_raw.h"
+#include "core/operation/gram/gram_raw.h"
 #include "cpu/cpu.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * around the sizes of tiles and strips; blocks are single lines, or the whole scene with both its borders. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/gram_raw.h"
+#include "core/operation/gram/gram_raw.h"
 #include "cpu/cpu.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Groups of alike patches: found as the contract says, and filtered. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/groups.h"
+#include "core/operation/svd/groups.h"
 
 #include <math.h>
 #include <stdlib.h>

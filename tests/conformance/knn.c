@@ -1,7 +1,7 @@
 /* Nearest neighbours and their distances are those of plain float64 arithmetic, to the last bit. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 
 #include <stdlib.h>
 

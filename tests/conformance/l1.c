@@ -2,7 +2,7 @@
  * whose solution is known. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/l1.h"
+#include "core/operation/l1/l1.h"
 
 #include <stdlib.h>
 

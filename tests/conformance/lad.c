@@ -1,7 +1,7 @@
 /* Abundances of least absolute deviation: objectives against a plain simplex tableau, and what is known. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/lad.h"
+#include "core/operation/lp/lad.h"
 
 #include <stdlib.h>
 

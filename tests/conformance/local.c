@@ -2,7 +2,7 @@
  * near those of means and covariances in long double. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/local.h"
+#include "core/operation/image/local.h"
 
 #include <math.h>
 #include <stdlib.h>

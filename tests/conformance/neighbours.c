@@ -1,9 +1,9 @@
 /* gather, filter and difference. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/difference.h"
-#include "core/operation/filter.h"
-#include "core/operation/gather.h"
+#include "core/operation/image/difference.h"
+#include "core/operation/image/filter.h"
+#include "core/operation/image/gather.h"
 
 #include <stdlib.h>
 

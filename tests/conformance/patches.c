@@ -1,7 +1,7 @@
 /* Patches of a scene: denoised, or described by their singular values. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/svd.h"
+#include "core/operation/svd/svd.h"
 #include "core/patch.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
 #include "tests/conformance/rig.h"
 
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* reduce: against sums in long double, in the order of the bands. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/reduce.h"
+#include "core/operation/image/reduce.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * in the program's own units, in long double. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/simplex.h"
+#include "core/operation/lp/simplex.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * be right relative to themselves, rotations in long double. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/svd.h"
+#include "core/operation/svd/svd.h"
 
 #include <lapacke.h>
 #include <stdlib.h>

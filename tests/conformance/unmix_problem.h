@@ -2,7 +2,7 @@
 #ifndef HC_TESTS_CONFORMANCE_UNMIX_PROBLEM_H
 #define HC_TESTS_CONFORMANCE_UNMIX_PROBLEM_H
 
-#include "core/operation/unmix.h"
+#include "core/operation/unmix/unmix.h"
 #include "tests/conformance/rig.h"
 
 /* What the spectra look like. */

@@ -1,12 +1,12 @@
 /* Wrong shapes are refused; memory, queues and the strict backend's own rules. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/decode.h"
-#include "core/operation/difference.h"
-#include "core/operation/filter.h"
-#include "core/operation/gather.h"
-#include "core/operation/gram.h"
-#include "core/operation/project.h"
+#include "core/operation/image/decode.h"
+#include "core/operation/image/difference.h"
+#include "core/operation/image/filter.h"
+#include "core/operation/image/gather.h"
+#include "core/operation/gram/gram.h"
+#include "core/operation/image/project.h"
 #include "tests/support/strict.h"
 
 #include <math.h>

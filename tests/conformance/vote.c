@@ -1,7 +1,7 @@
 /* Neighbours become classes. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/vote.h"
+#include "core/operation/knn/vote.h"
 
 #include <stdlib.h>
 

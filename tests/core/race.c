@@ -1,5 +1,5 @@
 /* A data race put in by hand, in the items of a team: a build with ThreadSanitizer must report it. */
-#include "core/team.h"
+#include "core/system/team.h"
 
 #include <sched.h>
 #include <stdatomic.h>

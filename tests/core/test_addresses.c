@@ -1,5 +1,5 @@
 /* Where GPUs are, from folders as the driver and the system write them. */
-#include "core/addresses.h"
+#include "core/system/addresses.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Proofs of solutions: right ones are proved, and every flaw shows in the figure that it belongs to. */
-#include "core/solver/linear_program.h"
+#include "core/solver/lp/linear_program.h"
 #include "tests/support/check.h"
 #include "tests/support/random.h"
 

@@ -1,5 +1,5 @@
-#include "core/operation/eigh.h"
-#include "core/operation/gram.h"
+#include "core/operation/eigh/eigh.h"
+#include "core/operation/gram/gram.h"
 #include "core/compute.h"
 #include "core/sums/moments.h"
 #include "tests/support/check.h"

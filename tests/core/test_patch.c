@@ -1,4 +1,4 @@
-#include "core/operation/svd.h"
+#include "core/operation/svd/svd.h"
 #include "core/patch.h"
 #include "tests/support/check.h"
 

@@ -1,6 +1,6 @@
 /* A team: every item is done once, whatever the numbers of items and threads, call after call, also where
  * calls run at the same time or inside of each other. */
-#include "core/team.h"
+#include "core/system/team.h"
 #include "tests/support/check.h"
 
 #include <pthread.h>

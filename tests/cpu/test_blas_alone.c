@@ -1,9 +1,9 @@
 /* A backend computes with the threads asked for: BLAS takes no others, neither on the thread that calls an
  * operation nor on those of the backend. */
-#include "core/operation/eigh.h"
-#include "core/operation/gram.h"
-#include "core/operation/knn.h"
-#include "core/operation/project.h"
+#include "core/operation/eigh/eigh.h"
+#include "core/operation/gram/gram.h"
+#include "core/operation/knn/knn.h"
+#include "core/operation/image/project.h"
 #include "cpu/cpu.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* Fuzz harness: chunks. An input is a TIFF, whose tiles are found and decoded without GDAL; or the stored
  * bytes of one chunk behind eight bytes that choose its shape and how it is decoded. */
 #include "io/chunk/chunks.h"
-#include "io/chunk/decode.h"
+#include "io/chunk/codec/decode.h"
 #include "tests/fuzz/harness.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Fuzz harness: ENVI headers, every field by every function that reads one. */
-#include "io/read/envi_header.h"
+#include "io/read/metadata/envi_header.h"
 #include "tests/fuzz/harness.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "tests/fuzz/harness.h"
 
-#include "io/read/envi_header.h"
-#include "io/gdal_errors.h"
+#include "io/read/metadata/envi_header.h"
+#include "io/gdal/errors.h"
 
 #include <cpl_vsi.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* Fuzz harness: two JSON files as `diff` takes them, a 0 byte between them; with one text both are the same.
  */
-#include "pipeline/json_diff.h"
-#include "pipeline/json.h"
+#include "pipeline/json/diff.h"
+#include "pipeline/json/json.h"
 #include "tests/fuzz/harness.h"
 
 #include <stdlib.h>

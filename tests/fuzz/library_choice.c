@@ -1,5 +1,5 @@
 /* Fuzz harness: the list of --spectra. The first line is the list, the rest a library as CSV. */
-#include "pipeline/spectra/library_choice.h"
+#include "pipeline/spectra/library/choice.h"
 #include "tests/fuzz/harness.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  *
  * A line that says nothing, or that GDAL does not take, is left out. Chunks that are read without GDAL must
  * give the bytes that GDAL gives. */
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/view/view.h"
 #include "tests/fuzz/harness.h"
 

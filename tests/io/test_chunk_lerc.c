@@ -1,7 +1,7 @@
 /* Blobs of LERC as its own library makes them: the values of a chunk whatever their type, and whether the
  * bands of a pixel lie together. GDAL's TIFF driver may lack LERC, so the tests of chunks may not come here.
  */
-#include "io/chunk/decode.h"
+#include "io/chunk/codec/decode.h"
 #include "tests/support/check.h"
 
 #include <Lerc_c_api.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/read/envi_header.h"
+#include "io/read/metadata/envi_header.h"
 
 static void parse(HcEnviHeader *header, const char *text) {
     HcError err = {0};

@@ -1,7 +1,7 @@
 /* PNG files: read back through GDAL, and what happens when they cannot be written. */
 #include "write_fixture.h"
 #include "io/file.h"
-#include "io/write/png.h"
+#include "io/write/picture/png.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /* Tiles of a GeoTIFF that are encoded here: GDAL finds the same values, tile by tile, and the same facts as
  * in the file that it writes by itself. */
-#include "io/chunk/decode.h"
-#include "io/chunk/encode.h"
+#include "io/chunk/codec/decode.h"
+#include "io/chunk/codec/encode.h"
 #include "tests/support/random.h"
 #include "write_fixture.h"
 

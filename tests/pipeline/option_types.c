@@ -1,6 +1,6 @@
 /* A row of an option table compiles when its field has the type of its kind. Compiled twice by ctest: with
  * WRONG_FIELD an INT has a field of another type, which the compiler must refuse. */
-#include "pipeline/option.h"
+#include "pipeline/option/option.h"
 
 typedef struct Params {
     bool flag;

@@ -1,6 +1,6 @@
 /* A JSON object is whole or says that it is not: each allocation for it fails in turn. The linker sends those
  * of pipeline/ here (--wrap), and cJSON is given the same function. */
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "tests/support/check.h"
 
 #include <errno.h>

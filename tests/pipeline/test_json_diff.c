@@ -1,5 +1,5 @@
 /* Where two JSON files differ: each kind of difference has its place and both values. */
-#include "pipeline/json_diff.h"
+#include "pipeline/json/diff.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>

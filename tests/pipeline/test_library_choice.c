@@ -1,5 +1,5 @@
 /* Which entries of a library are used: by name, by list, by pattern; and what is said of the others. */
-#include "pipeline/spectra/library_choice.h"
+#include "pipeline/spectra/library/choice.h"
 #include "tests/support/scene_files.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Spectral libraries on the bands of a scene: picked, resampled, refused; and the unit of their values. */
-#include "pipeline/spectra/library_unit.h"
+#include "pipeline/spectra/library/unit.h"
 
 #include "pipeline/chain.h"
 #include "tests/support/scene_files.h"

@@ -1,4 +1,4 @@
-#include "pipeline/option.h"
+#include "pipeline/option/option.h"
 #include "pipeline/stage.h"
 #include "pipeline/statistics/sums.h"
 #include "tests/support/check.h"

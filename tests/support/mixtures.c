@@ -1,6 +1,6 @@
 #include "tests/support/mixtures.h"
 
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "tests/support/nearest.h"
 
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 
 #include <stdlib.h>
 

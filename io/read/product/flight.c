@@ -3,7 +3,7 @@
  * of pixels (_igm, _loc), angles (_obs). The image alone has wavelengths. */
 #include "io/load.h"
 #include "core/allocate.h"
-#include "io/read/envi_header.h"
+#include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 

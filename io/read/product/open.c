@@ -1,7 +1,7 @@
 /* Which product a path is: its file is opened once, and each sensor looks at what it holds. */
 #include "io/load.h"
 #include "core/allocate.h"
-#include "io/read/envi_header.h"
+#include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 

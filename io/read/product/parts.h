@@ -2,7 +2,7 @@
 #ifndef HC_IO_READ_PRODUCT_PARTS_H
 #define HC_IO_READ_PRODUCT_PARTS_H
 
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 #include "io/read/product/product.h"
 
 #include <cpl_minixml.h>

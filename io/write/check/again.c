@@ -3,7 +3,7 @@
  * would that comes after this one. */
 #include "io/write/again.h"
 #include "core/allocate.h"
-#include "io/read/value.h"
+#include "io/read/metadata/value.h"
 
 #include <math.h>
 #include <stdio.h>

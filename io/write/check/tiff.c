@@ -7,7 +7,7 @@
  * looks at positions alone: it decodes nothing. */
 #include "io/write/parts.h"
 #include "core/allocate.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* The map fields of an ENVI header, in GDAL's words. */
 #include "core/text.h"
 #include "io/write/parts.h"
-#include "io/gdal_errors.h"
+#include "io/gdal/errors.h"
 
 #include <cpl_vsi.h>
 #include <math.h>

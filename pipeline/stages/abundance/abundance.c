@@ -1,8 +1,8 @@
 /* abundance: how much of each endmember is in a pixel, by least absolute deviations. */
 #include "pipeline/stages/abundance/abundance.h"
 #include "core/allocate.h"
-#include "core/operation/lad.h"
-#include "core/operation/gather.h"
+#include "core/operation/lp/lad.h"
+#include "core/operation/image/gather.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/spectra/mixture.h"

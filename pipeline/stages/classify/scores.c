@@ -1,7 +1,7 @@
 #include "pipeline/stages/classify/scores.h"
 #include "core/allocate.h"
-#include "core/operation/project.h"
-#include "core/operation/reduce.h"
+#include "core/operation/image/project.h"
+#include "core/operation/image/reduce.h"
 #include "pipeline/memory.h"
 
 #include <math.h>

@@ -6,8 +6,8 @@
 #ifndef HC_PIPELINE_STAGES_CLASSIFY_SCORES_H
 #define HC_PIPELINE_STAGES_CLASSIFY_SCORES_H
 
-#include "core/operation/knn.h"
-#include "core/team.h"
+#include "core/operation/knn/knn.h"
+#include "core/system/team.h"
 #include "pipeline/spectra/spectra.h"
 #include "pipeline/stages/classify/svm.h"
 

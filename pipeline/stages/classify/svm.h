@@ -4,7 +4,7 @@
 #define HC_PIPELINE_STAGES_CLASSIFY_SVM_H
 
 #include "core/status.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "core/text.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #define HC_PIPELINE_STAGES_DENOISE_COLUMN_MODEL_H
 
 #include "core/status.h"
-#include "core/team.h"
+#include "core/system/team.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * freed of the noise that is left in them, and groups of alike patches do so once more, with that result as
  * the pilot (strips.c). */
 #include "pipeline/stages/denoise/denoise.h"
-#include "core/operation/svd.h"
+#include "core/operation/svd/svd.h"
 #include "pipeline/stages/denoise/gain.h"
 #include "pipeline/stages/denoise/model.h"
 #include "pipeline/stages/stages.h"

@@ -2,14 +2,14 @@
 #ifndef HC_PIPELINE_STAGES_DENOISE_H
 #define HC_PIPELINE_STAGES_DENOISE_H
 
-#include "core/operation/patches.h"
+#include "core/operation/svd/patches.h"
 #include "pipeline/stages/denoise/column_change.h"
 #include "pipeline/stages/denoise/evidence.h"
 #include "pipeline/stages/denoise/levels.h"
 #include "pipeline/stages/denoise/sigma_map.h"
 #include "pipeline/stages/denoise/stripes.h"
 #include "pipeline/stages/linear.h"
-#include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise/choice.h"
 #include "pipeline/statistics/sums.h"
 
 typedef struct HcDenoiseParams {

@@ -1,6 +1,6 @@
 #include "pipeline/stages/denoise/gain.h"
 #include "core/patch.h"
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise/noise.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "pipeline/stages/denoise/levels.h"
 #include "core/allocate.h"
-#include "core/operation/column_gram.h"
+#include "core/operation/gram/column_gram.h"
 #include "pipeline/statistics/median.h"
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise/noise.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define HC_PIPELINE_STAGES_DENOISE_MODEL_H
 
 #include "pipeline/stages/denoise/evidence.h"
-#include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise/choice.h"
 
 /* The largest number of components above the edge of noise (hc_gain_edge). */
 int32_t hc_model_count(const HcTransform *transform);

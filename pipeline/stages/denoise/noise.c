@@ -1,6 +1,6 @@
 /* The covariance of the noise: a regression, white, differences of neighbours, or that of a file. */
 #include "pipeline/stages/denoise/denoise.h"
-#include "pipeline/statistics/noise_file.h"
+#include "pipeline/statistics/noise/file.h"
 
 /* The first three in the order of the kinds above; all others are models of neighbours. */
 const char *const hc_denoise_noise_words[] = {

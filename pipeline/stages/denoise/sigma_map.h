@@ -15,7 +15,7 @@
 #define HC_PIPELINE_STAGES_DENOISE_SIGMA_MAP_H
 
 #include "core/compute.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "pipeline/statistics/transform.h"
 
 enum {

@@ -1,9 +1,9 @@
 #include "pipeline/stages/denoise/stripes.h"
 #include "core/allocate.h"
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/denoise/column_model.h"
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise/noise.h"
 
 #include <math.h>
 #include <stdlib.h>

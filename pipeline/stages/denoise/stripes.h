@@ -20,7 +20,7 @@
 #ifndef HC_PIPELINE_STAGES_DENOISE_STRIPES_H
 #define HC_PIPELINE_STAGES_DENOISE_STRIPES_H
 
-#include "core/team.h"
+#include "core/system/team.h"
 #include "pipeline/stages/linear.h"
 #include "ranks/ranks.h"
 

@@ -3,8 +3,8 @@
  * A strip is transformed, its patches are freed of noise, groups of alike patches do so once more, and what
  * is left is transformed back. The map of errors filters the same strip twice (sigma_map.h). */
 #include "core/allocate.h"
-#include "core/operation/groups.h"
-#include "core/operation/project.h"
+#include "core/operation/svd/groups.h"
+#include "core/operation/image/project.h"
 #include "core/patch.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/denoise/denoise.h"

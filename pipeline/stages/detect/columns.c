@@ -3,7 +3,7 @@
  * sensor differ by more than a weak plume does (Thompson et al. 2015). Sums, filters and scores are
  * operations, so that blocks and sums stay on the device. */
 #include "core/allocate.h"
-#include "core/operation/column_filters.h"
+#include "core/operation/gram/column_filters.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/detect/detect.h"
 #include "pipeline/statistics/shrinkage.h"

@@ -6,7 +6,7 @@
  */
 #include "pipeline/stages/detect/detect.h"
 #include "core/allocate.h"
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/linear.h"
 #include "pipeline/stages/stages.h"

@@ -3,13 +3,13 @@
 #ifndef HC_PIPELINE_STAGES_DETECT_H
 #define HC_PIPELINE_STAGES_DETECT_H
 
-#include "core/operation/column_scores.h"
-#include "core/operation/reduce.h"
+#include "core/operation/image/column_scores.h"
+#include "core/operation/image/reduce.h"
 #include "pipeline/detections/background.h"
 #include "pipeline/detections/column_sums.h"
 #include "pipeline/detections/detections.h"
 #include "pipeline/detections/rates.h"
-#include "pipeline/spectra/scaled_library.h"
+#include "pipeline/spectra/library/scaled.h"
 
 typedef struct HcDetectParams {
     int32_t method;

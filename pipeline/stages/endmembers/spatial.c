@@ -1,6 +1,6 @@
 #include "pipeline/stages/endmembers/spatial.h"
 #include "core/allocate.h"
-#include "core/operation/eigh.h"
+#include "core/operation/eigh/eigh.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * matter. The second pass writes the map.
  */
 #include "core/allocate.h"
-#include "core/operation/knn.h"
-#include "core/operation/vote.h"
+#include "core/operation/knn/knn.h"
+#include "core/operation/knn/vote.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/spectra/spectra_files.h"

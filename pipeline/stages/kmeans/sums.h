@@ -5,7 +5,7 @@
 #define HC_PIPELINE_STAGES_KMEANS_SUMS_H
 
 #include "core/block.h"
-#include "core/team.h"
+#include "core/system/team.h"
 #include "ranks/ranks.h"
 
 /* A float32 is a multiple of 2^-149; digits of 8 bits hold any of them. A digit grows by less than 2^31 a

@@ -1,8 +1,8 @@
 /* knn: classes by the nearest training spectra, of the scene itself or from a spectral library. */
 #include "pipeline/stages/knn/knn.h"
 #include "core/allocate.h"
-#include "core/operation/project.h"
-#include "core/operation/vote.h"
+#include "core/operation/image/project.h"
+#include "core/operation/knn/vote.h"
 #include "figure/figure.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"

@@ -3,9 +3,9 @@
 #ifndef HC_PIPELINE_STAGES_KNN_H
 #define HC_PIPELINE_STAGES_KNN_H
 
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 #include "pipeline/spectra/accuracy.h"
-#include "pipeline/spectra/scaled_library.h"
+#include "pipeline/spectra/library/scaled.h"
 #include "pipeline/stages/classify/scores.h"
 #include "pipeline/stage.h"
 

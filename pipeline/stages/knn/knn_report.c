@@ -2,7 +2,7 @@
 #include "core/allocate.h"
 #include "figure/figure.h"
 #include "io/file.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/stages/knn/knn.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "pipeline/stages/noise/noise_columns.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/median.h"
-#include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise/choice.h"
 #include "pipeline/statistics/sums.h"
 
 #include <math.h>

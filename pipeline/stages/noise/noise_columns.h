@@ -9,7 +9,7 @@
 #define HC_PIPELINE_STAGES_NOISE_COLUMNS_H
 
 #include "pipeline/detections/column_sums.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 
 /* Zero-initialise; hc_noise_columns_close() is always safe. */

@@ -1,5 +1,5 @@
 #include "pipeline/stages/rx/local.h"
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 #include "pipeline/memory.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #ifndef HC_PIPELINE_STAGES_RX_LOCAL_H
 #define HC_PIPELINE_STAGES_RX_LOCAL_H
 
-#include "core/operation/local.h"
+#include "core/operation/image/local.h"
 #include "pipeline/stage.h"
 
 /* What was asked. Windows are squares of an odd number of pixels, smaller at the border of the scene. */

@@ -7,8 +7,8 @@
  * With a window, whitened pixels are compared with those around them (local.h).
  */
 #include "core/allocate.h"
-#include "core/operation/project.h"
-#include "core/operation/reduce.h"
+#include "core/operation/image/project.h"
+#include "core/operation/image/reduce.h"
 #include "pipeline/memory.h"
 #include "pipeline/detections/background.h"
 #include "pipeline/detections/detections.h"

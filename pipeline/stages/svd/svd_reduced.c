@@ -1,5 +1,5 @@
 #include "pipeline/stages/svd/svd_reduced.h"
-#include "core/operation/project.h"
+#include "core/operation/image/project.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/denoise/gain.h"
 #include "pipeline/stages/denoise/model.h"

@@ -5,11 +5,11 @@
 #ifndef HC_PIPELINE_STAGES_SVD_REDUCED_H
 #define HC_PIPELINE_STAGES_SVD_REDUCED_H
 
-#include "core/operation/patches.h"
-#include "pipeline/json.h"
+#include "core/operation/svd/patches.h"
+#include "pipeline/json/json.h"
 #include "pipeline/stages/denoise/evidence.h"
 #include "pipeline/stages/linear.h"
-#include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise/choice.h"
 
 /* Zero-initialise; hc_svd_reduced_close() is always safe. */
 typedef struct HcSvdReduced {

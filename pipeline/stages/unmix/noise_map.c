@@ -2,7 +2,7 @@
  * lambda, given or taken from the noise of the scene, keeps its meaning, and a map may have any unit. */
 #include "pipeline/stages/unmix/noise_map.h"
 #include "core/allocate.h"
-#include "core/operation/column_gram.h"
+#include "core/operation/gram/column_gram.h"
 #include "core/text.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"

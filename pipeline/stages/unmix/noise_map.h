@@ -3,7 +3,7 @@
 #define HC_PIPELINE_STAGES_UNMIX_NOISE_MAP_H
 
 #include "io/view/view.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/stage.h"
 
 /* Zero-initialise; hc_noise_map_close() is always safe. */

@@ -1,5 +1,5 @@
 /* unmix: how much of each spectrum of a library is in a pixel: sparse, not negative. */
-#include "core/operation/unmix.h"
+#include "core/operation/unmix/unmix.h"
 #include "pipeline/spectra/mixture.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/stages/unmix/noise_map.h"

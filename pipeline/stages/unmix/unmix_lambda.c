@@ -9,7 +9,7 @@
 #include "pipeline/stages/unmix/unmix_lambda.h"
 #include "core/allocate.h"
 #include "pipeline/stages/denoise/residual.h"
-#include "pipeline/option.h"
+#include "pipeline/option/option.h"
 #include "pipeline/statistics/median.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_STAGES_UNMIX_LAMBDA_H
 #define HC_PIPELINE_STAGES_UNMIX_LAMBDA_H
 
-#include "pipeline/statistics/noise_choice.h"
+#include "pipeline/statistics/noise/choice.h"
 #include "pipeline/statistics/sums.h"
 
 /* Zero-initialise; hc_unmix_lambda_close() is always safe. */

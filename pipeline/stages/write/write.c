@@ -2,7 +2,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "io/ortho/store.h"
-#include "io/write/style.h"
+#include "io/write/picture/style.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
 #include "pipeline/ortho_map.h"

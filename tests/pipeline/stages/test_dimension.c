@@ -1,6 +1,6 @@
 /* The rules for the dimension against a naive float64 program, and against the known answers of DC1. */
 #include "core/text.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/transform.h"
 #include "tests/support/linear_runs.h"
 #include "tests/support/reference.h"

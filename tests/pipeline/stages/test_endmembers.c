@@ -6,7 +6,7 @@
 #include "io/library/library.h"
 #include "io/read/reader.h"
 #include "io/training/training.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"
 

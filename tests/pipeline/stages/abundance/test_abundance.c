@@ -1,6 +1,6 @@
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "pipeline/chain.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/stages/abundance/abundance.h"
 #include "tests/support/mixtures.h"
 #include "tests/support/strict_runs.h"

@@ -1,6 +1,6 @@
-#include "core/operation/knn.h"
+#include "core/operation/knn/knn.h"
 #include "io/read/reader.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "tests/support/nearest.h"
 #include "tests/support/strict_runs.h"
 

@@ -1,5 +1,5 @@
 /* knn with spectral libraries in place of training pixels. */
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "tests/support/nearest.h"
 #include "tests/support/strict_runs.h"
 

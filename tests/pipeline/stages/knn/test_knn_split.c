@@ -1,5 +1,5 @@
 /* knn --split-by polygon: polygons train or validate as a whole, in the number that the fraction says. */
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "tests/support/nearest.h"
 #include "tests/support/strict_runs.h"
 

@@ -1,6 +1,6 @@
 /* The noise report against the statistics files of cov, and against noise that is known. */
 #include "figure/figure.h"
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"

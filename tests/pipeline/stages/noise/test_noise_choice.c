@@ -1,5 +1,5 @@
 /* The model that --noise auto takes, on scenes whose noise is known. */
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"

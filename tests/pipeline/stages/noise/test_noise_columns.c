@@ -1,6 +1,6 @@
 /* The noise of groups of columns against residuals of a regression by its definition, and against noise that
  * is known. */
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"
 

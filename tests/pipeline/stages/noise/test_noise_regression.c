@@ -1,5 +1,5 @@
 /* Noise by regression against least squares of each band, written down naively, and against known noise. */
-#include "pipeline/statistics/noise.h"
+#include "pipeline/statistics/noise/noise.h"
 #include "tests/support/linear_runs.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"

@@ -1,4 +1,4 @@
-#include "core/operation/decode.h"
+#include "core/operation/image/decode.h"
 #include "tests/support/scene_files.h"
 #include "tests/support/strict.h"
 

@@ -2,7 +2,7 @@
  * sums that slide against sums that are formed anew; windows with too few pixels; scenes smaller than the
  * window; blocks that jump; what is refused. */
 #include "cpu/cpu.h"
-#include "core/operation/local.h"
+#include "core/operation/image/local.h"
 #include "tests/support/reference.h"
 #include "tests/support/strict_runs.h"
 

@@ -1,4 +1,4 @@
-#include "pipeline/json.h"
+#include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 #include "tests/support/mixtures.h"
 #include "tests/support/strict_runs.h"

@@ -1,0 +1,655 @@
+#include "io/read/metadata/envi_header.h"
+#include "core/allocate.h"
+#include "core/text.h"
+#include "io/gdal/errors.h"
+
+#include <cpl_vsi.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Headers with a name for each of some hundred thousand spectra are a few megabytes. */
+#define HEADER_LIMIT ((size_t)64 << 20)
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\0';
+}
+
+static bool is_line_end(char c) {
+    return c == '\n' || c == '\r';
+}
+
+static bool is_space(char c) {
+    return is_blank(c) || is_line_end(c);
+}
+
+/* The byte order mark that some editors put first. */
+static size_t mark_bytes(const char *data, size_t bytes) {
+    return bytes >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
+/* Whether "ENVI" begins the text in UTF-16 of either order, behind its mark or without one. */
+static bool is_utf16(const char *data, size_t bytes) {
+    bool mark = bytes >= 2 && (memcmp(data, "\xFF\xFE", 2) == 0 || memcmp(data, "\xFE\xFF", 2) == 0);
+    const char *begin = data + (mark ? 2 : 0);
+    return bytes >= (mark ? 9U : 7U) &&
+           (memcmp(begin, "E\0N\0V\0I", 7) == 0 || memcmp(begin, "\0E\0N\0V\0", 7) == 0);
+}
+
+bool hc_envi_recognise(const char *data, size_t bytes) {
+    size_t i = mark_bytes(data, bytes);
+    if (is_utf16(data, bytes)) {
+        return true; /* hc_envi_parse says so */
+    }
+    while (i < bytes && is_blank(data[i])) {
+        i++;
+    }
+    if (bytes - i < 4 || memcmp(data + i, "ENVI", 4) != 0) {
+        return false;
+    }
+    for (i += 4; i < bytes && !is_line_end(data[i]); i++) {
+        if (!is_blank(data[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A walk over the bytes of a header that counts lines; CR, LF and CR LF each end one. */
+typedef struct Cursor {
+    const char *data;
+    size_t at, bytes;
+    int32_t line;
+} Cursor;
+
+static void step(Cursor *cursor) {
+    char c = cursor->data[cursor->at++];
+    if (c == '\r' && cursor->at < cursor->bytes && cursor->data[cursor->at] == '\n') {
+        return;
+    }
+    cursor->line += is_line_end(c);
+}
+
+static void skip_line(Cursor *cursor) {
+    while (cursor->at < cursor->bytes && !is_line_end(cursor->data[cursor->at])) {
+        cursor->at++;
+    }
+}
+
+/* Control characters count as blanks, also at the ends: messages hold no escape sequences, and a value of
+ * nothing else is empty. */
+static bool is_void(char c) {
+    unsigned char byte = (unsigned char)c;
+    return byte <= 0x20 || byte == 0x7F;
+}
+
+/* Whether a comment begins at `at`: a semicolon, the first of its line. */
+static bool is_comment(const char *text, size_t at) {
+    size_t begin = at;
+    while (begin > 0 && is_blank(text[begin - 1])) {
+        begin--;
+    }
+    return text[at] == ';' && begin > 0 && is_line_end(text[begin - 1]);
+}
+
+/* Makes blanks of the comments of a list and of control characters. */
+static void clean(char *text, size_t length, bool list) {
+    bool comment = false;
+    for (size_t i = 0; i < length; i++) {
+        bool end = is_line_end(text[i]);
+        comment = list && !end && (comment || is_comment(text, i));
+        text[i] = !end && (comment || is_void(text[i])) ? ' ' : text[i];
+    }
+}
+
+static char *copy_trimmed(const char *from, size_t length, bool list) {
+    size_t begin = 0;
+    char *copy = malloc(length + 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    memcpy(copy, from, length);
+    clean(copy, length, list);
+    while (begin < length && is_void(copy[begin])) {
+        begin++;
+    }
+    while (length > begin && is_void(copy[length - 1])) {
+        length--;
+    }
+    memmove(copy, copy + begin, length - begin);
+    copy[length - begin] = '\0';
+    return copy;
+}
+
+/* Lower case, runs of blanks and underscores as one blank. */
+static void normalise_key(char *key) {
+    char *to = key;
+    for (const char *from = key; *from != '\0'; from++) {
+        char c = is_blank(*from) || *from == '_' ? ' ' : (char)tolower((unsigned char)*from);
+        if (c != ' ' || (to > key && to[-1] != ' ')) {
+            *to++ = c;
+        }
+    }
+    *to = '\0';
+}
+
+static HcStatus add_field(HcEnviHeader *header, const char *key, size_t key_length, const char *value,
+                          size_t value_length, bool braced, int32_t line, HcError *err) {
+    if ((header->count & (header->count - 1)) == 0) { /* the capacity doubles at each power of two */
+        size_t capacity = header->count == 0 ? 1 : 2 * (size_t)header->count;
+        HcEnviField *grown = realloc(header->field, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return hc_fail_memory(err, (double)(capacity * sizeof *grown), "the fields of a header");
+        }
+        header->field = grown;
+    }
+    HcEnviField *field = &header->field[header->count++];
+    *field = (HcEnviField){copy_trimmed(key, key_length, false), copy_trimmed(value, value_length, braced),
+                           braced, line};
+    if (field->key == NULL || field->value == NULL) {
+        return hc_fail_memory(err, (double)(key_length + value_length), "a field of a header");
+    }
+    normalise_key(field->key);
+    return HC_OK;
+}
+
+/* Whether the text between the last line end and `at` looks like `key =`: then the brace at `at` opens a
+ * field of its own, and an earlier one was never closed. */
+static bool opens_field(const char *data, size_t from, size_t at) {
+    size_t end = at;
+    while (end > from && is_blank(data[end - 1])) {
+        end--;
+    }
+    if (end == from || data[end - 1] != '=') {
+        return false;
+    }
+    size_t begin = --end;
+    while (begin > from && !is_line_end(data[begin - 1])) {
+        begin--;
+        char c = data[begin];
+        if (!isalnum((unsigned char)c) && !is_blank(c) && c != '_') {
+            return false;
+        }
+    }
+    return begin > from && end > begin;
+}
+
+/* The cursor stands behind `key =`. */
+static HcStatus parse_value(HcEnviHeader *header, Cursor *cursor, const char *key, size_t key_length,
+                            HcError *err) {
+    const char *data = cursor->data;
+    int32_t line = cursor->line;
+    while (cursor->at < cursor->bytes && is_blank(data[cursor->at])) {
+        cursor->at++;
+    }
+    size_t begin = cursor->at;
+    if (begin >= cursor->bytes || data[begin] != '{') {
+        skip_line(cursor);
+        return add_field(header, key, key_length, data + begin, cursor->at - begin, false, line, err);
+    }
+    begin++;
+    bool open = true;
+    while (open && cursor->at < cursor->bytes) {
+        char c = data[cursor->at];
+        if (is_comment(data, cursor->at)) {
+            skip_line(cursor);
+            continue;
+        }
+        if (c == '}') {
+            open = false;
+        } else if (c == '{' && cursor->at >= begin && opens_field(data, begin, cursor->at)) {
+            break;
+        }
+        step(cursor);
+    }
+    if (open) {
+        return hc_fail(err, HC_E_INPUT, "%s: the brace of '%.*s' in line %" PRId32 " is never closed",
+                       header->path, (int)(key_length < 60 ? key_length : 60), key, line);
+    }
+    HcStatus status =
+        add_field(header, key, key_length, data + begin, cursor->at - 1 - begin, true, line, err);
+    skip_line(cursor);
+    return status;
+}
+
+HcStatus hc_envi_parse(HcEnviHeader *out, const char *path, const char *data, size_t bytes, HcError *err) {
+    HcStatus status = HC_OK;
+    HcEnviHeader header = {0};
+    Cursor cursor = {data, mark_bytes(data, bytes), bytes, 1};
+    if (!hc_envi_recognise(data, bytes)) {
+        return hc_fail(err, HC_E_INPUT, "%s: not an ENVI header (its first line is not ENVI)", path);
+    }
+    if (is_utf16(data, bytes)) {
+        return hc_fail(err, HC_E_INPUT, "%s: an ENVI header in UTF-16, save it as UTF-8", path);
+    }
+    if ((header.path = strdup(path)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(path), "a path");
+    }
+    skip_line(&cursor);
+    while (cursor.at < bytes) {
+        while (cursor.at < bytes && is_space(data[cursor.at])) {
+            step(&cursor);
+        }
+        size_t begin = cursor.at;
+        while (cursor.at < bytes && !is_line_end(data[cursor.at]) && data[cursor.at] != '=') {
+            cursor.at++;
+        }
+        if (cursor.at >= bytes) {
+            break;
+        }
+        if (data[begin] == ';' || data[cursor.at] != '=') {
+            skip_line(&cursor); /* a comment, or a line that says nothing */
+            continue;
+        }
+        size_t key_length = cursor.at - begin;
+        while (key_length > 0 && is_blank(data[begin + key_length - 1])) {
+            key_length--;
+        }
+        cursor.at++;
+        HC_TRY(parse_value(&header, &cursor, data + begin, key_length, err));
+    }
+    *out = header;
+    header = (HcEnviHeader){0};
+done:
+    hc_envi_clear(&header);
+    return status;
+}
+
+/* Whether reading ended because the file does. */
+static bool is_all(const char *path, VSILFILE *file, size_t bytes) {
+    VSIStatBufL info;
+    memset(&info, 0, sizeof info);
+    return VSIFEofL(file) || VSIStatL(path, &info) != 0 || (uint64_t)info.st_size <= bytes;
+}
+
+HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    char *data = NULL;
+    size_t bytes = 0, capacity = 0;
+    errno = 0;
+    VSILFILE *file = VSIFOpenL(path, "rb");
+    if (file == NULL) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: cannot be opened: %s", path,
+                       strerror(errno));
+    }
+    for (size_t got = 1; got > 0 && bytes <= HEADER_LIMIT; bytes += got) {
+        if (bytes == capacity) {
+            capacity = capacity == 0 ? 16384 : 2 * capacity;
+            char *grown = realloc(data, capacity);
+            if (grown == NULL) {
+                status = hc_fail_memory(err, (double)capacity, "a header");
+                goto done;
+            }
+            data = grown;
+        }
+        got = VSIFReadL(data + bytes, 1, capacity - bytes, file);
+    }
+    if (bytes <= HEADER_LIMIT && !is_all(path, file, bytes)) {
+        status = hc_fail(err, HC_E_IO, "%s: reading failed after %zu bytes", path, bytes);
+        goto done;
+    }
+    if (bytes > HEADER_LIMIT) {
+        status = hc_fail(err, HC_E_INPUT, "%s: too large for a header (more than %zu MiB)", path,
+                         HEADER_LIMIT >> 20);
+        goto done;
+    }
+    HC_TRY(hc_envi_parse(out, path, data, bytes, err));
+done:
+    VSIFCloseL(file);
+    free(data);
+    return status;
+}
+
+void hc_envi_clear(HcEnviHeader *header) {
+    if (header == NULL) {
+        return;
+    }
+    for (int32_t i = 0; i < header->count; i++) {
+        free(header->field[i].key);
+        free(header->field[i].value);
+    }
+    free(header->field);
+    free(header->path);
+    *header = (HcEnviHeader){0};
+}
+
+const HcEnviField *hc_envi_field(const HcEnviHeader *header, const char *key) {
+    for (int32_t i = header->count - 1; i >= 0; i--) {
+        if (strcmp(header->field[i].key, key) == 0) {
+            return &header->field[i];
+        }
+    }
+    return NULL;
+}
+
+const char *hc_envi_text(const HcEnviHeader *header, const char *key) {
+    const HcEnviField *field = hc_envi_field(header, key);
+    return field != NULL ? field->value : NULL;
+}
+
+static HcStatus fail_value(const HcEnviHeader *header, const HcEnviField *field, const char *value,
+                           const char *why, HcError *err) {
+    return hc_fail(err, HC_E_INPUT, "%s: %.60s = %.80s in line %" PRId32 " %s", header->path, field->key,
+                   value, field->line, why);
+}
+
+HcStatus hc_envi_number(const HcEnviHeader *header, const char *key, double *value, bool *found,
+                        HcError *err) {
+    const HcEnviField *field = hc_envi_field(header, key);
+    double parsed = 0;
+    *found = field != NULL && field->value[0] != '\0';
+    if (!*found) {
+        return HC_OK;
+    }
+    if (!hc_text_parse_double(field->value, &parsed)) {
+        return fail_value(header, field, field->value, "is not a number", err);
+    }
+    *value = parsed;
+    return HC_OK;
+}
+
+HcStatus hc_envi_integer(const HcEnviHeader *header, const char *key, int64_t *value, bool *found,
+                         HcError *err) {
+    const HcEnviField *field = hc_envi_field(header, key);
+    *found = field != NULL && field->value[0] != '\0';
+    if (!*found) {
+        return HC_OK;
+    }
+    int64_t parsed = 0;
+    double number = 0;
+    if (!hc_text_parse_int(field->value, &parsed)) {
+        /* 14.0 is an integer too */
+        if (!hc_text_parse_double(field->value, &number) || !(fabs(number) < 9e15) ||
+            number != floor(number)) {
+            return fail_value(header, field, field->value, "is not an integer", err);
+        }
+        parsed = (int64_t)number;
+    }
+    *value = parsed;
+    return HC_OK;
+}
+
+HcStatus hc_envi_numbers(const HcEnviHeader *header, const char *key, double **values, int32_t *count,
+                         HcError *err) {
+    HcStatus status = HC_OK;
+    const HcEnviField *field = hc_envi_field(header, key);
+    double *list = NULL;
+    int32_t n = 0;
+    *values = NULL;
+    *count = 0;
+    if (field == NULL || field->value[0] == '\0') {
+        return HC_OK;
+    }
+    size_t capacity =
+        strlen(field->value) / 2 + 1; /* a number and what parts it from the next take two bytes */
+    if (capacity > INT32_MAX) {
+        return hc_fail_memory(err, (double)(capacity * sizeof *list), "a list of numbers");
+    }
+    HC_OR_RETURN(hc_new(list, capacity, "a list of numbers", err));
+    for (const char *at = field->value; *at != '\0';) {
+        char token[64];
+        size_t length = 0;
+        while (is_space(*at) && *at != '\0') {
+            at++;
+        }
+        while (*at != '\0' && *at != ',' && !is_space(*at) && length + 1 < sizeof token) {
+            token[length++] = *at++;
+        }
+        token[length] = '\0';
+        if (length > 0 && (length + 1 == sizeof token || !hc_text_parse_double(token, &list[n++]))) {
+            status = fail_value(header, field, token, "is not a number", err);
+            goto done;
+        }
+        while (is_space(*at) && *at != '\0') {
+            at++;
+        }
+        if (*at == ',') {
+            at++;
+            if (length == 0) {
+                status = fail_value(header, field, ",", "misses a number", err);
+                goto done;
+            }
+        }
+    }
+    if (n > 0) { /* a list of nothing is none: nobody may read from it */
+        *values = list;
+        *count = n;
+        list = NULL;
+    }
+done:
+    free(list);
+    return status;
+}
+
+HcStatus hc_envi_texts(const HcEnviHeader *header, const char *key, char ***texts, int32_t *count,
+                       HcError *err) {
+    HcStatus status = HC_OK;
+    const HcEnviField *field = hc_envi_field(header, key);
+    *texts = NULL;
+    *count = 0;
+    if (field == NULL || field->value[0] == '\0') {
+        return HC_OK;
+    }
+    size_t parts = 1;
+    for (const char *at = field->value; *at != '\0'; at++) {
+        parts += *at == ',';
+    }
+    int32_t n = 0;
+    char **list = NULL;
+    if (parts > INT32_MAX) {
+        return hc_fail_memory(err, (double)(parts * sizeof *list), "a list of texts");
+    }
+    HC_OR_RETURN(hc_new(list, parts, "a list of texts", err));
+    for (const char *at = field->value; n < (int32_t)parts;) {
+        size_t length = strcspn(at, ",");
+        if ((list[n++] = copy_trimmed(at, length, false)) == NULL) {
+            status = hc_fail_memory(err, (double)length, "a text");
+            goto done;
+        }
+        at += length + (at[length] == ',');
+    }
+    if (n > 1 && list[n - 1][0] == '\0') { /* the comma behind the last one */
+        free(list[--n]);
+    }
+    *texts = list;
+    *count = n;
+    list = NULL;
+done:
+    hc_envi_free_texts(list, n);
+    return status;
+}
+
+void hc_envi_free_texts(char **texts, int32_t count) {
+    if (texts != NULL) {
+        for (int32_t i = 0; i < count; i++) {
+            free(texts[i]);
+        }
+        free(texts);
+    }
+}
+
+/* The same key twice with different values: either could be meant. */
+static HcStatus check_once(const HcEnviHeader *header, const char *key, HcError *err) {
+    const HcEnviField *last = hc_envi_field(header, key);
+    for (int32_t i = 0; last != NULL && i < header->count; i++) {
+        const HcEnviField *field = &header->field[i];
+        if (strcmp(field->key, key) == 0 && !hc_text_equal(field->value, last->value)) {
+            return hc_fail(err, HC_E_INPUT,
+                           "%s: %s is both %.60s (line %" PRId32 ") and %.60s (line %" PRId32 ")",
+                           header->path, key, field->value, field->line, last->value, last->line);
+        }
+    }
+    return HC_OK;
+}
+
+static HcStatus get_size(const HcEnviHeader *header, const char *key, int64_t *value, HcError *err) {
+    HcStatus status = HC_OK;
+    bool found = false;
+    HC_OR_RETURN(check_once(header, key, err));
+    HC_OR_RETURN(hc_envi_integer(header, key, value, &found, err));
+    if (!found) {
+        status =
+            hc_fail(err, HC_E_INPUT, "%s: the header does not say how many %s there are ('%s' is missing)",
+                    header->path, key, key);
+    } else if (*value <= 0) {
+        status =
+            hc_fail(err, HC_E_INPUT, "%s: %s = %" PRId64 ", it must be positive", header->path, key, *value);
+    } else if (*value > INT32_MAX) {
+        status = hc_fail(err, HC_E_INPUT, "%s: %s = %" PRId64 " is absurd", header->path, key, *value);
+    }
+    return status;
+}
+
+static HcStatus get_type(const HcEnviHeader *header, HcEnviShape *out, HcError *err) {
+    static const struct {
+        int32_t code;
+        HcType type;
+    } types[] = {{1, HC_UINT8},   {2, HC_INT16},   {3, HC_INT32},  {4, HC_FLOAT32}, {5, HC_FLOAT64},
+                 {12, HC_UINT16}, {13, HC_UINT32}, {14, HC_INT64}, {15, HC_UINT64}};
+    HcStatus status = HC_OK;
+    bool found = false;
+    int64_t code = 0;
+    HC_OR_RETURN(check_once(header, "data type", err));
+    HC_OR_RETURN(hc_envi_integer(header, "data type", &code, &found, err));
+    if (!found) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: the header does not say the type of the values ('data type' is missing)",
+                       header->path);
+    }
+    out->complex_values = code == 6 || code == 9;
+    out->data_type = (int32_t)(code > 99 ? 99 : code);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (types[i].code == code) {
+            out->type = types[i].type;
+            return status;
+        }
+    }
+    if (!out->complex_values) {
+        status =
+            hc_fail(err, HC_E_INPUT, "%s: data type = %" PRId64 " is none that ENVI has", header->path, code);
+    }
+    return status;
+}
+
+static HcStatus get_interleave(const HcEnviHeader *header, HcEnviShape *out, HcError *err) {
+    static const char *const words[] = {"bsq", "bil", "bip"};
+    HC_OR_RETURN(check_once(header, "interleave", err));
+    const HcEnviField *field = hc_envi_field(header, "interleave");
+    out->interleave = HC_ENVI_BSQ;
+    if (field == NULL || field->value[0] == '\0') {
+        return HC_OK;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (hc_text_equal(field->value, words[i])) {
+            out->interleave = (HcEnviInterleave)i;
+            return HC_OK;
+        }
+    }
+    return fail_value(header, field, field->value, "is none of bsq, bil, bip", err);
+}
+
+/* Frames with gaps between lines or bands; few programs write them. */
+static HcStatus check_frames(const HcEnviHeader *header, HcError *err) {
+    static const char *const keys[] = {"major frame offsets", "minor frame offsets"};
+    for (int k = 0; k < 2; k++) {
+        double *values = NULL;
+        int32_t count = 0;
+        HcStatus status = hc_envi_numbers(header, keys[k], &values, &count, err);
+        for (int32_t i = 0; i < count && status == HC_OK; i++) {
+            if (values[i] != 0) {
+                status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s = %g: frame offsets are not supported",
+                                 header->path, keys[k], values[i]);
+            }
+        }
+        free(values);
+        if (status != HC_OK) {
+            return status;
+        }
+    }
+    return HC_OK;
+}
+
+HcStatus hc_envi_shape(const HcEnviHeader *header, HcEnviShape *out, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t bands = 0, order = 0, compression = 0;
+    bool found = false;
+    *out = (HcEnviShape){0};
+    HC_OR_RETURN(get_size(header, "samples", &out->samples, err));
+    HC_OR_RETURN(get_size(header, "lines", &out->lines, err));
+    HC_OR_RETURN(get_size(header, "bands", &bands, err));
+    out->bands = (int32_t)bands;
+    HC_OR_RETURN(get_type(header, out, err));
+    HC_OR_RETURN(get_interleave(header, out, err));
+    HC_OR_RETURN(check_frames(header, err));
+    HC_OR_RETURN(check_once(header, "byte order", err));
+    HC_OR_RETURN(hc_envi_integer(header, "byte order", &order, &found, err));
+    if (order != 0 && order != 1) {
+        status =
+            hc_fail(err, HC_E_INPUT, "%s: byte order = %" PRId64 " is neither 0 nor 1", header->path, order);
+        return status;
+    }
+    out->big_endian = order == 1;
+    HC_OR_RETURN(hc_envi_integer(header, "file compression", &compression, &found, err));
+    out->compressed = compression != 0;
+    HC_OR_RETURN(check_once(header, "header offset", err));
+    HC_OR_RETURN(hc_envi_integer(header, "header offset", &out->offset, &found, err));
+    if (out->offset < 0) {
+        status = hc_fail(err, HC_E_INPUT, "%s: header offset = %" PRId64 " is negative", header->path,
+                         out->offset);
+    }
+    return status;
+}
+
+bool hc_envi_is_library(const HcEnviHeader *header) {
+    const char *type = hc_envi_text(header, "file type");
+    return type != NULL && strcasestr(type, "spectral library") != NULL;
+}
+
+/* Bytes of the UTF-8 character at `at`, 0 if it is none. */
+static size_t utf8_bytes(const unsigned char *at) {
+    size_t n = at[0] < 0x80                    ? 1
+               : at[0] >= 0xC2 && at[0] < 0xE0 ? 2
+               : at[0] >= 0xE0 && at[0] < 0xF0 ? 3
+               : at[0] >= 0xF0 && at[0] < 0xF5 ? 4
+                                               : 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((at[i] & 0xC0) != 0x80) {
+            return 0;
+        }
+    }
+    bool overlong = (n == 3 && at[0] == 0xE0 && at[1] < 0xA0) || (n == 4 && at[0] == 0xF0 && at[1] < 0x90);
+    bool beyond = (n == 3 && at[0] == 0xED && at[1] >= 0xA0) || (n == 4 && at[0] == 0xF4 && at[1] >= 0x90);
+    return overlong || beyond ? 0 : n;
+}
+
+char *hc_envi_clean(const char *text) {
+    char *clean = malloc(2 * strlen(text) + 1);
+    char *to = clean;
+    if (clean == NULL) {
+        return NULL;
+    }
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        size_t n = utf8_bytes(at);
+        bool control = n == 1 ? *at <= 0x20 || *at == 0x7F : n == 2 && at[0] == 0xC2 && at[1] < 0xA0;
+        if (control || (n == 0 && *at < 0xA0)) {
+            if (to > clean && to[-1] != ' ') {
+                *to++ = ' ';
+            }
+        } else if (n == 0) {
+            *to++ = (char)(0xC0 | (*at >> 6));
+            *to++ = (char)(0x80 | (*at & 0x3F));
+        } else {
+            memcpy(to, at, n);
+            to += n;
+        }
+        at += n == 0 ? 1 : n;
+    }
+    while (to > clean && to[-1] == ' ') {
+        to--;
+    }
+    *to = '\0';
+    return clean;
+}

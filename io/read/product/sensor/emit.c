@@ -1,0 +1,215 @@
+/* EMIT L1B radiance, L2A reflectance, its uncertainty and its masks: netCDF, pixels in sensor geometry with a
+ * lookup table that places them. */
+#include "io/read/metadata/envi_header.h"
+#include "io/read/product/parts.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MASK       "/mask"
+#define MASK_BANDS "/sensor_band_parameters/mask_bands"
+
+static const struct {
+    const char *dataset, *name;
+} cubes[] = {{"/radiance", "EMIT L1B radiance"},
+             {"/reflectance", "EMIT L2A reflectance"},
+             {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty"},
+             {MASK, "EMIT L2A mask"}};
+
+/* The lookup table goes with the scene to those who write maps; the scene itself has no place. */
+static HcStatus take_lookup(HcProduct *product, const HcProductFile *file, HcError *err) {
+    HcStatus status = HC_OK;
+    HcLookup *lookup = &product->scene.lookup;
+    double *transform = NULL;
+    int32_t count = 0;
+    if (!hc_product_has(file, "/location/glt_x") || !hc_product_has(file, "/location/glt_y")) {
+        HC_TRY(
+            hc_fail(err, HC_E_INPUT, "%s: there is no array /location/glt_x or /location/glt_y", file->path));
+    }
+    HC_TRY(hc_product_numbers(file, NULL, "geotransform", &transform, &count, err));
+    HC_TRY(hc_product_text(file, NULL, "spatial_ref", &lookup->place.crs, err));
+    lookup->place.has_transform = count == 6;
+    for (int32_t i = 0; i < 6 && count == 6; i++) {
+        lookup->place.transform[i] = transform[i];
+    }
+    HC_TRY(hc_product_lookup(product, file, "/location/glt_x", "/location/glt_y", err));
+done:
+    free(transform);
+    return status;
+}
+
+/* ---- masks ---- */
+
+static bool holds(const char *text, const char *word) {
+    return strcasestr(text, word) != NULL;
+}
+
+/* "Dilated Cloud Flag" is dilated-cloud; what stands in brackets is a unit. */
+static void set_layer_name(HcProductLayer *layer, const char *band) {
+    size_t used = 0;
+    for (const char *c = band; *c != '\0' && *c != '(' && used < sizeof layer->name - 1; c++) {
+        if (strncasecmp(c, " flag", 5) == 0) {
+            break;
+        }
+        layer->name[used++] = (char)(isalnum((unsigned char)*c) ? tolower((unsigned char)*c) : '-');
+    }
+    while (used > 0 && layer->name[used - 1] == '-') {
+        used--;
+    }
+    layer->name[used] = '\0';
+}
+
+/* The bands of /mask by their names. Flags of clouds, and of the station in the picture, are applied. */
+static HcStatus name_layers(HcProduct *product, const HcProductFile *file, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t size[3] = {0};
+    char **words = NULL;
+    HC_TRY(hc_product_shape(file, MASK, 3, size, err));
+    if (size[2] > 64) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: " MASK " has %" PRId64 " bands", file->path, size[2]));
+    }
+    HC_TRY(hc_product_words(file, MASK_BANDS, (int32_t)size[2], &words, err));
+    for (int32_t b = 0; b < (int32_t)size[2]; b++) {
+        HcProductLayer layer = {.band = b + 1, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
+        layer.usual = holds(words[b], "flag") && (holds(words[b], "cloud") || holds(words[b], "cirrus") ||
+                                                  holds(words[b], "spacecraft"));
+        set_layer_name(&layer, words[b]);
+        if (layer.name[0] != '\0') {
+            HC_TRY(hc_product_add_layer(product, &layer, file->path, MASK, NULL, err));
+        }
+    }
+done:
+    for (int32_t b = 0; words != NULL && b < (int32_t)size[2]; b++) {
+        free(words[b]);
+    }
+    free(words);
+    return status;
+}
+
+/* A file of masks with a flaw is one layer, which fails for whoever applies it. */
+static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
+    HcProductLayer flawed = {
+        .name = "mask", .band = 1, .usual = true, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
+    HcError why = {0};
+    HcGdalErrors messages;
+    HcProductFile file = {.path = path};
+    HcStatus status = HC_OK;
+    hc_gdal_catch(&messages);
+    file.dataset = hc_product_open_arrays(path);
+    file.root = file.dataset != NULL ? GDALDatasetGetRootGroup(file.dataset) : NULL;
+    if (file.root != NULL) {
+        status = name_layers(product, &file, &why);
+        GDALGroupRelease(file.root);
+    } else {
+        status = hc_gdal_fail(&why, HC_E_INPUT, path, &messages);
+    }
+    hc_gdal_release();
+    GDALClose(file.dataset);
+    if (status == HC_E_INPUT) {
+        hc_product_clear_layers(product);
+        flawed.flaw = why.text;
+        return hc_product_add_layer(product, &flawed, path, MASK, NULL, err);
+    }
+    return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", why.text);
+}
+
+/* On a server names are tried: of the next version, as version 2 of the reflectance has it, and of the own.
+ */
+static HcStatus ask_server(const char *path, char **out, HcError *err) {
+    const char *base = hc_product_base(path);
+    int version = 0, rest = 0;
+    *out = NULL;
+    if (sscanf(base, "EMIT_L%*2c_%*[A-Z]_%3d_%n", &version, &rest) != 1 || rest == 0) {
+        return HC_OK;
+    }
+    for (int v = version + 1; v >= version && *out == NULL; v--) {
+        *out = hc_text_format("%.*sEMIT_L2A_MASK_%03d_%s", (int)(base - path), path, v, base + rest);
+        if (*out == NULL) {
+            return hc_fail_memory(err, (double)strlen(path), "a path");
+        }
+        if (!hc_product_is_file(*out)) {
+            free(*out);
+            *out = NULL;
+        }
+    }
+    return HC_OK;
+}
+
+/* What stands in the names of its masks: the time stamp, or all that follows the product. Empty: a name that
+ * says neither. */
+static void mask_key(const char *path, char *key, size_t size) {
+    const char *base = hc_product_base(path), *at = strcasestr(base, "_RFL_");
+    char stamp[HC_PRODUCT_STAMP];
+    at = at != NULL ? at : strcasestr(base, "_RAD_");
+    hc_product_time_stamp(path, stamp);
+    snprintf(key, size, "%s%s", stamp[0] != '\0' || at == NULL ? stamp : "_MASK_",
+             stamp[0] != '\0' || at == NULL ? "" : at + 5);
+}
+
+/* The masks of a reflectance or radiance are a file of their own, with versions of their own. */
+static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError *err) {
+    char key[256], *path = NULL;
+    mask_key(file->path, key, sizeof key);
+    if (key[0] == '\0') {
+        hc_product_note(product, "no quality masks are applied: its name has no time stamp to find them by");
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_product_is_near(file->path) ? hc_product_newest(file->path, "_MASK_", key, &path, err)
+                                                : ask_server(file->path, &path, err));
+    HcStatus status = path != NULL ? read_masks(product, path, err) : HC_OK;
+    if (path == NULL) {
+        hc_product_note(product, "its quality masks (%s%s) are not beside it",
+                        key[0] != '_' ? "EMIT_L2A_MASK_*_" : "EMIT_L2A", key);
+    }
+    free(path);
+    return status;
+}
+
+/* The masks as a scene of their own: bands with names, and no wavelengths. */
+static HcStatus take_mask_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
+    int32_t count = product->array[0].bands;
+    char **names = NULL;
+    product->no_wavelengths = true;
+    HC_OR_RETURN(hc_product_add_bands(product, &(HcProductBands){.count = count, .unit = 1}, err));
+    HC_OR_RETURN(hc_product_words(file, MASK_BANDS, count, &names, err));
+    product->scene.band_name = names;
+    for (int32_t b = 0; b < count; b++) {
+        char *clean = hc_envi_clean(names[b]);
+        if (clean == NULL) {
+            return hc_fail_memory(err, (double)strlen(names[b]), "a band name");
+        }
+        free(names[b]);
+        names[b] = clean;
+    }
+    return HC_OK;
+}
+
+HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+    static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
+    size_t cube = 0, count = sizeof cubes / sizeof *cubes;
+    while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
+        cube++;
+    }
+    /* Either tells; that the other is missing is an error of the file. */
+    *is = cube < count &&
+          (hc_product_has_group(file, "/sensor_band_parameters") || hc_product_has(file, "/location/glt_x"));
+    if (!*is) {
+        return HC_OK;
+    }
+    bool is_mask = strcmp(cubes[cube].dataset, MASK) == 0;
+    HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
+    product->is_companion = is_mask || strcmp(cubes[cube].dataset, "/reflectance_uncertainty") == 0;
+    HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
+    HC_OR_RETURN(is_mask
+                     ? take_mask_bands(product, file, err)
+                     : hc_product_add_listed(product, file, NULL,
+                                             &(HcProductLists){"/sensor_band_parameters/wavelengths",
+                                                               "/sensor_band_parameters/fwhm",
+                                                               "/sensor_band_parameters/good_wavelengths"},
+                                             err));
+    HC_OR_RETURN(take_lookup(product, file, err));
+    return product->is_companion ? HC_OK : find_mask(product, file, err);
+}
