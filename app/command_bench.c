@@ -268,10 +268,10 @@ static void print_table(const HcBench *bench, const char *reason) {
     }
     printf("\n%-19s  %-10s  %9s  %5s  %7s  %7s  %9s  %-7s  %7s  %8s  %s\n", "operation", "by", "time",
            "range", "GB/s", "Gop/s", "floor", "of", "x floor", "x faster", "checked");
-    for (int i = 0; hc_bench_operations[i] != NULL; i++) {
+    for (int32_t i = 0; hc_bench_kind(i) != NULL; i++) {
         bool first = true;
         for (int32_t r = 0; r < bench->row_count; r++) {
-            if (strcmp(bench->rows[r].operation, hc_bench_operations[i]) == 0 && !bench->rows[r].detail) {
+            if (strcmp(bench->rows[r].operation, hc_bench_kind(i)->name) == 0 && !bench->rows[r].detail) {
                 print_row(bench, &bench->rows[r], first);
                 first = false;
             }
@@ -403,8 +403,8 @@ void hc_describe_bench(HcUsage *usage) {
     hc_text_add(&usage->about,
                 "Times of each operation, and of the maximum noise fraction of a scene in memory and from "
                 "file to file (in TMPDIR, else /tmp).\nOperations:");
-    for (int i = 0; hc_bench_operations[i] != NULL; i++) {
-        hc_text_add(&usage->about, " %s", hc_bench_operations[i]);
+    for (int32_t i = 0; hc_bench_kind(i) != NULL; i++) {
+        hc_text_add(&usage->about, " %s", hc_bench_kind(i)->name);
     }
     hc_text_add(&usage->about, "\n");
     hc_text_add(&usage->examples, "hcube bench --device cpu --only gram,covariance\n");

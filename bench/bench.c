@@ -5,87 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const hc_bench_operations[] = {"upload",
-                                           "download",
-                                           "decode-bil",
-                                           "decode-bsq",
-                                           "decode-bip",
-                                           "decode-swapped",
-                                           "gather",
-                                           "filter-mean3x3",
-                                           "filter-median3x3",
-                                           "difference-mean3x3",
-                                           "gram-none",
-                                           "gram-mean3x3",
-                                           "gram-float",
-                                           "gram-float-mean3x3",
-                                           "gram_raw",
-                                           "gram_raw-float",
-                                           "column_gram",
-                                           "project",
-                                           "reduce-squares",
-                                           "reduce-angle",
-                                           "column_filters",
-                                           "column_scores",
-                                           "column_scores-ace",
-                                           "knn",
-                                           "knn-angle",
-                                           "vote",
-                                           "eigh",
-                                           "eigh-graded",
-                                           "svd-16",
-                                           "svd-32",
-                                           "svd-64",
-                                           "svd-16-complex",
-                                           "svd-32-complex",
-                                           "svd-64-complex",
-                                           "svd-16-complex-128",
-                                           "patches",
-                                           "groups",
-                                           "local",
-                                           "unmix-240",
-                                           "unmix-498",
-                                           "unmix-240-fista",
-                                           "unmix-240-alm",
-                                           "unmix-498-fista",
-                                           "unmix-498-alm",
-                                           "gemv-1024x65536",
-                                           "gemv-65536x1024",
-                                           "gemv-1023x65537",
-                                           "gemv-4095x4097",
-                                           "gemv-16x4194304",
-                                           "gemv-4194304x16",
-                                           "gemv-grid",
-                                           "gemv_t-1024x65536",
-                                           "gemv_t-65536x1024",
-                                           "gemv_t-1023x65537",
-                                           "gemv_t-4095x4097",
-                                           "gemv_t-16x4194304",
-                                           "gemv_t-4194304x16",
-                                           "gemv_t-grid",
-                                           "fista-1024x65536",
-                                           "fista-1024x262144",
-                                           "alm-1024x65536",
-                                           "simplex_batched-12",
-                                           "simplex_batched-one",
-                                           "simplex_batched-64",
-                                           "simplex-1000",
-                                           "simplex-1000-zeros",
-                                           "simplex-2000",
-                                           "simplex-2000-zeros",
-                                           "fit-mnf",
-                                           "chain-covariances",
-                                           "chain-mnf",
-                                           "scene-first",
-                                           "scene",
-                                           NULL};
+/* In the order of the table. */
+static const HcBenchPart *const parts[] = {
+    &hc_bench_image,           &hc_bench_gram,     &hc_bench_columns, &hc_bench_neighbours, &hc_bench_eigh,
+    &hc_bench_decompositions,  &hc_bench_unmixing, &hc_bench_gemv,    &hc_bench_l1,         &hc_bench_lad,
+    &hc_bench_linear_programs, &hc_bench_chains,   &hc_bench_scene};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+const HcBenchKind *hc_bench_kind(int32_t index) {
+    for (size_t p = 0; p < PARTS; p++) {
+        for (const HcBenchKind *kind = parts[p]->rows; kind->name != NULL; kind++, index--) {
+            if (index == 0) {
+                return kind;
+            }
+        }
+    }
+    return NULL;
+}
 
 static HcStatus check_only(const char *only, HcError *err) {
     for (const char *word = only; word != NULL;) {
         size_t length = strcspn(word, ",");
         bool known = false;
-        for (int i = 0; hc_bench_operations[i] != NULL; i++) {
-            known = known || hc_bench_selects(word, length, hc_bench_operations[i]);
+        for (int32_t i = 0; hc_bench_kind(i) != NULL; i++) {
+            known = known || hc_bench_selects(word, length, hc_bench_kind(i)->name);
         }
         if (!known || length == 0) {
             return hc_fail(err, HC_E_USAGE,
@@ -159,29 +103,34 @@ static HcStatus open_vendor(HcBenchDevice *device, HcCompute *compute, const HcV
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s", why.text);
 }
 
+static bool wants_any(const HcBench *bench, const HcBenchPart *part) {
+    for (const HcBenchKind *kind = part->rows; kind->name != NULL; kind++) {
+        if (hc_bench_wants(bench, kind->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 HcStatus hc_bench_backend(HcBench *bench, HcCompute *compute, const HcVendorOps *vendor_ops, HcError *err) {
     HcStatus status = HC_OK;
     HcRig rig = {0};
-    HcVendor *vendor = NULL;
     HC_TRY(hc_rig_open(&rig, bench, compute, err));
-    HC_TRY(open_vendor(rig.device, compute, vendor_ops, &vendor, err));
-    HC_TRY(hc_rig_ceilings(&rig, vendor, vendor_ops, err));
-    HC_TRY(hc_rig_operations(&rig, err));
-    HC_TRY(hc_rig_columns(&rig, err));
-    HC_TRY(hc_rig_neighbours(&rig, err));
-    HC_TRY(hc_rig_decompositions(&rig, vendor, vendor_ops, err));
-    HC_TRY(hc_rig_unmixing(&rig, err));
-    HC_TRY(hc_rig_l1(&rig, vendor, vendor_ops, err));
-    HC_TRY(hc_rig_lad(&rig, err));
-    HC_TRY(hc_rig_linear_programs(&rig, err));
-    HC_TRY(hc_rig_chains(&rig, err));
-    HC_TRY(hc_rig_scene(&rig, err));
-    if (vendor != NULL) {
-        HC_TRY(hc_rig_vendor(&rig, vendor, vendor_ops, err));
+    rig.vendor_ops = vendor_ops;
+    HC_TRY(open_vendor(rig.device, compute, vendor_ops, &rig.vendor, err));
+    HC_TRY(hc_rig_ceilings(&rig, err));
+    for (size_t p = 0; p < PARTS; p++) {
+        if (wants_any(bench, parts[p])) {
+            HC_TRY(hc_rig_decode(&rig, rig.part, err));
+            HC_TRY(parts[p]->measure(&rig, err));
+        }
+    }
+    if (rig.vendor != NULL) {
+        HC_TRY(hc_rig_vendor(&rig, err));
     }
 done:
-    if (vendor != NULL) {
-        vendor_ops->close(vendor);
+    if (rig.vendor != NULL) {
+        vendor_ops->close(rig.vendor);
     }
     hc_rig_close(&rig);
     return status;

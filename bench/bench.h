@@ -38,10 +38,16 @@ typedef enum HcBenchCheck {
     HC_BENCH_NEAR  /* its values, or what float64 says of the result, except for rounding */
 } HcBenchCheck;
 
+/* A row of the table: its name ("gram-none"), and how its result is checked beside the serial reference. */
+typedef struct HcBenchKind {
+    const char *name;
+    HcBenchCheck check;
+} HcBenchKind;
+
 /* One measurement. Times, bytes and operations are those of the whole scene or batch, also where fewer lines
  * or matrices were measured. */
 typedef struct HcBenchRow {
-    const char *operation;       /* "gram-none": one of hc_bench_operations */
+    const char *operation;       /* "gram-none": of an HcBenchKind */
     char by[24];                 /* "serial", "cpu", "gpu", "cpu vendor", "gpu vendor" */
     char how[64];                /* what else to know, or empty */
     bool detail;                 /* one of many of which another row is the sum; not in the table */
@@ -83,8 +89,8 @@ typedef struct HcBench {
     HcBenchWitness *witness; /* what the serial reference found, NULL without one */
 } HcBench;
 
-/* All operations that can be measured, in the order of the table; NULL-terminated. */
-extern const char *const hc_bench_operations[];
+/* The kind of row `index` in the order of the table; NULL after the last. */
+const HcBenchKind *hc_bench_kind(int32_t index);
 
 /* Checks the settings and empties *bench; hc_bench_close() is always safe behind it. */
 HcStatus hc_bench_open(HcBench *bench, const HcBenchSettings *settings, HcError *err) HC_MUST_CHECK;

@@ -83,8 +83,6 @@ static HcStatus measure_memory(HcRig *rig, HcError *err) {
 
 /* A product of x[rows][columns] with itself. */
 typedef struct Gram {
-    HcVendor *vendor;
-    const HcVendorOps *ops;
     HcBuffer scratch, product;
     int64_t rows;
     int32_t columns;
@@ -92,14 +90,14 @@ typedef struct Gram {
 
 static HcStatus call_gram(HcRig *rig, void *user, HcError *err) {
     Gram *gram = user;
-    return gram->ops->gram_float64(gram->vendor, rig->queue, rig->block.data, gram->rows, gram->columns,
-                                   gram->rows, gram->scratch.data, gram->product.data, err);
+    return rig->vendor_ops->gram_float64(rig->vendor, rig->queue, rig->block.data, gram->rows, gram->columns,
+                                         gram->rows, gram->scratch.data, gram->product.data, err);
 }
 
 static HcStatus call_product(HcRig *rig, void *user, HcError *err) {
     Gram *gram = user;
-    return gram->ops->gemm_float32(gram->vendor, rig->queue, rig->block.data, gram->rows, gram->columns,
-                                   rig->block.data, gram->columns, gram->scratch.data, err);
+    return rig->vendor_ops->gemm_float32(rig->vendor, rig->queue, rig->block.data, gram->rows, gram->columns,
+                                         rig->block.data, gram->columns, gram->scratch.data, err);
 }
 
 static double rate(double operations, const HcBenchRow *row) {
@@ -108,12 +106,12 @@ static double rate(double operations, const HcBenchRow *row) {
 
 /* Operations in a second of the vendor's products of a large matrix: in float64 with itself, in float32 with
  * another. The values of the part are taken for the matrices. */
-static HcStatus measure_products(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) {
+static HcStatus measure_products(HcRig *rig, HcError *err) {
     HcStatus status = HC_OK;
     int64_t pixels = rig->part * rig->settings->samples;
     HcBenchRow row = {0};
     HcBenchRow other = {0};
-    Gram gram = {.vendor = vendor, .ops = ops, .rows = pixels, .columns = rig->settings->bands};
+    Gram gram = {.rows = pixels, .columns = rig->settings->bands};
     if (pixels * rig->settings->bands >= (int64_t)WIDE * WIDE) {
         gram.rows = gram.columns = WIDE;
     }
@@ -132,7 +130,7 @@ done:
     return status;
 }
 
-HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
+HcStatus hc_rig_ceilings(HcRig *rig, HcError *err) {
     HcBenchDevice *device = rig->device;
     device->ceiling = device->info.rates;
     if (device->ceiling.memory > 0 || !device->info.shared_memory) {
@@ -144,8 +142,8 @@ HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor
     }
     HC_OR_RETURN(hc_rig_decode(rig, rig->part, err)); /* touches the memory */
     HC_OR_RETURN(measure_memory(rig, err));
-    if (vendor != NULL) {
-        HC_OR_RETURN(measure_products(rig, vendor, vendor_ops, err));
+    if (rig->vendor != NULL) {
+        HC_OR_RETURN(measure_products(rig, err));
     }
     return HC_OK;
 }

@@ -35,6 +35,8 @@ typedef struct HcRig {
     HcBenchDevice *device;
     HcCompute *compute;
     HcQueue *queue;
+    HcVendor *vendor; /* NULL = none */
+    const HcVendorOps *vendor_ops;
     int64_t part;   /* lines */
     HcBuffer raw;   /* the scene, [lines][bands][samples] uint16 */
     HcBuffer block; /* the part as a block, bands and mask */
@@ -89,6 +91,8 @@ HcStatus hc_rig_open(HcRig *rig, HcBench *bench, HcCompute *compute, HcError *er
 void hc_rig_close(HcRig *rig);
 /* After a failure: what is in flight ends before its memory goes. */
 void hc_rig_drain(HcRig *rig);
+/* Pixels of the part. */
+double hc_rig_pixels(const HcRig *rig);
 /* Device memory that the input of one row may take [bytes]. */
 uint64_t hc_rig_part_bytes(const HcRig *rig);
 
@@ -142,22 +146,21 @@ void hc_rig_compare_moments(const HcMoments *moments, const HcMoments *expected,
 
 /* ---- rows ---- */
 
-HcStatus hc_rig_ceilings(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
-                         HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_operations(HcRig *rig, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_columns(HcRig *rig, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops,
-                               HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_unmixing(HcRig *rig, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_l1(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) HC_MUST_CHECK;
+/* Rows that are measured together: a row of an operation is a line here and what `measure` calls for it. */
+typedef struct HcBenchPart {
+    HcStatus (*measure)(HcRig *rig,
+                        HcError *err); /* called if one of them is wanted, with the part decoded */
+    const HcBenchKind *rows;           /* ended by {0} */
+} HcBenchPart;
+
+extern const HcBenchPart hc_bench_image, hc_bench_gram, hc_bench_columns, hc_bench_neighbours, hc_bench_eigh,
+    hc_bench_decompositions, hc_bench_unmixing, hc_bench_gemv, hc_bench_l1, hc_bench_lad,
+    hc_bench_linear_programs, hc_bench_chains, hc_bench_scene;
+
+HcStatus hc_rig_ceilings(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_bench_serial_l1(HcBench *bench, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_lad(HcRig *rig, HcError *err) HC_MUST_CHECK;
 HcStatus hc_bench_serial_abundances(HcBench *bench, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_linear_programs(HcRig *rig, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_chains(HcRig *rig, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_scene(HcRig *rig, HcError *err) HC_MUST_CHECK;
-HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) HC_MUST_CHECK;
+HcStatus hc_rig_vendor(HcRig *rig, HcError *err) HC_MUST_CHECK;
 /* A new row of the vendor of this device. */
 HcBenchRow *hc_bench_vendor_row(const HcRig *rig, const char *operation, int64_t lines);
 

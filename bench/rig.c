@@ -194,6 +194,10 @@ done:
 
 /* ---- views ---- */
 
+double hc_rig_pixels(const HcRig *rig) {
+    return (double)rig->part * rig->settings->samples;
+}
+
 HcBlock hc_rig_block(const HcRig *rig, const HcBuffer *buffer, int64_t lines, int32_t bands) {
     HcBlock block = {
         .data = buffer->data, .lines = (int32_t)lines, .samples = rig->settings->samples, .bands = bands};

@@ -11,39 +11,30 @@
 enum { CHUNK = 8192 };
 
 typedef struct Call {
-    HcVendor *vendor;
-    const HcVendorOps *ops;
     const float *x; /* [device] [pixels][bands] */
     int64_t pixels;
-    double *scratch;                    /* [device] [pixels][bands] */
-    void *product;                      /* [device] [bands][bands] */
-    float *matrix;                      /* [device] [bands][components] */
-    float *out;                         /* [device] [pixels][components] */
-    double *problem, *values, *vectors; /* on the host */
+    double *scratch; /* [device] [pixels][bands] */
+    void *product;   /* [device] [bands][bands] */
+    float *matrix;   /* [device] [bands][components] */
+    float *out;      /* [device] [pixels][components] */
 } Call;
 
 static HcStatus call_float64(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return call->ops->gram_float64(call->vendor, rig->queue, call->x, call->pixels, rig->settings->bands,
-                                   CHUNK, call->scratch, call->product, err);
+    return rig->vendor_ops->gram_float64(rig->vendor, rig->queue, call->x, call->pixels, rig->settings->bands,
+                                         CHUNK, call->scratch, call->product, err);
 }
 
 static HcStatus call_float32(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return call->ops->syrk_float32(call->vendor, rig->queue, call->x, call->pixels, rig->settings->bands,
-                                   call->product, err);
+    return rig->vendor_ops->syrk_float32(rig->vendor, rig->queue, call->x, call->pixels, rig->settings->bands,
+                                         call->product, err);
 }
 
 static HcStatus call_gemm(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
-    return call->ops->gemm_float32(call->vendor, rig->queue, call->x, call->pixels, rig->settings->bands,
-                                   call->matrix, rig->settings->components, call->out, err);
-}
-
-static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
-    Call *call = user;
-    return call->ops->eigh(call->vendor, rig->queue, rig->settings->bands, call->problem, call->values,
-                           call->vectors, err);
+    return rig->vendor_ops->gemm_float32(rig->vendor, rig->queue, call->x, call->pixels, rig->settings->bands,
+                                         call->matrix, rig->settings->components, call->out, err);
 }
 
 HcBenchRow *hc_bench_vendor_row(const HcRig *rig, const char *operation, int64_t lines) {
@@ -159,31 +150,14 @@ done:
     return status;
 }
 
-static HcStatus eigh(HcRig *rig, Call *call, HcError *err) {
-    HcStatus status = HC_OK;
-    size_t n = (size_t)rig->settings->bands;
-    HC_TRY(hc_new(call->problem, 2 * n * n + n, "a matrix", err));
-    call->vectors = call->problem + n * n;
-    call->values = call->vectors + n * n;
-    hc_bench_symmetric(rig->settings, call->problem);
-    HC_TRY(hc_rig_measure(rig, call_eigh, call, new_row(rig, "eigh", "", rig->settings->lines), err));
-done:
-    free(call->problem);
-    return status;
-}
-
-HcStatus hc_rig_vendor(HcRig *rig, HcVendor *vendor, const HcVendorOps *ops, HcError *err) {
-    Call call = {
-        .vendor = vendor, .ops = ops, .x = rig->block.data, .pixels = rig->part * rig->settings->samples};
+HcStatus hc_rig_vendor(HcRig *rig, HcError *err) {
+    Call call = {.x = rig->block.data, .pixels = rig->part * rig->settings->samples};
     HC_OR_RETURN(hc_rig_decode(rig, rig->part, err));
     if (hc_bench_wants(rig->bench, "gram-none")) {
         HC_OR_RETURN(grams(rig, &call, err));
     }
     if (hc_bench_wants(rig->bench, "project")) {
         HC_OR_RETURN(gemm(rig, &call, err));
-    }
-    if (hc_bench_wants(rig->bench, "eigh")) {
-        HC_OR_RETURN(eigh(rig, &call, err));
     }
     return HC_OK;
 }

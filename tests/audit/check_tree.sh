@@ -80,7 +80,7 @@ sed -i -E 's/^(CASE|SMALL)\(test_eigh/CASE(test_other/' tests/conformance/*.c
 expects operations "operation eigh has no case"
 sed -i 's/^SMALL(test_gather/CASE(test_gather/' tests/conformance/*.c
 expects operations "operation gather has no small case"
-sed -i 's/"gather"/"other"/' bench/bench.c
+sed -i 's/"gather"/"other"/' bench/rows/image.c
 expects operations "operation gather has no row"
 sed -i 's/^    ENTRY(gather, .*/&\n    ENTRY(fresh, HcGatherFn) \\/' core/operation/table.h
 expects operations "operation fresh has no door hc_fresh"

@@ -232,13 +232,13 @@ done:
     return status;
 }
 
-HcStatus hc_rig_neighbours(HcRig *rig, HcError *err) {
-    if (!hc_bench_wants(rig->bench, "knn") && !hc_bench_wants(rig->bench, "knn-angle") &&
-        !hc_bench_wants(rig->bench, "vote")) {
-        return HC_OK;
-    }
-    HC_OR_RETURN(hc_rig_decode(rig, rig->part, err));
+static HcStatus measure(HcRig *rig, HcError *err) {
     HC_OR_RETURN(knn(rig, "knn", HC_METRIC_EUCLIDEAN, err));
     HC_OR_RETURN(knn(rig, "knn-angle", HC_METRIC_ANGLE, err));
     return vote(rig, err);
 }
+
+const HcBenchPart hc_bench_neighbours = {
+    .measure = measure,
+    .rows = (const HcBenchKind[]){
+        {"knn", HC_BENCH_SAME}, {"knn-angle", HC_BENCH_SAME}, {"vote", HC_BENCH_UNCHECKED}, {0}}};

@@ -284,9 +284,14 @@ done:
     return status;
 }
 
-HcStatus hc_rig_columns(HcRig *rig, HcError *err) {
-    HC_OR_RETURN(hc_rig_decode(rig, rig->part, err)); /* other rows had the block */
+static HcStatus measure(HcRig *rig, HcError *err) {
     HC_OR_RETURN(measure_filters(rig, err));
     HC_OR_RETURN(measure_scores(rig, "column_scores", HC_COLUMN_SHARE, err));
     return measure_scores(rig, "column_scores-ace", HC_COLUMN_COHERENCE, err);
 }
+
+const HcBenchPart hc_bench_columns = {.measure = measure,
+                                      .rows = (const HcBenchKind[]){{"column_filters", HC_BENCH_NEAR},
+                                                                    {"column_scores", HC_BENCH_NEAR},
+                                                                    {"column_scores-ace", HC_BENCH_NEAR},
+                                                                    {0}}};

@@ -1,8 +1,6 @@
-/* Rows of decompositions: batches of small singular value decompositions, patches of the scene and groups of
- * them, and the eigenvalues of a graded matrix, each with the vendor's libraries beside it. But for patches
- * and groups they do not depend on the scene. */
+/* Rows of decompositions: batches of small singular value decompositions, which do not depend on the scene,
+ * with the vendor's libraries beside them; patches of the scene and groups of them. */
 #include "core/allocate.h"
-#include "core/operation/eigh/eigh.h"
 #include "core/operation/svd/groups.h"
 #include "core/operation/svd/patches.h"
 #include "core/operation/svd/svd.h"
@@ -29,11 +27,6 @@ enum {
 /* How far a decomposition in float32 may be from one, over the root of its rows: some rounding units. */
 static const double svd_tolerance = 5e-6;
 
-/* How far eigenvalues may be from those of the reference: relative to the largest where that is all that a
- * method gives, and relative to themselves by eigh of the contract. */
-static const double normwise_tolerance = 1e-12;
-static const double relative_tolerance = 1e-6;
-
 /* ---- singular value decompositions ---- */
 
 typedef struct Kind {
@@ -57,8 +50,6 @@ static const Kind kinds[] = {
 typedef struct Svd {
     const Kind *kind;
     HcSvd *own; /* of the backend, or else: */
-    HcVendor *vendor;
-    const HcVendorOps *vendor_ops;
     HcSvdBatch batch;
     void *matrices; /* [device], in `memory` */
     int64_t filled; /* so many of them are there */
@@ -73,7 +64,7 @@ static HcStatus call_svd(HcRig *rig, void *user, HcError *err) {
 
 static HcStatus call_vendor_svd(HcRig *rig, void *user, HcError *err) {
     Svd *svd = user;
-    return svd->vendor_ops->svd(svd->vendor, rig->queue, svd->kind->element, svd->kind->n, &svd->batch, err);
+    return rig->vendor_ops->svd(rig->vendor, rig->queue, svd->kind->element, svd->kind->n, &svd->batch, err);
 }
 
 static size_t square_bytes(const Kind *kind) {
@@ -292,21 +283,21 @@ done:
 
 static HcStatus vendor_svd(HcRig *rig, Svd *svd, HcError *err) {
     const Kind *kind = svd->kind;
-    return svd_row(rig, svd, svd->vendor_ops->svd_name(kind->element, kind->n),
+    return svd_row(rig, svd, rig->vendor_ops->svd_name(kind->element, kind->n),
                    hc_bench_vendor_row(rig, kind->name, rig->settings->lines), err);
 }
 
-static HcStatus svds(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
+static HcStatus svds(HcRig *rig, HcError *err) {
     HcStatus status = HC_OK;
     Svd svd = {0};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         if (!hc_bench_wants(rig->bench, kinds[k].name)) {
             continue;
         }
-        svd = (Svd){.vendor = vendor, .vendor_ops = vendor_ops};
+        svd = (Svd){0};
         HC_TRY(open_batch(rig, &kinds[k], &svd, err));
         HC_TRY(own_svd(rig, &svd, err));
-        if (vendor != NULL) {
+        if (rig->vendor != NULL) {
             HC_TRY(vendor_svd(rig, &svd, err));
         }
         hc_release(rig->compute, &svd.memory);
@@ -480,92 +471,21 @@ done:
     return status;
 }
 
-/* ---- the eigenvalues of a graded matrix ---- */
-
-typedef HcStatus VendorEigh(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
-                            double *vectors, HcError *err);
-
-typedef struct Graded {
-    double *matrix, *vectors, *values; /* [bands][bands], [bands] */
-    HcVendor *vendor;
-    VendorEigh *solve;
-} Graded;
-
-static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
-    Graded *graded = user;
-    return hc_eigh(rig->compute, rig->settings->bands, graded->matrix, graded->values, graded->vectors, err);
-}
-
-static HcStatus call_vendor_eigh(HcRig *rig, void *user, HcError *err) {
-    Graded *graded = user;
-    return graded->solve(graded->vendor, rig->queue, rig->settings->bands, graded->matrix, graded->values,
-                         graded->vectors, err);
-}
-
-/* Compares with the reference, and says how far the eigenvalues are off relative to themselves. */
-static void check_graded(const HcRig *rig, const Graded *graded, bool relative, const char *method,
-                         HcBenchRow *row) {
-    const HcBenchWitness *witness = rig->bench->witness;
-    int32_t n = rig->settings->bands;
-    bool ascending = graded->values[0] < graded->values[n - 1];
-    double off = 0;
-    snprintf(row->how, sizeof row->how, "%s", method);
-    if (witness == NULL || witness->eigenvalues == NULL) {
-        return;
-    }
-    for (int32_t k = 0; k < n; k++) {
-        double expected = witness->eigenvalues[k];
-        double difference = fabs(graded->values[ascending ? n - 1 - k : k] - expected);
-        double tolerance =
-            relative ? relative_tolerance * expected : normwise_tolerance * witness->eigenvalues[0];
-        if (!(difference <= tolerance)) {
-            hc_bench_wrong(row, "eigenvalue %d is off by %.2g of itself", k + 1, difference / expected);
-        }
-        off = fmax(off, difference / expected);
-    }
-    snprintf(row->how, sizeof row->how, "%s%seigenvalues off by up to %.1e", method,
-             *method != '\0' ? ", " : "", off);
-    row->check = HC_BENCH_NEAR;
-}
-
-static HcStatus vendor_graded(HcRig *rig, Graded *graded, VendorEigh *solve, bool relative,
-                              const char *method, HcError *err) {
-    if (solve == NULL) {
-        return HC_OK;
-    }
-    HcBenchRow *row = hc_bench_vendor_row(rig, "eigh-graded", rig->settings->lines);
-    graded->solve = solve;
-    HC_OR_RETURN(hc_rig_measure(rig, call_vendor_eigh, graded, row, err));
-    check_graded(rig, graded, relative, method, row);
-    return HC_OK;
-}
-
-static HcStatus eigh_graded(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
-    HcStatus status = HC_OK;
-    size_t n = (size_t)rig->settings->bands;
-    Graded graded = {.vendor = vendor};
-    if (!hc_bench_wants(rig->bench, "eigh-graded")) {
-        return HC_OK;
-    }
-    HC_TRY(hc_new(graded.matrix, 2 * n * n + n, "a matrix", err));
-    graded.vectors = graded.matrix + n * n;
-    graded.values = graded.vectors + n * n;
-    hc_bench_graded(rig->settings, graded.matrix);
-    HcBenchRow *row = hc_bench_row(rig->bench, "eigh-graded", rig->device->by, rig->settings->lines);
-    HC_TRY(hc_rig_measure(rig, call_eigh, &graded, row, err));
-    check_graded(rig, &graded, true, "", row);
-    if (vendor != NULL) {
-        HC_TRY(vendor_graded(rig, &graded, vendor_ops->eigh, false, "dsyevd", err));
-        HC_TRY(vendor_graded(rig, &graded, vendor_ops->eigh_jacobi, true, "dgejsv", err));
-    }
-done:
-    free(graded.matrix);
-    return status;
-}
-
-HcStatus hc_rig_decompositions(HcRig *rig, HcVendor *vendor, const HcVendorOps *vendor_ops, HcError *err) {
-    HC_OR_RETURN(eigh_graded(rig, vendor, vendor_ops, err));
-    HC_OR_RETURN(svds(rig, vendor, vendor_ops, err));
+static HcStatus measure(HcRig *rig, HcError *err) {
+    HC_OR_RETURN(svds(rig, err));
     HC_OR_RETURN(patches(rig, err));
     return groups(rig, err);
 }
+
+const HcBenchPart hc_bench_decompositions = {.measure = measure,
+                                             .rows =
+                                                 (const HcBenchKind[]){{"svd-16", HC_BENCH_NEAR},
+                                                                       {"svd-32", HC_BENCH_NEAR},
+                                                                       {"svd-64", HC_BENCH_NEAR},
+                                                                       {"svd-16-complex", HC_BENCH_NEAR},
+                                                                       {"svd-32-complex", HC_BENCH_NEAR},
+                                                                       {"svd-64-complex", HC_BENCH_NEAR},
+                                                                       {"svd-16-complex-128", HC_BENCH_NEAR},
+                                                                       {"patches", HC_BENCH_NEAR},
+                                                                       {"groups", HC_BENCH_NEAR},
+                                                                       {0}}};

@@ -120,9 +120,18 @@ done:
     return status;
 }
 
-HcStatus hc_rig_unmixing(HcRig *rig, HcError *err) {
+static HcStatus measure(HcRig *rig, HcError *err) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         HC_OR_RETURN(unmix(rig, &kinds[i], err));
     }
     return HC_OK;
 }
+
+const HcBenchPart hc_bench_unmixing = {.measure = measure,
+                                       .rows = (const HcBenchKind[]){{"unmix-240", HC_BENCH_NEAR},
+                                                                     {"unmix-498", HC_BENCH_NEAR},
+                                                                     {"unmix-240-fista", HC_BENCH_NEAR},
+                                                                     {"unmix-240-alm", HC_BENCH_NEAR},
+                                                                     {"unmix-498-fista", HC_BENCH_NEAR},
+                                                                     {"unmix-498-alm", HC_BENCH_NEAR},
+                                                                     {0}}};

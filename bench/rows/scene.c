@@ -323,14 +323,13 @@ static bool has_space(const HcRig *rig, const char *base) {
     return false;
 }
 
-HcStatus hc_rig_scene(HcRig *rig, HcError *err) {
+static HcStatus measure(HcRig *rig, HcError *err) {
     HcStatus status = HC_OK;
     Files files = {0};
     double reading = 0;
     const char *base = getenv("TMPDIR");
     base = base != NULL && *base != '\0' ? base : "/tmp";
-    bool wanted = hc_bench_wants(rig->bench, "scene") || hc_bench_wants(rig->bench, "scene-first");
-    if (!wanted || !has_space(rig, base)) {
+    if (!has_space(rig, base)) {
         return HC_OK;
     }
     HC_TRY(name_files(&files, base, err));
@@ -343,3 +342,7 @@ done:
     remove_files(&files);
     return status;
 }
+
+const HcBenchPart hc_bench_scene = {
+    .measure = measure,
+    .rows = (const HcBenchKind[]){{"scene-first", HC_BENCH_NEAR}, {"scene", HC_BENCH_NEAR}, {0}}};

@@ -293,14 +293,9 @@ static HcStatus mnf_row(HcRig *rig, Chain *chain, HcError *err) {
     return check_mnf(rig, chain, row, err);
 }
 
-HcStatus hc_rig_chains(HcRig *rig, HcError *err) {
+static HcStatus measure(HcRig *rig, HcError *err) {
     HcStatus status = HC_OK;
     Chain chain = {.lines = rig->settings->lines, .block_lines = lines_of_block(rig)};
-    bool any = hc_bench_wants(rig->bench, "chain-covariances") || hc_bench_wants(rig->bench, "chain-mnf") ||
-               hc_bench_wants(rig->bench, "fit-mnf");
-    if (!any) {
-        return HC_OK;
-    }
     HC_TRY(open_block(rig, &chain, err));
     HC_TRY(open_fit(rig, &chain, err));
     HC_TRY(open_sums(rig, &chain, err));
@@ -314,3 +309,9 @@ done:
     close_chain(rig, &chain);
     return status;
 }
+
+const HcBenchPart hc_bench_chains = {.measure = measure,
+                                     .rows = (const HcBenchKind[]){{"fit-mnf", HC_BENCH_UNCHECKED},
+                                                                   {"chain-covariances", HC_BENCH_SAME},
+                                                                   {"chain-mnf", HC_BENCH_NEAR},
+                                                                   {0}}};

@@ -201,7 +201,7 @@ done:
     return status;
 }
 
-HcStatus hc_rig_lad(HcRig *rig, HcError *err) {
+static HcStatus measure(HcRig *rig, HcError *err) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (hc_bench_wants(rig->bench, kinds[i].name)) {
             HC_OR_RETURN(abundance_row(rig, &kinds[i], err));
@@ -240,3 +240,9 @@ HcStatus hc_bench_serial_abundances(HcBench *bench, HcError *err) {
     }
     return HC_OK;
 }
+
+const HcBenchPart hc_bench_lad = {.measure = measure,
+                                  .rows = (const HcBenchKind[]){{"simplex_batched-12", HC_BENCH_NEAR},
+                                                                {"simplex_batched-one", HC_BENCH_NEAR},
+                                                                {"simplex_batched-64", HC_BENCH_NEAR},
+                                                                {0}}};

@@ -111,7 +111,7 @@ done:
     return status;
 }
 
-HcStatus hc_rig_linear_programs(HcRig *rig, HcError *err) {
+static HcStatus measure(HcRig *rig, HcError *err) {
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (hc_bench_wants(rig->bench, kinds[k].name)) {
             HC_OR_RETURN(program_row(rig, &kinds[k], err));
@@ -119,3 +119,11 @@ HcStatus hc_rig_linear_programs(HcRig *rig, HcError *err) {
     }
     return HC_OK;
 }
+
+const HcBenchPart hc_bench_linear_programs = {.measure = measure,
+                                              .rows =
+                                                  (const HcBenchKind[]){{"simplex-1000", HC_BENCH_NEAR},
+                                                                        {"simplex-1000-zeros", HC_BENCH_NEAR},
+                                                                        {"simplex-2000", HC_BENCH_NEAR},
+                                                                        {"simplex-2000-zeros", HC_BENCH_NEAR},
+                                                                        {0}}};
