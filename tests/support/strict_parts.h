@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 typedef struct Piece Piece;
 
@@ -62,6 +63,98 @@ void strict_close_kept(HcCompute *compute, Kept *kept);
 HcStatus strict_still_open(const Kept *kept, const char *what, HcError *err) HC_MUST_CHECK;
 
 HcStatus strict_wait(HcQueue *queue, HcError *err) HC_MUST_CHECK;
+
+/* For what an opening call is given: nothing of it is queued, so it takes the lock itself. */
+HcStatus strict_translate_at_once(Strict *strict, void *pointer, size_t bytes, const char *what,
+                                  HcError *err) HC_MUST_CHECK;
+
+typedef struct StrictDecode {
+    HcRaw raw;
+    HcDecode how;
+    HcBlock out;
+} StrictDecode;
+
+HcStatus strict_translate_decode(const Strict *strict, StrictDecode *work, HcError *err) HC_MUST_CHECK;
+
+/* Two blocks, the number of a variant (HcFilter, HcDifference, HcReduction) and arrays. */
+typedef struct StrictPair {
+    HcBlock in, out;
+    int variant;
+    const int32_t *index;
+    const double *matrix, *in_offset, *out_offset;
+} StrictPair;
+
+HcStatus strict_translate_pair(const Strict *strict, StrictPair *work, HcError *err) HC_MUST_CHECK;
+
+/* Counts of a handle, which must still lie where they were when it was opened. */
+typedef struct StrictCounts {
+    const void *given;  /* [device] by the caller; NULL = none */
+    const void *really; /* where they lie */
+    size_t bytes;
+} StrictCounts;
+
+/* Two blocks and a handle. */
+typedef struct StrictSolve {
+    StrictPair pair;
+    const Kept *kept;
+    StrictCounts counts;
+} StrictSolve;
+
+HcStatus strict_translate_solve(const Strict *strict, StrictSolve *work, const char *what,
+                                HcError *err) HC_MUST_CHECK;
+
+/* A whole operation from block to block, without other arguments: STRICT_BLOCKS(name). */
+#define STRICT_BLOCKS(name)                                                                                  \
+    static HcStatus do_##name(const Strict *strict, void *arguments, HcError *err) {                         \
+        StrictPair *work = arguments;                                                                        \
+        HC_OR_RETURN(strict_translate_pair(strict, work, err));                                              \
+        return hc_##name(strict->cpu_queue, &work->in, &work->out, err);                                     \
+    }                                                                                                        \
+    HcStatus hc_strict_##name(HcQueue *queue, const HcBlock *in, const HcBlock *out, HcError *err) {         \
+        StrictPair work = {.in = *in, .out = *out};                                                          \
+        return strict_accept(queue, do_##name, &work, sizeof work, err);                                     \
+    }
+
+/* One of several kinds between the blocks: STRICT_KINDS(filter, HcFilter). */
+#define STRICT_KINDS(name, Kind)                                                                             \
+    static HcStatus do_##name(const Strict *strict, void *arguments, HcError *err) {                         \
+        StrictPair *work = arguments;                                                                        \
+        HC_OR_RETURN(strict_translate_pair(strict, work, err));                                              \
+        return hc_##name(strict->cpu_queue, &work->in, (Kind)work->variant, &work->out, err);                \
+    }                                                                                                        \
+    HcStatus hc_strict_##name(HcQueue *queue, const HcBlock *in, Kind kind, const HcBlock *out,              \
+                              HcError *err) {                                                                \
+        StrictPair work = {.in = *in, .variant = (int)kind, .out = *out};                                    \
+        return strict_accept(queue, do_##name, &work, sizeof work, err);                                     \
+    }
+
+/* The struct of a handle, with fields of its own, and its closing entry: STRICT_HANDLE(HcSvd, HcSvdHead,
+ * svd). */
+#define STRICT_HANDLE(Type, Head, name, ...)                                                                 \
+    struct Type {                                                                                            \
+        Head head;                                                                                           \
+        Kept kept;                                                                                           \
+        __VA_ARGS__                                                                                          \
+    };                                                                                                       \
+    static void close_##name(void *real) {                                                                   \
+        hc_##name##_close(real);                                                                             \
+    }                                                                                                        \
+    void hc_strict_##name##_close(Type *handle) {                                                            \
+        strict_close_kept(handle->head.head.compute, &handle->kept);                                         \
+    }
+
+/* In the opening entry: `call` opens the real handle into `real`; *out is the strict one. */
+#define STRICT_OPEN(Type, name, call)                                                                        \
+    do {                                                                                                     \
+        Type *real = NULL;                                                                                   \
+        Type *handle = calloc(1, sizeof *handle);                                                            \
+        if (handle == NULL) {                                                                                \
+            return hc_fail_memory(err, sizeof *handle, "strict " #name);                                     \
+        }                                                                                                    \
+        HcStatus opened = call;                                                                              \
+        HC_OR_RETURN(strict_keep(opened, compute, handle, &handle->kept, real, close_##name));               \
+        *out = handle;                                                                                       \
+    } while (0)
 
 #define STRICT_DECLARE(name, Function) Function hc_strict_##name;
 HC_OPERATIONS(STRICT_DECLARE)
