@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 
+from stages import CAPPED
+
 MIB = 1 << 20
 TIFFS = {"strip-pixel": ["--interleave", "bip"], "strip-band": ["--interleave", "bsq"],
          "tile-pixel": ["--interleave", "bip", "--co", "TILED=YES"],
@@ -45,46 +47,7 @@ def all_cases():
         found[f"input/{scene}/filter"] = (scene, 160, ["run", "read", "SCENE", "!", "filter", "median3x3", "!", "bands",
                                                        "1-20", "!", "write", "out.img"])
         found[f"plan/{scene}"] = (scene, 160, ["plan", "read", "SCENE", "!", "mnf", "!", "write", "out.img"])
-    found |= {
-        "stage/bands": ("bil", 120, ["bands", "SCENE", "out.img", "--keep", "1-100"]),
-        "stage/cov": ("bil", 120, ["cov", "SCENE", "out.json", "--noise", "shift"]),
-        "stage/pca": ("bil", 120, ["pca", "SCENE", "out.img", "--components", "10"]),
-        "stage/preview": ("bil", 120, ["preview", "SCENE", "out.png"]),
-        "stage/figure": ("bil", 160, ["figure", "SCENE", "out.png"]),
-        "stage/figure-each": ("bil", 160, ["figure", "SCENE", "out.svg", "--each", "1-9"]),
-        "stage/inverse": ("small", 120, ["run", "read", "SCENE", "!", "mnf", "--keep-all", "!", "svd", "!", "mnf",
-                                         "--inverse", "!", "write", "out.img"]),
-        "stage/svd": ("small", 100, ["svd", "SCENE", "out.img", "--noise", "estimate", "--tiled"]),
-        "stage/svd-reduced": ("small", 120, ["svd", "SCENE", "out.img"]),
-        "stage/knn": ("small", 100, ["knn", "SCENE", "out.img", "--training", "classes.hdr", "--split", "0.5"]),
-        "stage/classify": ("small", 100, ["classify", "SCENE", "out.img", "--training", "classes.hdr", "--split", "0.5"]),
-        "stage/classify-ml": ("small", 100, ["classify", "SCENE", "out.img", "--training", "classes.hdr", "--method", "ml", "--rules"]),
-        "stage/denoise": ("bil", 120, ["denoise", "SCENE", "out.img"]),
-        "stage/denoise-stripes": ("small", 120, ["denoise", "SCENE", "out.img", "--stripes"]),
-        "stage/denoise-columns": ("small", 120, ["denoise", "SCENE", "out.img", "--columns", "1"]),
-        "stage/denoise-map": ("small", 120, ["run", "read", "SCENE", "--window", "0,0,20,20", "!", "denoise", "--sigma-map", "!",
-                                          "write", "out.img"]),
-        "stage/denoise-patches": ("small", 120, ["denoise", "SCENE", "out.img", "--method", "patches"]),
-        "stage/detect": ("bil", 120, ["detect", "SCENE", "out.img", "--targets", "library.csv"]),
-        "stage/detect-columns": ("small", 100, ["detect", "SCENE", "out.img", "--targets", "library.csv", "--method", "mf",
-                                                "--columns", "2"]),
-        "stage/detect-rates": ("small", 100, ["detect", "SCENE", "out.img", "--targets", "library.csv", "--rates", "both"]),
-        "stage/dimension": ("bil", 120, ["dimension", "SCENE", "out.json"]),
-        "stage/endmembers": ("bil", 120, ["endmembers", "SCENE", "out.csv", "--count", "4"]),
-        "stage/extract": ("small", 100, ["extract", "SCENE", "out.csv", "--labels", "classes.hdr"]),
-        "stage/noise": ("bil", 120, ["noise", "SCENE", "out.json", "--csv", "out.csv", "--picture", "out.png"]),
-        "stage/rx-mask": ("small", 100, ["rx", "SCENE", "out.img", "--background-mask", "classes.hdr", "--shrink", "ledoit-wolf",
-                                    "--robust", "1e-3"]),
-        "stage/rx-classes": ("small", 100, ["rx", "SCENE", "out.img", "--background-classes", "classes.hdr", "--shrink", "oas"]),
-        "stage/rx": ("bil", 120, ["rx", "SCENE", "out.img"]),
-        "stage/rx-window": ("small", 100, ["rx", "SCENE", "out.img", "--side", "15", "--guard", "5"]),
-        "stage/kmeans": ("small", 100, ["kmeans", "SCENE", "out.img", "--clusters", "5"]),
-        "stage/unmix": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv"]),
-        "stage/unmix-map": ("small", 100, ["unmix", "SCENE", "out.img", "--library", "library.csv", "--noise-map", "sigma.hdr"]),
-        "stage/abundance": ("small", 100, ["abundance", "SCENE", "out.img", "--endmembers", "library.csv"]),
-        "stage/batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",
-                                       "out.{stem}.img", "--jobs", "2", "--threads", "2"]),
-    }
+    found |= {f"stage/{name}": row for name, row in CAPPED.items()}
     # Sums of many threads, of integers and of floats.
     for name, scene, words in (("cov", "bands425", ["cov", "SCENE", "out.json", "--noise", "shift"]),
                                ("mnf", "bands425", ["mnf", "SCENE", "out.img", "--components", "5"]),

@@ -9,6 +9,8 @@ import shutil
 import struct
 import subprocess
 
+from stages import DISTURBED
+
 LINES, SAMPLES = 24, 24
 FIRST_LINE, FIRST_SAMPLE = 36, 40  # all classes are near
 BANDS = list(range(0, 64, 4))
@@ -60,55 +62,8 @@ def table(path, data_type, values, lines, samples):
 
 def stages(common, suffix="", **more):
     """One command for every stage, on the CPU or on the stand-in of a GPU."""
-    scene = "in/scene.hdr"
-    cases = {
-        "filter": ["run", "read", scene, "!", "filter", "median3x3", "!", "write", "out/a.img"],
-        "filter-majority": ["run", "read", "in/class.hdr", "!", "filter", "majority", "!", "write", "out/a.img"],
-        "cov": ["cov", scene, "out/a.json", "--noise", "shift"],
-        "pca": ["pca", scene, "out/a.img", "--components", "4", "--save-model", "out/m.json"],
-        "mnf": ["run", "read", scene, "--mask", "in/mask.hdr", "!", "mnf", "--components", "5", "--save-model",
-                "out/m.json", "!", "write", "out/a.img"],
-        "noise": ["noise", scene, "out/n.json", "--csv", "out/n.csv", "--picture", "out/n.png"],
-        "noise-columns": ["noise", scene, "out/n.json", "--columns", "4", "--column-csv", "out/c.csv"],
-        "dimension": ["dimension", scene, "out/d.json"],
-        "denoise": ["denoise", scene, "out/a.img", "--save-model", "out/m.json"],
-        "denoise-map": ["run", "read", scene, "--window", "0,0,20,20", "!", "denoise", "--sigma-map", "!", "write", "out/a.img"],
-        "denoise-stripes": ["denoise", scene, "out/a.img", "--stripes", "--method", "subspace"],
-        "denoise-columns": ["denoise", scene, "out/a.img", "--columns", "4", "--method", "subspace"],
-        "noise-trimmed": ["cov", scene, "out/a.json", "--noise", "trimmed"],
-        "denoise-patches": ["denoise", scene, "out/a.img", "--method", "patches", "--side", "8"],
-        "svd": ["svd", scene, "out/a.img", "--noise", "estimate", "--side", "8"],
-        "svd-reduced": ["svd", scene, "out/a.img", "--side", "8"],
-        "knn": ["knn", scene, "out/a.img", "--training", "in/class.hdr", "--confidence", "--split", "0.5", "--report",
-                "out/r.json", "--report", "out/r.txt"],
-        "classify": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--split", "0.5", "--report", "out/r.json"],
-        "extract": ["extract", scene, "out/a.sli", "--labels", "in/class.hdr", "--csv", "out/a.csv", "--statistics", "out/s.csv",
-                    "--places", "out/p.gpkg", "--picture", "out/p.png"],
-        "classify-ml": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--method", "ml", "--rules", "--confidence"],
-        # Of svm the calls of the program itself: libsvm does not look at its memory.
-        "classify-svm": ["classify", scene, "out/a.img", "--training", "in/class.hdr", "--method", "svm", "--cost", "8", "--gamma",
-                         "0.125"],
-        "unmix-map": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--noise-map", "in/sigma.hdr"],
-        "unmix": ["unmix", scene, "out/a.img", "--library", "in/endmembers.hdr", "--add", "rmse,gap"],
-        "abundance": ["abundance", scene, "out/a.img", "--endmembers", "in/endmembers.hdr", "--residual", "--verify"],
-        "rx": ["rx", scene, "out/a.img", "--detections", "out/r.gpkg", "--false-alarm", "0.5"],
-        "rx-window": ["rx", scene, "out/a.img", "--side", "7", "--guard", "3", "--shrink", "0.1"],
-        "detect": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--shrink", "0.1",
-                   "--detections", "out/d.gpkg"],
-        "detect-columns": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--method", "mf", "--columns", "4",
-                           "--shrink", "0.1", "--detections", "out/d.gpkg"],
-        "detect-mask": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--background-mask", "in/mask.hdr",
-                        "--shrink", "ledoit-wolf", "--robust", "0.01"],
-        "detect-classes": ["detect", scene, "out/a.img", "--targets", "in/endmembers.hdr", "--background-classes", "in/mask.hdr",
-                           "--shrink", "0.1", "--rates", "rank"],
-        "endmembers": ["endmembers", scene, "out/e.sli", "--count", "4", "--places", "out/e.gpkg"],
-        "endmembers-spatial": ["endmembers", scene, "out/e.sli", "--count", "3", "--spatial", "8", "--similar", "0.5"],
-        "kmeans": ["kmeans", scene, "out/a.img", "--clusters", "4", "--centres", "out/c.sli"],
-        "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
-        "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
-    }
     out = {}
-    for name, words in cases.items():
+    for name, words in DISTURBED.items():
         extra = common[:4] if words[0] == "solve" else common
         out[name + suffix] = Case(*words, *extra, **more)
     return out

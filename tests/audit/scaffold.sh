@@ -27,3 +27,15 @@ refused() {
         exit 1
     fi
 }
+
+# every_gate: what a commit of the copy has to pass: the checks of the tree, and the format where its program is there.
+every_gate() {
+    local said
+    mkdir -p tests/fuzz/seeds
+    sed -nE 's/^hc_fuzz\(([a-z0-9_]+) .*/\1/p' tests/fuzz/CMakeLists.txt | while read -r name; do
+        mkdir -p "tests/fuzz/seeds/$name"
+    done
+    git add -A
+    said=$(scripts/check-tree 2>&1) || { printf '%s\n' "$said" >&2; exit 1; }
+    HCUBE_NO_INSTALL=1 scripts/format --check >/dev/null || (($? == 3)) || { echo "what it writes is not formatted" >&2; exit 1; }
+}

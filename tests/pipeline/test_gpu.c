@@ -34,6 +34,17 @@ static int look_at_device(void **state) {
     return info.shared_memory ? -1 : 0;
 }
 
+/* The chain of a table that runs now: the last line of a test that fails in it. */
+static const char *running;
+
+static int leave_folder(void **state) {
+    if (running != NULL) {
+        printf("in the chain: %s\n", running);
+    }
+    running = NULL;
+    return folder_teardown(state);
+}
+
 static int nothing_left(void **state) {
     (void)state;
     return hc_strict_leaks() == 0 && hc_strict_overruns() == 0 ? 0 : -1;
@@ -78,8 +89,8 @@ static RunHow on_gpu(int32_t block_lines) {
     return (RunHow){.ops = gpu, .threads = 2, .settings = {.block_lines = block_lines}};
 }
 
-/* Runs the chain with the scene on the device, and with too little memory for that; each must leave the kept
- * files. The chain has two passes. */
+/* Runs the chain with the scene on the device, and, where it is read twice, with too little memory for that;
+ * each must leave the kept files. */
 static void check_resident_and_streamed(const char *chain, const char *const *names, const int32_t *lines,
                                         int count) {
     for (int k = 0; k < count; k++) {
@@ -87,9 +98,9 @@ static void check_resident_and_streamed(const char *chain, const char *const *na
         RunHow how = on_gpu(lines[k]);
         how.report = &report;
         check_runs(&how, "%s", chain);
-        assert_true(report.device_resident);
+        assert_true(report.device_resident || report.passes == 1);
         check_kept(names);
-        if (report.blocks > report.slots) { /* else as many blocks lie there anyway */
+        if (report.passes > 1 && report.blocks > report.slots) { /* else as many blocks lie there anyway */
             how.settings.device_memory = report.device_bytes - 1;
             check_runs(&how, "%s", chain);
             assert_false(report.device_resident);
@@ -356,6 +367,7 @@ static void stages_without_sums_have_the_same_bits(void **state) {
             char chain[2048];
             snprintf(chain, sizeof chain, "%s ! %s ! write out.img", p < 0 ? "read floats.img" : words,
                      stages[s]);
+            running = stages[s];
             check_runs(NULL, "%s", chain);
             files_keep(names);
             assert_true(file_exists("kept.out.img"));
@@ -366,9 +378,12 @@ static void stages_without_sums_have_the_same_bits(void **state) {
             }
         }
     }
+    running = NULL;
 }
 
-static void denoise_and_inverse_agree(void **state) {
+/* Stages whose sums or models are made on the device. A row of a new stage goes here: its bands in the
+ * output, and how far they may be from those of the CPU, in standard deviations; 0 = the same bits. */
+static void chains_agree(void **state) {
     (void)state;
     static const char *const output[] = {"out.img", NULL};
     static const struct {
@@ -409,6 +424,8 @@ static void denoise_and_inverse_agree(void **state) {
         {"detect --method sam --target-at 25,40 --target-at 70,60", 2, 1e-5},
         {"endmembers found.sli --count 5 --overwrite ! rx", 1, 1e-5},
         {"kmeans --clusters 5 --distance", 2, 1e-5},
+        {"filter median3x3", 59, 0}, /* one pass */
+        {"filter shift --noise ! bands 1-3 ! filter median3x3", 3, 0},
     };
     char words[1024];
     char chain[2048];
@@ -423,6 +440,7 @@ static void denoise_and_inverse_agree(void **state) {
     cube_free(&part);
     for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
         snprintf(chain, sizeof chain, "%s ! %s ! write out.img --nodata nan", words, chains[c].stages);
+        running = chains[c].stages;
         check_runs(NULL, "%s", chain);
         files_keep(output);
         RunHow how = on_gpu(3 * STEP);
@@ -431,6 +449,7 @@ static void denoise_and_inverse_agree(void **state) {
         files_keep(output);
         check_resident_and_streamed(chain, output, cuts, CUTS);
     }
+    running = NULL;
 }
 
 /* A chain that writes abundances into out.img: near those of the CPU, and the same however the scene is cut.
@@ -709,7 +728,7 @@ static void unknown_devices_are_refused(void **state) {
     assert_int_equal(folder_entries(), before);
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, folder_teardown)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_setup, leave_folder)
 
 int main(int count, char **words) {
     HcError error = {0};
@@ -727,7 +746,7 @@ int main(int count, char **words) {
         IN_FOLDER(transforms_of_floats_agree),
         IN_FOLDER(statistics_of_floats_agree),
         IN_FOLDER(stages_without_sums_have_the_same_bits),
-        IN_FOLDER(denoise_and_inverse_agree),
+        IN_FOLDER(chains_agree),
         IN_FOLDER(unmixing_agrees),
         IN_FOLDER(abundances_agree),
         IN_FOLDER(decoding_has_the_same_bits),

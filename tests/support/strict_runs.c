@@ -68,7 +68,9 @@ enum {
 static const char *const contract_results[] = {"out.img", "out.hdr", NULL};
 
 static void write_contract_scene(const Cube *cube) {
-    cube_write(cube, "contract", HC_FLOAT32, "bil", "data ignore value = -9999\n");
+    cube_write(
+        cube, "contract", HC_FLOAT32, "bil",
+        "data ignore value = -9999\nwavelength units = Nanometers\nwavelength = {450, 550, 650, 850}\n");
 }
 
 /* Whether all bands of a pixel of out.img are NaN; they must be all or none. */
