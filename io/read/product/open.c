@@ -12,10 +12,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* A new sensor is a line here, or in of_rasters. */
-static HcProductDescribe *const of_arrays[] = {hc_product_emit, hc_product_prisma,  hc_product_aviris,
-                                               hc_product_neon, hc_product_tanager, hc_product_hypso,
-                                               hc_product_cube};
+#define SENSOR(name) hc_product_##name,
+static HcProductDescribe *const of_arrays[] = {HC_PRODUCT_ARRAYS(SENSOR)};
+static HcProductDescribeRaster *const of_rasters[] = {HC_PRODUCT_RASTERS(SENSOR)};
 
 void hc_product_close(HcProduct *product) {
     HcGdalErrors messages;
@@ -96,8 +95,6 @@ static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, H
 }
 
 /* ---- a raster that a text describes ---- */
-
-static HcProductDescribeRaster *const of_rasters[] = {hc_product_enmap, hc_product_desis, hc_product_stac};
 
 static HcStatus describe_raster(HcProduct *product, const HcProductText *text, bool *is, HcError *err) {
     *is = false;

@@ -18,8 +18,6 @@ typedef struct HcProductFile {
 /* A sensor: *is tells whether the file is such a product; then the product is filled. A file that is one and
  * lacks something is HC_E_INPUT. */
 typedef HcStatus HcProductDescribe(HcProduct *product, const HcProductFile *file, bool *is, HcError *err);
-HcProductDescribe hc_product_aviris, hc_product_cube, hc_product_emit, hc_product_hypso, hc_product_neon,
-    hc_product_prisma, hc_product_tanager;
 
 /* A text that describes a raster. */
 typedef struct HcProductText {
@@ -30,7 +28,18 @@ typedef struct HcProductText {
 /* As HcProductDescribe. product->raster is NULL where the text was opened and not the raster. */
 typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText *text, bool *is,
                                          HcError *err);
-HcProductDescribeRaster hc_product_enmap, hc_product_desis, hc_product_stac;
+
+/* Sensors, in the order in which they are shown a file: of arrays, and of texts that describe a raster. A new
+ * one is a name here and sensor/NAME.c with its function, hc_product_NAME; cube takes any file with the
+ * arrays of one. */
+#define HC_PRODUCT_ARRAYS(SENSOR)                                                                            \
+    SENSOR(emit) SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube)
+#define HC_PRODUCT_RASTERS(SENSOR) SENSOR(enmap) SENSOR(desis) SENSOR(stac)
+
+#define HC_DESCRIBE(name)        HcProductDescribe hc_product_##name;
+#define HC_DESCRIBE_RASTER(name) HcProductDescribeRaster hc_product_##name;
+HC_PRODUCT_ARRAYS(HC_DESCRIBE)
+HC_PRODUCT_RASTERS(HC_DESCRIBE_RASTER)
 
 /* flight.c: an image of AVIRIS-NG or AVIRIS Classic, by its header or data; product->raster is that path. */
 HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcError *err) HC_MUST_CHECK;
