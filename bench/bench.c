@@ -2,7 +2,6 @@
 #include "bench/internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* In the order of the table. */

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Pixels that are summed exactly in float64: 2^13 products below 2^32, or of differences below 2^40. */
 enum { CHUNK = 8192 };

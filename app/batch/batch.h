@@ -347,17 +347,19 @@ bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain);
  * has not begun are then reported as left. */
 HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *err) HC_MUST_CHECK;
 
-/* Does all scenes in --jobs processes of this host, else some for each GPU, which it starts (batch_jobs.c). A
+/* Does all scenes in --jobs processes of this host, else some for each GPU, which it starts (jobs.c). A
  * process that dies costs the scene that killed it three times, twice alone, and no other. HC_E_SCENES where
  * --max-failures ended it, HC_E_IO where a disk is full; what had begun is done then. */
 HcStatus hc_batch_jobs(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
 
-/* Starts a process that dies with this one, and a pipe from it (batch_jobs.c). In it *process is 0 and *end
+/* Starts a process that dies with this one, and a pipe from it (pipe.c). In it *process is 0 and *end
  * that of the pipe to write to; here *end is the one to read from. */
 HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) HC_MUST_CHECK;
 
 /* Writes all bytes to that pipe; false where its reader is gone. */
 bool hc_batch_send(int pipe, const void *data, size_t bytes);
+/* Reads one event; false at the end of the pipe. */
+bool hc_batch_hear(int pipe, HcBatchEvent *event);
 
 /* All ranks: processes all scenes, and adds up the totals of all ranks (batch_ranks.c). */
 HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;

@@ -6,7 +6,6 @@
 #include "core/system/team.h"
 #include "io/file.h"
 #include "io/scene_files.h"
-#include "io/gdal/errors.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,18 +104,6 @@ static int32_t next_turn(void *user) {
         }
     }
     return -1;
-}
-
-bool hc_batch_send(int pipe, const void *data, size_t bytes) {
-    size_t done = 0;
-    while (done < bytes) {
-        ssize_t sent = write(pipe, (const char *)data + done, bytes - done);
-        if (sent < 0 && errno != EINTR) {
-            return false;
-        }
-        done += sent > 0 ? (size_t)sent : 0;
-    }
-    return true;
 }
 
 static void tell_parent(const HcBatchEvent *event, void *user) {
@@ -304,35 +290,6 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
 
 /* ---- in the process of the batch ---- */
 
-HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) {
-    int ends[2];
-    pid_t parent = getpid();
-    if (pipe(ends) != 0) {
-        return hc_fail(err, hc_errno_status(errno, HC_E_MEMORY), "batch: a pipe could not be made: %s",
-                       strerror(errno));
-    }
-    fflush(NULL);
-    *process = fork();
-    if (*process == 0) {
-        /* A batch that is killed takes its workers with it. */
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
-            _exit(HC_E_CANCELLED);
-        }
-        close(ends[0]);
-        *end = ends[1];
-        hc_process_begins();
-        return HC_OK;
-    }
-    close(ends[1]);
-    if (*process < 0) {
-        int error = errno;
-        close(ends[0]);
-        return hc_fail(err, HC_E_MEMORY, "batch: a process could not be started: %s", strerror(error));
-    }
-    *end = ends[0];
-    return HC_OK;
-}
-
 static HcStatus start_job(Jobs *jobs, int32_t number, HcError *err) {
     HcStatus status = HC_OK;
     pid_t process = 0;
@@ -504,22 +461,6 @@ static void end_job(Jobs *jobs, int32_t number) {
     }
 }
 
-/* Reads one event; false at the end of the pipe. */
-static bool read_event(int pipe, HcBatchEvent *event) {
-    size_t done = 0;
-    while (done < sizeof *event) {
-        ssize_t got = read(pipe, (char *)event + done, sizeof *event - done);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return false;
-        }
-        done += (size_t)got;
-    }
-    return true;
-}
-
 /* Hears the jobs until all have ended; passes an interruption on to them once. */
 static void listen_to_jobs(Jobs *jobs) {
     bool passed_on = false;
@@ -541,7 +482,7 @@ static void listen_to_jobs(Jobs *jobs) {
         for (int32_t j = 0; j < jobs->capacity; j++) {
             HcBatchEvent event;
             if (list[j].fd >= 0 && list[j].revents != 0) {
-                if (read_event(list[j].fd, &event)) {
+                if (hc_batch_hear(list[j].fd, &event)) {
                     hear(jobs, j, &event);
                 } else {
                     end_job(jobs, j);

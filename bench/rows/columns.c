@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What the operation is called with; every column is a group. */
 typedef struct Scores {

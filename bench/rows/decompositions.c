@@ -1,6 +1,5 @@
 /* Rows of decompositions: batches of small singular value decompositions, which do not depend on the scene,
  * with the vendor's libraries beside them; patches of the scene and groups of them. */
-#include "core/allocate.h"
 #include "core/operation/svd/groups.h"
 #include "core/operation/svd/patches.h"
 #include "core/operation/svd/svd.h"
@@ -9,8 +8,6 @@
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* One call is as long as this [s], or takes the whole batch or scene: less is measured where it takes longer.
  */

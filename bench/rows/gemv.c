@@ -1,12 +1,10 @@
 /* Rows of products of one dense matrix with vectors: of some shapes, and of a grid of shapes. */
-#include "core/allocate.h"
 #include "core/operation/l1/gemv.h"
 #include "bench/rows/dense.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     OUTPUTS = 16,       /* entries of a product that are checked */

@@ -150,6 +150,9 @@ bool hc_read_is_companion(const char *name);
 
 /* read_open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
+/* Say why nothing was opened (unknown.c). */
+HcStatus hc_read_fail_meta(const char *path, HcError *err);
+HcStatus hc_read_fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err);
 
 /* read_axes.c: HC_E_UNSUPPORTED, with what was found, for an array of a netCDF or HDF file with other
  * axes. Its axes must be known to be band, line, sample in the order in which GDAL takes them. Every other
@@ -181,6 +184,14 @@ void hc_read_mark_invalid(const HcReader *reader, const HcRaw *raw, void *to);
 
 /* read_scene.c: the scene of an opened dataset. */
 HcStatus hc_read_scene(HcReader *reader, HcError *err);
+/* What the header says and GDAL has not (metadata/scene_envi.c). */
+HcStatus hc_read_fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcError *err);
+/* Nodata as the stored type has it. */
+double hc_read_stored_nodata(const HcScene *scene, double value);
+void hc_read_set_nodata(HcScene *scene, double value);
+/* Arrays for gain and offset; either may be NULL (factor and 0). Nothing is set when all are 1 and 0. */
+HcStatus hc_read_set_gains(HcReader *reader, const double *gain, const double *offset, double factor,
+                           HcError *err);
 
 /* A text as one clean line; empty becomes NULL. */
 HcStatus hc_read_set_text(char **to, const char *text, HcError *err) HC_MUST_CHECK;

@@ -1,29 +1,13 @@
-/* What a scene is: from its ENVI header, or from what GDAL knows. */
+/* What a scene is: from what GDAL knows, or from its ENVI header (metadata/scene_envi.c). */
 #include "core/allocate.h"
 #include "io/read/parts.h"
 
-#include <cpl_string.h>
 #include <cpl_vsi.h>
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Nodata as the stored type has it: a float32 file holds the rounded value. */
-static double stored_nodata(const HcScene *scene, double value) {
-    if (scene->type == HC_FLOAT32 && isfinite(value)) {
-        bool beyond = fabs(value) > FLT_MAX && fabs(value) < FLT_MAX * (1 + 1e-6);
-        value = beyond ? copysign(FLT_MAX, value) : (double)(float)value;
-    }
-    return value;
-}
-
-static void set_nodata(HcScene *scene, double value) {
-    scene->has_nodata = true;
-    scene->nodata = stored_nodata(scene, value);
-}
 
 static int64_t integer_limit(HcType type) {
     switch (type) {
@@ -38,171 +22,6 @@ static int64_t integer_limit(HcType type) {
     default:
         return 0;
     }
-}
-
-static HcStatus envi_spectral(HcReader *reader, const HcEnviHeader *header, HcError *err) {
-    HcStatus status = HC_OK;
-    HcReadSpectral found = {.unit = hc_envi_text(header, "wavelength units")};
-    HC_TRY(hc_read_list(reader, header, "wavelength", 0, &found.wavelength, &found.wavelength_count, err));
-    HC_TRY(hc_read_list(reader, header, "fwhm", 0, &found.fwhm, &found.fwhm_count, err));
-    HC_TRY(hc_read_spectral(reader, &found, err));
-done:
-    free(found.wavelength);
-    free(found.fwhm);
-    return status;
-}
-
-static HcStatus envi_bad_bands(HcReader *reader, const HcEnviHeader *header, HcError *err) {
-    HcScene *scene = &reader->scene;
-    HcStatus status = HC_OK;
-    int32_t count = 0;
-    double *values = NULL;
-    if (scene->bad != NULL) {
-        return HC_OK;
-    }
-    HC_TRY(hc_read_list(reader, header, "bbl", scene->bands, &values, &count, err));
-    if (count > 0) {
-        HC_TRY(hc_new(scene->bad, count, "the list of bad bands", err));
-        bool other = false;
-        for (int32_t b = 0; b < count; b++) {
-            scene->bad[b] = !(values[b] != 0); /* NaN is bad too */
-            other = other || (values[b] != 0 && values[b] != 1);
-        }
-        if (other) {
-            hc_read_note(reader, "bbl holds other values than 0 and 1: all but 0 count as good");
-        }
-    }
-done:
-    free(values);
-    return status;
-}
-
-static HcStatus envi_names(HcReader *reader, const HcEnviHeader *header, HcError *err) {
-    HcScene *scene = &reader->scene;
-    HcStatus status = HC_OK;
-    char **names = NULL;
-    int32_t count = 0;
-    if (scene->band_name != NULL) {
-        return HC_OK;
-    }
-    HC_TRY(hc_envi_texts(header, "band names", &names, &count, err));
-    if (count > 0 && count != scene->bands) {
-        hc_read_note(reader, "band names left out: %" PRId32 " names for %" PRId32 " bands", count,
-                     scene->bands);
-    } else if (count > 0) {
-        HC_TRY(hc_new(scene->band_name, count, "band names", err));
-        for (int32_t b = 0; b < count; b++) {
-            HC_TRY(hc_read_set_text(&scene->band_name[b], names[b], err));
-        }
-    }
-done:
-    hc_envi_free_texts(names, count);
-    return status;
-}
-
-static HcStatus envi_default_bands(HcReader *reader, const HcEnviHeader *header, HcError *err) {
-    HcScene *scene = &reader->scene;
-    HcStatus status = HC_OK;
-    int32_t count = 0;
-    double *values = NULL;
-    HC_TRY(hc_read_list(reader, header, "default bands", 0, &values, &count, err));
-    bool good = count == 3;
-    for (int32_t c = 0; c < 3 && good; c++) {
-        good = values[c] >= 1 && values[c] <= scene->bands && values[c] == floor(values[c]);
-    }
-    if (good) {
-        for (int32_t c = 0; c < 3; c++) {
-            scene->default_bands[c] = (int32_t)values[c] - 1;
-        }
-        scene->has_default_bands = true;
-    } else if (count == 3 && (values[0] != 0 || values[1] != 0 || values[2] != 0)) {
-        hc_read_note(reader, "default bands left out: %g, %g, %g of %" PRId32, values[0], values[1],
-                     values[2], scene->bands);
-    } else if (count == 2 || count > 3) {
-        hc_read_note(reader, "default bands left out: %" PRId32 " of them, and not 1 or 3", count);
-    }
-done:
-    free(values);
-    return status;
-}
-
-/* Arrays for gain and offset; either may be NULL (1 and 0). Nothing is set when all are 1 and 0. */
-static HcStatus set_gains(HcReader *reader, const double *gain, const double *offset, double factor,
-                          HcError *err) {
-    HcScene *scene = &reader->scene;
-    bool plain = true;
-    for (int32_t b = 0; b < scene->bands; b++) {
-        double g = gain != NULL ? gain[b] : factor, o = offset != NULL ? offset[b] : 0;
-        if (!isfinite(g) || !isfinite(o) || g == 0) {
-            hc_read_note(reader, "gain and offset left out: %g and %g in band %" PRId32, g, o, b + 1);
-            return HC_OK;
-        }
-        plain = plain && g == 1 && o == 0;
-    }
-    if (plain || scene->gain != NULL) {
-        return HC_OK;
-    }
-    HC_OR_RETURN(hc_new(scene->gain, (size_t)scene->bands, "gains", err));
-    HC_OR_RETURN(hc_new(scene->offset, (size_t)scene->bands, "gains", err));
-    for (int32_t b = 0; b < scene->bands; b++) {
-        scene->gain[b] = gain != NULL ? gain[b] : factor;
-        scene->offset[b] = offset != NULL ? offset[b] : 0;
-    }
-    return HC_OK;
-}
-
-static HcStatus envi_gains(HcReader *reader, const HcEnviHeader *header, HcError *err) {
-    HcStatus status = HC_OK;
-    int32_t gains = 0, offsets = 0, bands = reader->scene.bands;
-    double factor = 1;
-    bool scaled = false;
-    HcError local = {0};
-    double *gain = NULL, *offset = NULL;
-    HC_TRY(hc_read_list(reader, header, "data gain values", bands, &gain, &gains, err));
-    HC_TRY(hc_read_list(reader, header, "data offset values", bands, &offset, &offsets, err));
-    if ((gains > 0 || offsets > 0) && hc_envi_text(header, "reflectance scale factor") != NULL) {
-        hc_read_note(reader, "reflectance scale factor left out: data gain and offset values count");
-    }
-    if (gains == 0 && offsets == 0 &&
-        hc_envi_number(header, "reflectance scale factor", &factor, &scaled, &local) != HC_OK) {
-        status = hc_read_leave_out(reader, "reflectance scale factor", &local, err);
-    } else if (scaled && !(factor > 0 && isfinite(factor))) {
-        hc_read_note(reader, "reflectance scale factor left out: %g", factor);
-    } else if (gains > 0 || offsets > 0 || scaled) {
-        status = set_gains(reader, gain, offset, 1 / factor, err);
-    }
-done:
-    free(gain);
-    free(offset);
-    return status;
-}
-
-/* Fills what the scene lacks. `header` may be made up from metadata. */
-static HcStatus fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcError *err) {
-    HcScene *scene = &reader->scene;
-    HcError local = {0};
-    double ignore = 0;
-    bool found = false;
-    HC_OR_RETURN(envi_spectral(reader, header, err));
-    HC_OR_RETURN(envi_bad_bands(reader, header, err));
-    HC_OR_RETURN(envi_names(reader, header, err));
-    HC_OR_RETURN(envi_gains(reader, header, err));
-    if (!scene->has_default_bands) {
-        HC_OR_RETURN(envi_default_bands(reader, header, err));
-    }
-    if (!scene->has_nodata) {
-        if (hc_envi_number(header, "data ignore value", &ignore, &found, &local) != HC_OK) {
-            HC_OR_RETURN(hc_read_leave_out(reader, "data ignore value", &local, err));
-        } else if (found) {
-            set_nodata(scene, ignore);
-        }
-    }
-    const char *description = hc_envi_text(header, "description");
-    if (scene->description == NULL && description != NULL) {
-        HC_OR_RETURN(hc_read_set_text(&scene->description, description, err));
-    }
-    HC_OR_RETURN(hc_read_envi_classes(reader, header, err));
-    return hc_read_envi_numbers(reader, header, err);
 }
 
 /* The first of these items that a band or dataset has, in the domains of other programs as well. */
@@ -313,7 +132,7 @@ static HcStatus dataset_fields(HcReader *reader, HcError *err) {
     } else if (hc_envi_parse(&header, reader->path, text.data, text.length, &local) != HC_OK) {
         status = hc_read_leave_out(reader, "metadata", &local, err);
     } else {
-        status = fill_from_envi(reader, &header, err);
+        status = hc_read_fill_from_envi(reader, &header, err);
     }
     hc_envi_clear(&header);
     hc_text_clear(&text);
@@ -349,7 +168,7 @@ static HcStatus bands_gains(HcReader *reader, HcError *err) {
         gain[b] = GDALGetRasterScale(band, &has);
         offset[b] = GDALGetRasterOffset(band, &has);
     }
-    status = set_gains(reader, gain, offset, 1, err);
+    status = hc_read_set_gains(reader, gain, offset, 1, err);
 done:
     free(gain);
     free(offset);
@@ -395,13 +214,13 @@ static HcStatus bands_nodata(HcReader *reader, HcError *err) {
     for (int32_t b = 0; b < scene->bands; b++) {
         double value = 0;
         bool has = band_nodata(GDALGetRasterBand(reader->dataset, b + 1), &value);
-        nodata[b] = has ? stored_nodata(scene, value) : NAN;
+        nodata[b] = has ? hc_read_stored_nodata(scene, value) : NAN;
         first = has && (first < 0 || (!isfinite(nodata[first]) && isfinite(value))) ? b : first;
         bool same = nodata[b] == nodata[0] || (isnan(nodata[b]) && isnan(nodata[0]));
         other = !same && other < 0 ? b : other;
     }
     if (first >= 0) {
-        set_nodata(scene, nodata[first]);
+        hc_read_set_nodata(scene, nodata[first]);
     }
     if (other > 0) {
         hc_read_note(reader, "nodata differs from band to band: %.9g in band 1, %.9g in band %" PRId32,
@@ -425,7 +244,7 @@ static HcStatus take_scale(HcReader *reader, HcError *err) {
     for (int32_t b = 0; b < bands; b++) {
         offset[b] = said->offset;
     }
-    HcStatus status = set_gains(reader, NULL, offset, said->scale, err);
+    HcStatus status = hc_read_set_gains(reader, NULL, offset, said->scale, err);
     free(offset);
     return status;
 }
@@ -444,9 +263,9 @@ static HcStatus settle_validity(HcReader *reader, HcError *err) {
     double low = 0, high = 0;
     hc_read_limits(scene->type, &low, &high);
     if (!is_float && !scene->has_nodata) {
-        set_nodata(scene, validity->count > 0     ? validity->missing[0]
-                          : validity->high < high ? floor(validity->high) + 1
-                                                  : ceil(validity->low) - 1);
+        hc_read_set_nodata(scene, validity->count > 0     ? validity->missing[0]
+                                  : validity->high < high ? floor(validity->high) + 1
+                                                          : ceil(validity->low) - 1);
     }
     bool possible = is_float || (scene->nodata >= low && scene->nodata <= high);
     if (!possible) { /* no value of the type is outside of the range */
@@ -677,7 +496,7 @@ HcStatus hc_read_scene(HcReader *reader, HcError *err) {
         HC_TRY(hc_read_product_scene(reader, err));
     }
     if (described) {
-        HC_TRY(fill_from_envi(reader, &reader->header, err));
+        HC_TRY(hc_read_fill_from_envi(reader, &reader->header, err));
     }
     const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "";
     bool by_header =

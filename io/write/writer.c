@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/libraries.h"
 #include "io/write/parts.h"
+#include "io/write/state.h"
 #include "io/write/picture/style.h"
 #include "io/gdal/errors.h"
 #include "io/gdal/files.h"
@@ -12,7 +13,6 @@
 #include <cpl_string.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,40 +20,6 @@
 #include <unistd.h>
 
 #define MIB 1048576.0
-
-/* Memory of the stored lines: for ENVI 2 to 32 MiB; where tiles are encoded here as many as
- * hc_chunk_sink_rows says; for other formats 16 MiB or one row of tiles if that is more (at most 256 MiB).
- * GDAL's cache holds as much again for a moment. */
-struct HcWriter {
-    HcScene scene;
-    HcWritePlan plan;
-    bool overwrite, styled, finished, sends;
-    const HcFlag *cancel;
-    char *partial;   /* of the data */
-    char *source;    /* the temporary GeoTIFF that is copied, or NULL */
-    int file;        /* ENVI, -1 when closed */
-    HcWriteMap *map; /* ENVI: a large file in memory, in which `stored` lies then; or NULL */
-    HcTeam *team;    /* from the first lines on */
-    GDALDatasetH dataset;
-    HcWriteArray *array; /* netCDF */
-    HcWriteTiles *tiles; /* `encodes` */
-    bool flush_rows;     /* stored lines are whole tiles: GDAL need not keep them */
-    bool holds_cache;    /* see hold_blocks() */
-    HcStored layout;     /* its rows are those of `stored`, or all of the file where that is mapped */
-    void *stored;
-    int32_t rows;               /* that are collected before they go into the file */
-    int32_t filled;             /* rows in `stored`; of tiles, those since the rows began anew */
-    int64_t written;            /* the first line that is not in the file */
-    pthread_mutex_t tally_lock; /* lines are counted by all threads */
-    HcStoredTally tally;
-    bool tallied; /* an integer type, and no class map */
-    bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
-    int64_t first;
-    int64_t bytes; /* of the finished file */
-    HcText lacks;  /* what the format has not kept of the scene */
-    double loss;   /* the largest difference of a stored value from what was computed */
-    int64_t mark;  /* of hc_gdal_files_mark() when the file was opened */
-};
 
 /* ---- opening ---- */
 
@@ -451,16 +417,6 @@ static HcStatus close_envi(HcWriter *writer, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_writer_site(const HcWriter *writer, HcWriterSite *out, HcError *err) {
-    *out = (HcWriterSite){.by_pixel = writer->layout.interleave == HC_BIP};
-    if (strlen(writer->partial) >= sizeof out->partial) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: the name is too long to be shared by ranks",
-                       writer->plan.path);
-    }
-    strcpy(out->partial, writer->partial);
-    return HC_OK;
-}
-
 /* The file itself, or one for the lines of this process. */
 static HcStatus open_joined(HcWriter *writer, const HcWriterSite *site, HcError *err) {
     bool envi = writer->plan.way == HC_WRITE_ENVI;
@@ -666,40 +622,4 @@ void hc_writer_close(HcWriter *writer) {
     free(writer->stored);
     pthread_mutex_destroy(&writer->tally_lock);
     free(writer);
-}
-
-const HcStored *hc_writer_layout(const HcWriter *writer) {
-    return &writer->layout;
-}
-
-double hc_writer_loss(const HcWriter *writer) {
-    return writer->loss;
-}
-
-const char *hc_writer_lacks(const HcWriter *writer) {
-    return writer->lacks.length > 0 ? writer->lacks.data : NULL;
-}
-
-const char *hc_writer_path(const HcWriter *writer) {
-    return writer->plan.path;
-}
-
-const char *hc_writer_format(const HcWriter *writer) {
-    return writer->plan.format;
-}
-
-double hc_writer_nodata(const HcWriter *writer) {
-    return writer->plan.no_nodata ? NAN : writer->plan.nodata;
-}
-
-bool hc_writer_tally(const HcWriter *writer, HcStoredTally *out, double *low, double *high) {
-    *out = writer->tally;
-    if (writer->tallied) {
-        hc_stored_range(&writer->layout, low, high);
-    }
-    return writer->tallied;
-}
-
-int64_t hc_writer_bytes(const HcWriter *writer) {
-    return writer->bytes;
 }

@@ -120,11 +120,12 @@ expects libraries "ends before its input does"
 echo "[nowhere](nowhere.md)" >>README.md
 expects pages "README.md links to nowhere.md"
 for number in {1..1001}; do echo "int l$number;"; done >core/long.c
-expects figures "core/long.c (1001)"
+expects figures "core/long.c (1001)
+  cure: move what one heading"
 printf 'int f(void) {\n    int status = 0;\ndone:\n    return status;\n}\n' >core/idle.c
 expects figures "core/idle.c:3"
 for number in {10..40}; do echo "int i$number;" >"io/table/f$number.c"; done
-expects figures "io/table ("
+expects figures "  cure: move files that belong together to a folder of their own"
 echo 'touch docs/stages/more.md' >>scripts/new-stage
 expects figures "files of a new stage: 6, beyond the limit"
 rm pipeline/stages/write/write_*

@@ -1,8 +1,11 @@
 /* Fields of a header or dataset on their way into a scene: texts, lists, and notes on what is left out. */
+#include "core/allocate.h"
 #include "io/read/parts.h"
 
 #include <cpl_conv.h>
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <ogr_srs_api.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,4 +214,42 @@ void hc_read_check_values(HcReader *reader) {
             break;
         }
     }
+}
+
+HcStatus hc_read_set_gains(HcReader *reader, const double *gain, const double *offset, double factor,
+                           HcError *err) {
+    HcScene *scene = &reader->scene;
+    bool plain = true;
+    for (int32_t b = 0; b < scene->bands; b++) {
+        double g = gain != NULL ? gain[b] : factor, o = offset != NULL ? offset[b] : 0;
+        if (!isfinite(g) || !isfinite(o) || g == 0) {
+            hc_read_note(reader, "gain and offset left out: %g and %g in band %" PRId32, g, o, b + 1);
+            return HC_OK;
+        }
+        plain = plain && g == 1 && o == 0;
+    }
+    if (plain || scene->gain != NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_new(scene->gain, (size_t)scene->bands, "gains", err));
+    HC_OR_RETURN(hc_new(scene->offset, (size_t)scene->bands, "gains", err));
+    for (int32_t b = 0; b < scene->bands; b++) {
+        scene->gain[b] = gain != NULL ? gain[b] : factor;
+        scene->offset[b] = offset != NULL ? offset[b] : 0;
+    }
+    return HC_OK;
+}
+
+/* Nodata as the stored type has it: a float32 file holds the rounded value. */
+double hc_read_stored_nodata(const HcScene *scene, double value) {
+    if (scene->type == HC_FLOAT32 && isfinite(value)) {
+        bool beyond = fabs(value) > FLT_MAX && fabs(value) < FLT_MAX * (1 + 1e-6);
+        value = beyond ? copysign(FLT_MAX, value) : (double)(float)value;
+    }
+    return value;
+}
+
+void hc_read_set_nodata(HcScene *scene, double value) {
+    scene->has_nodata = true;
+    scene->nodata = hc_read_stored_nodata(scene, value);
 }

@@ -13,8 +13,8 @@
 #include <strings.h>
 
 #define SENSOR(name) hc_product_##name,
-static HcProductDescribe *const of_arrays[] = {HC_PRODUCT_ARRAYS(SENSOR)};
-static HcProductDescribeRaster *const of_rasters[] = {HC_PRODUCT_RASTERS(SENSOR)};
+static HcProductDescribe *const of_arrays[] = {HC_SENSORS_OF_ARRAYS(SENSOR)};
+static HcProductDescribeRaster *const of_rasters[] = {HC_SENSORS_OF_RASTERS(SENSOR)};
 
 void hc_product_close(HcProduct *product) {
     HcGdalErrors messages;

@@ -32,14 +32,14 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
 /* Sensors, in the order in which they are shown a file: of arrays, and of texts that describe a raster. A new
  * one is a name here and sensor/NAME.c with its function, hc_product_NAME; cube takes any file with the
  * arrays of one. */
-#define HC_PRODUCT_ARRAYS(SENSOR)                                                                            \
+#define HC_SENSORS_OF_ARRAYS(SENSOR)                                                                         \
     SENSOR(emit) SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube)
-#define HC_PRODUCT_RASTERS(SENSOR) SENSOR(enmap) SENSOR(desis) SENSOR(stac)
+#define HC_SENSORS_OF_RASTERS(SENSOR) SENSOR(enmap) SENSOR(desis) SENSOR(stac)
 
 #define HC_DESCRIBE(name)        HcProductDescribe hc_product_##name;
 #define HC_DESCRIBE_RASTER(name) HcProductDescribeRaster hc_product_##name;
-HC_PRODUCT_ARRAYS(HC_DESCRIBE)
-HC_PRODUCT_RASTERS(HC_DESCRIBE_RASTER)
+HC_SENSORS_OF_ARRAYS(HC_DESCRIBE)
+HC_SENSORS_OF_RASTERS(HC_DESCRIBE_RASTER)
 
 /* flight.c: an image of AVIRIS-NG or AVIRIS Classic, by its header or data; product->raster is that path. */
 HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcError *err) HC_MUST_CHECK;
