@@ -7,10 +7,6 @@
 
 #include "figure/figure.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcCanvas HcCanvas;
 
 typedef struct HcCanvasPage {
@@ -71,7 +67,4 @@ double hc_canvas_paragraph(HcCanvas *canvas, double x, double y, const HcLetters
 /* For parts of figures: dark, grey, and faint ink. */
 extern const uint8_t hc_ink_dark[3], hc_ink_grey[3], hc_ink_faint[3];
 
-#ifdef __cplusplus
-}
-#endif
 #endif

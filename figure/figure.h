@@ -13,10 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef enum HcFigureFormat { HC_FIGURE_PNG, HC_FIGURE_SVG, HC_FIGURE_PDF } HcFigureFormat;
 
 /* Adds "cairo 1.16.0\npango 1.50.12\n". */
@@ -128,7 +124,4 @@ typedef struct HcFigureFile {
 HcStatus hc_figure_draw(HcFigure *figure, HcFigureFormat format, HcFigureFile *file,
                         HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Its range is that of the values; on a logarithmic axis of the positive ones, over 16 decades at most. */
 typedef struct HcPlotAxis {
     const char *label; /* with the unit; or NULL */
@@ -60,7 +56,4 @@ enum { HC_PLOT_NAMES_MAX = 40 };
 /* Bytes of host memory that drawing takes beside those of the page, for all values of all series. */
 size_t hc_plot_bytes(size_t values);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

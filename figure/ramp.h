@@ -6,10 +6,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* vik is diverging: its middle is pale. */
 typedef enum HcRamp { HC_RAMP_VIRIDIS, HC_RAMP_GREY, HC_RAMP_BATLOW, HC_RAMP_VIK } HcRamp;
 
@@ -19,7 +15,4 @@ extern const char *const hc_ramp_words[];
 /* The colour at `at` (0 to 1, cut to that; NaN = 0). */
 void hc_ramp_colour(HcRamp ramp, double at, uint8_t rgb[3]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,10 +6,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { HC_TICKS_MAX = 16, HC_TICK_BYTES = 32 };
 
 typedef struct HcTicks {
@@ -28,7 +24,4 @@ double hc_ticks_round(double value);
 /* A number with at most `digits` digits: "0.125", "1.2e-07". */
 void hc_ticks_number(char text[HC_TICK_BYTES], double value, int digits);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

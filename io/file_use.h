@@ -5,10 +5,6 @@
 
 #include "io/scene_files.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Zero-initialise. */
 typedef struct HcFileUse {
     HcPaths reads;  /* every file on its own, companions as well; local files only */
@@ -31,7 +27,4 @@ HcStatus hc_file_use_write(HcFileUse *use, const char *who, const char *path, Hc
 
 void hc_file_use_clear(HcFileUse *use);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcIdentity {
     bool exists; /* else all is 0 */
     bool hashed;
@@ -24,7 +20,4 @@ typedef struct HcIdentity {
  * folder, a pipe or a device, which counts as missing. */
 HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

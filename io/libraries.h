@@ -4,10 +4,6 @@
 
 #include "core/text.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Threads that read or write one file at most, unless the user asks for more: further ones wait for the disk.
  */
 #define HC_IO_THREADS 16
@@ -37,7 +33,4 @@ int hc_io_thread_count(const char *text);
 /* "WGS 84 / UTM zone 33N (EPSG:32633)" of a WKT, as a fresh string; *name is NULL when it cannot be read. */
 HcStatus hc_io_crs_name(const char *wkt, char **name, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

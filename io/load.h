@@ -6,15 +6,8 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A file of at most 4 GiB in fresh memory, terminated by a 0 that `bytes` does not count; HC_E_INPUT when it
  * is not there. */
 HcStatus hc_load_file(const char *path, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* "-" where the system does not report a value. */
 typedef struct HcProcess {
     char host[256];   /* name of the host */
@@ -30,7 +26,4 @@ uint64_t hc_process_peak_memory(void);
 /* When this host was started [s since 1970]; 0 = not known. */
 long long hc_process_boot_time(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

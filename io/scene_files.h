@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Paths in fresh memory; freed by hc_paths_clear. Zero-initialise. */
 typedef struct HcPaths {
     char **path; /* [count] */
@@ -60,7 +56,4 @@ bool hc_scene_recognise(const char *path);
  * and the sidecar of GDAL (.aux.xml). Adds to `out` those that it does not have yet. */
 HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

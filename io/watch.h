@@ -6,10 +6,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One file as it was when it was added. */
 typedef struct HcWatched HcWatched;
 
@@ -30,7 +26,4 @@ HcStatus hc_watch_check(const HcWatch *watch, HcError *err) HC_MUST_CHECK;
 
 void hc_watch_clear(HcWatch *watch);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -15,10 +15,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcRanks HcRanks;
 
 /* Joins the other ranks; *out is NULL where no launcher started this process, or started it alone. Fails
@@ -82,7 +78,4 @@ HcStatus hc_ranks_share(HcRanks *ranks, void *data, size_t bytes, HcError *err) 
 HcStatus hc_ranks_fold(HcRanks *ranks, void *state, size_t bytes, void (*add)(void *state, void *user),
                        void *user, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

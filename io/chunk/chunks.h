@@ -10,10 +10,6 @@
 #include "core/block.h"
 #include "io/chunk/index.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcChunks HcChunks;
 
 /* How an array is read. */
@@ -75,7 +71,4 @@ typedef struct HcChunkPixel {
 HcStatus hc_chunks_look(HcChunks *chunks, int64_t number, HcChunkPixel *pixel, int32_t count,
                         HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -14,10 +14,6 @@
 
 #include "io/chunk/index.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcChunkSink HcChunkSink;
 
 /* Texts and memory are borrowed until close. */
@@ -52,7 +48,4 @@ HcStatus hc_chunk_sink_finish(HcChunkSink *sink, HcError *err) HC_MUST_CHECK;
 /* Ends its threads, whatever is left to do. NULL is fine. */
 void hc_chunk_sink_close(HcChunkSink *sink);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

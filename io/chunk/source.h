@@ -6,10 +6,6 @@
 
 #include <gdal.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* *out is the reader of the chunks of this dataset by that index, where they hold the values that GDAL reads;
  * else NULL. Takes the index over, also on failure. `code` is the type of GDAL's buffers for the scene's
  * values. *differs = whether chunks were left to GDAL since a few values differ. HC_E_INPUT where neither way
@@ -17,7 +13,4 @@ extern "C" {
 HcStatus hc_chunks_of_dataset(HcChunks **out, HcChunkIndex *index, GDALDatasetH dataset, GDALDataType code,
                               bool *differs, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Has SQLite report failed reads of that database. Call before any thread calls GDAL. */
 void hc_proj_listen(void);
 
@@ -25,7 +21,4 @@ uint64_t hc_proj_failures(void);
  * first, once a process. */
 HcStatus hc_proj_check(uint64_t before, bool needed, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 
 #include <gdal.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* GDALOpenEx after the check. What the guard refuses is a failure of GDAL with the path in its text, which
  * hc_gdal_catch keeps. */
 GDALDatasetH hc_guard_open(const char *path, unsigned flags, const char *const *drivers,
@@ -24,7 +20,4 @@ void hc_guard_allow_external(bool allow);
  * only HDF5 knows, pass. */
 HcStatus hc_guard_array(const char *path, const char *array, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

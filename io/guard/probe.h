@@ -6,10 +6,6 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The name under which the program is started to open a file first. */
 #define HC_GUARD_PROBE "hcube-probe"
 
@@ -23,7 +19,4 @@ bool hc_guard_probes(const char *name);
 /* HC_E_INPUT where a process that opens the file ends by a crash, or does not end in time. */
 HcStatus hc_guard_probe(const char *path, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

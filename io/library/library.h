@@ -7,10 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What an entry of a library is, by its name. */
 typedef enum HcLibraryEntry {
     HC_ENTRY_SPECTRUM,
@@ -98,7 +94,4 @@ char *hc_library_header_path(const char *path);
 /* Whether a file lies there that is no header of a spectral library. */
 HcStatus hc_library_check_header(const char *path, bool *foreign, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

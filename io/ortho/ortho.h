@@ -5,10 +5,6 @@
 
 #include "core/scene.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcOrtho HcOrtho;
 
 /* A pixel of the scene, from 0; line -1: the pixel of the map has none. */
@@ -55,7 +51,4 @@ HcStatus hc_ortho_coordinates(const HcOrtho *ortho, int64_t line, double *x, dou
 HcStatus hc_ortho_lines(const HcOrtho *ortho, int64_t line0, int64_t lines, HcOrthoPixel *to,
                         HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 #include "io/ortho/ortho.h"
 #include "io/write/writer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcOrthoStore HcOrthoStore;
 
 /* Memory that the whole scene takes as a store [bytes]. */
@@ -42,7 +38,4 @@ HcStatus hc_ortho_store_flush(HcOrthoStore *store, HcError *err) HC_MUST_CHECK;
 HcStatus hc_ortho_store_write(HcOrthoStore *store, const HcOrtho *ortho, HcWriter *writer,
                               const HcFlag *cancel, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 #include "io/read/product/product.h"
 #include "io/scene_files.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcReader HcReader;
 
 enum { HC_READER_MUCH = 8, HC_READER_MASK_BYTES = 1 << 20 };
@@ -168,7 +164,4 @@ bool hc_reader_is_zero(const HcReader *reader, int64_t line, int64_t sample, int
 /* Threads that are worth having for parts; alone: no other file is read at the same time. */
 int32_t hc_reader_threads(const HcReader *reader, bool alone);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef enum HcAttributeType { HC_ATTRIBUTE_TEXT, HC_ATTRIBUTE_INTEGER, HC_ATTRIBUTE_REAL } HcAttributeType;
 
 /* Of some features. Owns its arrays. Zero-initialise; hc_attributes_clear() is always safe. */
@@ -29,7 +25,4 @@ static inline const char *hc_attributes_value(const HcAttributes *attributes, in
 
 void hc_attributes_clear(HcAttributes *attributes);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,10 +4,6 @@
 
 #include "core/scene.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* In the middle of the scene. Of degrees on the ellipsoid WGS 84. */
 typedef struct HcGround {
     bool known;    /* the scene has a transform, and a CRS of lengths or degrees */
@@ -19,7 +15,4 @@ typedef struct HcGround {
 
 HcGround hc_ground_of(const HcPlace *place, int64_t lines, int64_t samples);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 #include "core/scene.h"
 #include "io/shape/attributes.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcPoint {
     const char *name;     /* borrowed */
     int64_t line, sample; /* of the scene, from 0 */
@@ -34,7 +30,4 @@ HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *
                          const char *const *field, const HcAttributes *attributes, bool overwrite,
                          HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 #include "core/solver/lp/linear_program.h"
 #include "core/text.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A program with the names that it has in its file. All arrays belong to it, and `program` points at them.
  * Zero-initialise, then hc_lp_clear() is always safe. */
 typedef struct HcLpFile {
@@ -30,7 +26,4 @@ typedef struct HcLpFile {
 HcStatus hc_lp_read(HcLpFile *out, const char *path, HcError *err) HC_MUST_CHECK;
 void hc_lp_clear(HcLpFile *file);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

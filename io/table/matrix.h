@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcMatrixFile HcMatrixFile;
 
 /* Opens a matrix: .npy of versions 1 to 3, of one or two dimensions (n values are a column), in C or
@@ -39,7 +35,4 @@ HcStatus hc_matrix_check(const char *path, int64_t rows, int64_t columns, bool o
 HcStatus hc_matrix_write(const char *path, const float *values, int64_t rows, int64_t columns, bool overwrite,
                          HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

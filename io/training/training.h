@@ -6,10 +6,6 @@
 #include "core/text.h"
 #include "io/shape/attributes.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Classes at most, and their largest number in a map. */
 #define HC_CLASS_NUMBER_MAX 65535
 
@@ -104,7 +100,4 @@ HcStatus hc_labelled_typed(const char *option, bool on_map, const char *const *t
  * nothing was. */
 void hc_labelled_note(const HcLabelled *labelled, HcText *to);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,10 +6,6 @@
 
 #include "io/read/reader.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define HC_VIEW_NODATA_MAX 16
 
 typedef struct HcView HcView;
@@ -156,7 +152,4 @@ bool hc_view_ends_in_zero(const HcView *view, int64_t line, int32_t band);
 HcStatus hc_view_empty_bands(const char *path, const HcViewOptions *options, int32_t *bands, int32_t *count,
                              HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

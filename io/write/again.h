@@ -5,10 +5,6 @@
 #include "io/read/reader.h"
 #include "io/write/writer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Zero-initialise, then set how. */
 typedef struct HcWrittenCheck {
     bool exact;     /* every stored value must be the same; else within what the scene says (HcAgreement) */
@@ -26,7 +22,4 @@ typedef struct HcWrittenCheck {
 HcStatus hc_writer_check_lines(const HcWriter *writer, const HcScene *scene, HcReader *file,
                                const HcBlock *block, HcWrittenCheck *check, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 
 #include "core/block.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef enum HcInterleave { HC_BSQ, HC_BIL, HC_BIP } HcInterleave;
 
 /* Stored lines: `rows` whole lines as they will be stored. Strides count values. */
@@ -62,7 +58,4 @@ void hc_stored_count(const HcStored *layout, const HcBlock *block, int32_t first
 void hc_stored_copy(const HcStored *layout, void *stored, int32_t row, const HcStored *from,
                     const void *line);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,10 +6,6 @@
 #include "core/system/flag.h"
 #include "io/write/values.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcWriter HcWriter;
 
 /* Zero is the default of each; texts are borrowed until open returns. */
@@ -153,7 +149,4 @@ bool hc_writer_tally(const HcWriter *writer, HcStoredTally *out, double *low, do
 /* Bytes of the data file on disk, after finish. */
 int64_t hc_writer_bytes(const HcWriter *writer);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,10 +4,6 @@
 
 #include "io/chunk/index.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Whether chunks of the index can be encoded here: TIFF, not compressed, or by zstd, deflate or LZW, each
  * with predictor 2, 3 or none, in native byte order. */
 bool hc_chunk_can_encode(const HcChunkIndex *index);
@@ -41,7 +37,4 @@ HcStatus hc_chunk_encode(HcChunkEncoder *encoder, const HcChunkIndex *index, con
 size_t hc_chunk_lzw_encode(const uint8_t *in, size_t in_bytes, uint8_t *out);
 size_t hc_chunk_lzw_most(size_t in_bytes);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

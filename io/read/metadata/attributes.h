@@ -4,10 +4,6 @@
 
 #include "core/scene.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcReadAttributes HcReadAttributes;
 
 /* Looks for the table of the raster whose data file is `path` (hc_reader_path); without one it is empty.
@@ -22,7 +18,4 @@ HcStatus hc_read_attributes_name(HcReadAttributes *attributes, int64_t value, co
 /* The colour of a value; false where it has none. */
 bool hc_read_attributes_colour(HcReadAttributes *attributes, int64_t value, uint8_t colour[3]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

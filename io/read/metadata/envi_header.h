@@ -5,10 +5,6 @@
 
 #include "core/scene.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One `key = value`. Keys are in lower case with single blanks; braces are not part of the value. */
 typedef struct HcEnviField {
     char *key;
@@ -85,7 +81,4 @@ bool hc_envi_is_library(const HcEnviHeader *header);
  * bytes that are not UTF-8 are taken as Latin-1. NULL when memory ran out. */
 char *hc_envi_clean(const char *text);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

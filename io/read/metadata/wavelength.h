@@ -2,10 +2,6 @@
 #ifndef HC_IO_READ_WAVELENGTH_H
 #define HC_IO_READ_WAVELENGTH_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef enum HcUnitKind {
     HC_UNIT_SILENT, /* nothing is said */
     HC_UNIT_LENGTH,
@@ -23,7 +19,4 @@ const char *hc_wavelength_guess(double largest, double *nanometres);
  * possible. */
 const char *hc_wavelength_doubt(double largest);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

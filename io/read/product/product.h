@@ -11,10 +11,6 @@
 #include "io/chunk/chunks.h"
 #include "io/scene_files.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define HC_PRODUCT_ARRAYS 2
 
 /* Which detector gives the bands that two detectors share; the other's count as bad bands. */
@@ -121,7 +117,4 @@ HcStatus hc_product_read(HcProduct *product, const int32_t *used, int32_t count,
 HcStatus hc_product_read_chunks(HcProduct *product, const int32_t *used, int32_t count, int64_t line0,
                                 int32_t lines, void *to, HcRaw *raw, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

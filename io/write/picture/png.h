@@ -7,10 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Writes pixels[height][width][4] (red, green, blue, alpha; 8 bits) to `path` under a temporary name, then
  * renames. An existing file is replaced only with `overwrite`. */
 HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uint8_t *pixels, bool overwrite,
@@ -20,7 +16,4 @@ HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uin
 HcStatus hc_png_encode(int32_t width, int32_t height, const uint8_t *pixels, uint8_t **data, size_t *bytes,
                        HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,10 +5,6 @@
 
 #include "core/block.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct HcStyle HcStyle;
 
 /* Host memory of the style of such a scene [bytes]. */
@@ -54,7 +50,4 @@ HcStatus hc_style_check(const char *path, HcError *err) HC_MUST_CHECK;
  * name (hc_file_retire), where it is ours. */
 HcStatus hc_style_retire(const char *path, HcError *err) HC_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
 #endif
