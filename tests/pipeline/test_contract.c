@@ -14,6 +14,7 @@ static void keeps_contract(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         STAGE_TEST("bands 1,3-4"),
+        STAGE_TEST("bands --wavelength 500-900"),
         STAGE_TEST("filter"),
         STAGE_TEST("filter median3x3 --noise"),
         STAGE_TEST("pca --components 2"),
