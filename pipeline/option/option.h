@@ -81,9 +81,10 @@ typedef struct HcOption {
      * An option is given that has another value than the default. needs: one of these, too. excludes: none of
      * these. one_of: at most one of these, of which this option is one; stands in one row of the group. */
     const char *needs, *excludes, *one_of;
-    bool yields;      /* as HcOptionSet.yields, of this option alone */
-    bool of_fit;      /* controls how a model is fitted; has no effect on a loaded one */
-    const char *help; /* what it does, in one sentence: help adds unit, range and default */
+    bool yields;         /* as HcOptionSet.yields, of this option alone */
+    bool of_fit;         /* controls how a model is fitted; has no effect on a loaded one */
+    const char *heading; /* begins a block of options that stages share, behind those of the stage; or NULL */
+    const char *help;    /* what it does, in one sentence: help adds unit, range and default */
 } HcOption;
 
 /* Name, kind and field of an option: HC_INT(Params, k) is --k. A name that differs from the field is a third

@@ -13,19 +13,6 @@ HcStatus hc_mixture_read(HcStage *stage, const char *path, const HcLibraryChoice
     return hc_weights_read(weights, stage, &mixture->weight, err);
 }
 
-/* Rows that go through the host at once: about 1 MiB. */
-static int64_t rows_at_once(const HcStage *stage) {
-    size_t row = (size_t)stage->out.samples * (size_t)stage->out.bands * sizeof(float);
-    return row < (size_t)1 << 20 ? (int64_t)(((size_t)1 << 20) / row) : 1;
-}
-
-static size_t change_bytes(const HcStage *stage) {
-    const HcMixture *mixture = stage->state;
-    return mixture->plan.change == NULL ? 0
-                                        : (size_t)rows_at_once(stage) * (size_t)stage->out.samples *
-                                              (size_t)stage->out.bands * sizeof(float);
-}
-
 void hc_mixture_plan(HcStage *stage, const HcMixturePlan *plan) {
     HcMixture *mixture = stage->state;
     mixture->plan = *plan;
@@ -35,7 +22,7 @@ void hc_mixture_plan(HcStage *stage, const HcMixturePlan *plan) {
                        plan->counts * sizeof(int64_t));
     hc_stage_takes(stage, HC_SPACE_HOST,
                    hc_scaled_library_bytes(&mixture->library) + hc_abundance_fit_bytes(stage) +
-                       change_bytes(stage));
+                       (plan->change != NULL ? hc_change_bytes(stage) : 0));
 }
 
 /* Brings the library to the unit of the scene: abundances stay. */
@@ -56,7 +43,7 @@ HcStatus hc_mixture_open(HcStage *stage, HcError *err) {
     HcMixture *mixture = stage->state;
     HC_OR_RETURN(hc_abundance_fit_open(&mixture->fit, stage, err));
     if (mixture->plan.change != NULL) {
-        HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, change_bytes(stage), &mixture->rows, err));
+        HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, hc_change_bytes(stage), &mixture->rows, err));
     }
     if (hc_scaled_library_looks(&mixture->library)) {
         return hc_scaled_library_open(&mixture->library, stage, err);
@@ -88,18 +75,9 @@ HcStatus hc_mixture_after(const HcStage *stage, HcQueue *queue, const HcBlock *i
                           HcError *err) {
     const HcMixture *mixture = stage->state;
     HC_OR_RETURN(hc_abundance_fit_add(&mixture->fit, queue, in, out, err));
-    int64_t rows = mixture->plan.change != NULL ? hc_block_rows(out) : 0;
-    int64_t most = rows_at_once(stage);
-    for (int64_t row = 0; row < rows; row += most) {
-        size_t pixels = (size_t)hc_min64(most, rows - row) * (size_t)out->samples;
-        float *at = out->data + (size_t)row * (size_t)out->samples * (size_t)out->bands;
-        size_t bytes = pixels * (size_t)out->bands * sizeof *at;
-        HC_OR_RETURN(hc_download(queue, at, mixture->rows.data, bytes, err));
-        HC_OR_RETURN(hc_wait(queue, err));
-        mixture->plan.change(stage, mixture->rows.data, pixels, out->bands);
-        HC_OR_RETURN(hc_upload(queue, mixture->rows.data, at, bytes, err));
-    }
-    return HC_OK;
+    return mixture->plan.change != NULL
+               ? hc_change(stage, queue, out, &mixture->rows, mixture->plan.change, err)
+               : HC_OK;
 }
 
 void hc_mixture_report(const HcStage *stage, const char *worst, HcJson *to) {

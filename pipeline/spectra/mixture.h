@@ -9,14 +9,12 @@
 
 #include "pipeline/spectra/abundance_fit.h"
 #include "pipeline/spectra/abundance_tally.h"
+#include "pipeline/memory.h"
 #include "pipeline/spectra/library/scaled.h"
 
 /* Opens the operation of the stage with spectra[count + zeros][bands] in the unit of the scene; they are
  * freed afterwards. mixture->library.factor and mixture->counts are there. */
 typedef HcStatus HcMixtureStart(HcStage *stage, const float *spectra, HcError *err);
-
-/* Changes values [pixels][bands] of the output on the host. */
-typedef void HcMixtureChange(const HcStage *stage, float *value, size_t pixels, int32_t bands);
 
 /* What the stage says in plan, once the library is read. */
 typedef struct HcMixturePlan {
@@ -24,8 +22,8 @@ typedef struct HcMixturePlan {
     int32_t zeros;    /* spectra of zeros behind those of the library */
     size_t counts;    /* numbers (int64_t) that the operation counts */
     HcMixtureStart *start;
-    bool later; /* the operation starts in settle, even where the unit of the scene is known before */
-    HcMixtureChange *change; /* what no operation does, as the last step; NULL = nothing */
+    bool later;       /* the operation starts in settle, even where the unit of the scene is known before */
+    HcChange *change; /* what no operation does, as the last step; NULL = nothing */
 } HcMixturePlan;
 
 typedef struct HcMixture {

@@ -171,7 +171,7 @@ void knn_check_map(const char *name, const Cube *scene, const KnnTrained *traine
         check_near(pixel[1], answer.confidence, 1e-6);
         check_near(pixel[2], answer.distance, 1e-6 * answer.distance + 1e-7);
         for (int n = 0; n < how->k; n++) {
-            check_near(pixel[3 + n], answer.neighbour[n], 0);
+            check_near(pixel[3 + n], answer.neighbour[n] + 1, 0); /* from 1 */
         }
         unclassified += answer.class == 0;
     }

@@ -12,13 +12,12 @@ typedef struct HcLibraryChoice {
     bool all;            /* also what is no spectrum by its name */
 } HcLibraryChoice;
 
-/* The options of a stage with the parameters `Params`, whose choice is the field `choice`. */
-#define HC_LIBRARY_CHOICE_OPTIONS                                                                            \
-    {HC_TEXT(Params, choice.spectra, "spectra"), .value = "LIST", .otherwise = "all spectra",                \
+#define HC_LIBRARY_CHOICE_OPTIONS(Params, member)                                                            \
+    {HC_TEXT(Params, member.spectra, "spectra"), .value = "LIST", .otherwise = "all spectra",                \
      .help = "use only these spectra of the library: numbers from 1, ranges, names and patterns of names, "  \
              "separated by commas: 1-20,35,Oak leaf,*kaolinite*"},                                           \
     {                                                                                                        \
-        HC_FLAG(Params, choice.all, "all-spectra"),                                                          \
+        HC_FLAG(Params, member.all, "all-spectra"),                                                          \
             .help = "also use entries whose names say that they are no spectra (error bars, wavelengths, "   \
                     "widths)"                                                                                \
     }

@@ -44,7 +44,7 @@ static const char *const norm_words[] = {"l1", "l2", NULL}; /* as Norm */
 static const HcOption options[] = {
     {HC_TEXT(Params, endmembers), .file = HC_FILE_READ, .value = "FILE", .required = true,
      .help = "spectral library that holds the endmembers: ENVI (.sli, .hdr) or CSV"},
-    HC_LIBRARY_CHOICE_OPTIONS,
+    HC_LIBRARY_CHOICE_OPTIONS(Params, choice),
     {HC_CHOICE(Params, sum), .choices = sum_words, .standard = "one",
      .help = "what the abundances of a pixel sum to; shares: free ones, divided by their sum"},
     {HC_CHOICE(Params, norm), .choices = norm_words, .standard = "l1",
@@ -301,7 +301,8 @@ static HcStatus start(HcStage *stage, const float *spectra, HcError *err) {
 }
 
 /* Abundances become shares of their sum; 0 stays where all are 0. */
-static void divide(const HcStage *stage, float *value, size_t pixels, int32_t bands) {
+static void divide(const HcStage *stage, float *value, const uint8_t *valid, size_t pixels, int32_t bands) {
+    (void)valid;
     int32_t endmembers = ((const State *)stage->state)->mixture.library.fit.count;
     for (size_t p = 0; p < pixels; p++, value += bands) {
         double sum = 0;

@@ -3,14 +3,12 @@
 #include "core/allocate.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/classify/covariance.h"
-#include "pipeline/stages/knn/knn.h"
+#include "pipeline/stages/classify/classify.h"
 #include "pipeline/statistics/whitening.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *const hc_class_method_words[] = {"lda", "ml", "distance", "sam", "sid", "svm", NULL};
 
 static const char *const shrink_words[] = {"none", "ledoit-wolf", NULL};
 
@@ -94,13 +92,13 @@ done:
 static HcStatus whiten(HcStage *stage, const HcSamples *training, HcWithin *within, HcWhitening *whitening,
                        HcError *err) {
     HcKnnState *state = stage->state;
-    const HcKnnParams *params = hc_knn_params(stage);
+    const HcClassParams *params = hc_class_params(stage);
     if (within->count <= within->classes) {
         return hc_fail(
             err, HC_E_NUMERIC,
             "%s: --method lda: %s has one spectrum a class, which says nothing of the scatter within "
             "classes",
-            stage->kind->name, params->training);
+            stage->kind->name, params->labels.training);
     }
     HC_OR_RETURN(hc_within_fit(within, training, err));
     state->shrinkage = hc_within_share(within, params->shrink);
@@ -115,31 +113,36 @@ static HcStatus whiten(HcStage *stage, const HcSamples *training, HcWithin *with
     return hc_whitening_make(whitening, stage->compute, training->bands, within->covariance, err);
 }
 
-HcStatus hc_class_means(HcStage *stage, HcSamples *training, HcError *err) {
+/* The projection that makes distances those of Mahalanobis, at the center of the means. */
+static HcStatus project(HcStage *stage, const HcWhitening *whitening, const double *center, HcError *err) {
+    HcKnnState *state = stage->state;
+    size_t n = (size_t)stage->in.bands;
+    state->directions = whitening->directions;
+    HC_OR_RETURN(hc_memory_upload(stage->compute, whitening->matrix,
+                                  n * (size_t)whitening->directions * sizeof(double), &state->matrix, err));
+    return hc_memory_upload(stage->compute, center, n * sizeof(double), &state->mean, err);
+}
+
+static HcStatus make_lda(HcStage *stage, HcSamples *training, HcError *err) {
     HcStatus status = HC_OK;
     HcKnnState *state = stage->state;
     int32_t labels = state->training.pixels.classes.count;
     size_t n = (size_t)training->bands;
-    bool lda = hc_knn_method(stage) == HC_KNN_LDA;
     double *mean = NULL, *center = NULL, *covariance = NULL;
     HcWhitening whitening = {0};
+    HC_OR_RETURN(hc_class_priors(stage, err));
     HC_TRY(hc_new(mean, (size_t)labels * n, "class means", err));
     HC_TRY(hc_new(center, n, "class means", err));
+    HC_TRY(hc_new(covariance, n * n, "the covariance within classes", err));
     int32_t there = hc_class_average(training, state->trained, labels, mean);
     for (size_t i = 0; i < (size_t)labels * n; i++) {
         center[i % n] += mean[i] / there;
     }
-    if (lda) {
-        HC_TRY(hc_new(covariance, n * n, "the covariance within classes", err));
-        HcWithin within = {
-            .count = training->count, .classes = there, .bands = n, .mean = mean, .covariance = covariance};
-        HC_TRY(whiten(stage, training, &within, &whitening, err));
-        state->directions = whitening.directions;
-        HC_TRY(hc_memory_upload(stage->compute, whitening.matrix,
-                                n * (size_t)whitening.directions * sizeof(double), &state->matrix, err));
-        HC_TRY(hc_memory_upload(stage->compute, center, n * sizeof(double), &state->mean, err));
-    }
-    HC_TRY(replace(training, state->trained, labels, mean, center, lda ? &whitening : NULL, err));
+    HcWithin within = {
+        .count = training->count, .classes = there, .bands = n, .mean = mean, .covariance = covariance};
+    HC_TRY(whiten(stage, training, &within, &whitening, err));
+    HC_TRY(project(stage, &whitening, center, err));
+    HC_TRY(replace(training, state->trained, labels, mean, center, &whitening, err));
 done:
     hc_whitening_clear(&whitening);
     free(mean);
@@ -147,3 +150,20 @@ done:
     free(covariance);
     return status;
 }
+
+static HcStatus make_means(HcStage *stage, HcSamples *training, HcError *err) {
+    const HcKnnState *state = stage->state;
+    int32_t labels = state->training.pixels.classes.count;
+    double *mean = NULL;
+    HC_OR_RETURN(hc_new(mean, (size_t)labels * (size_t)training->bands, "class means", err));
+    (void)hc_class_average(training, state->trained, labels, mean);
+    HcStatus status = replace(training, state->trained, labels, mean, NULL, NULL, err);
+    free(mean);
+    return status;
+}
+
+const HcKnnMethod hc_class_lda = {
+    .name = "lda", .most = HC_KNN_MAX, .projects = true, .probability = true, .make = make_lda};
+const HcKnnMethod hc_class_distance = {.name = "distance", .most = HC_KNN_MAX, .make = make_means};
+const HcKnnMethod hc_class_sam = {
+    .name = "sam", .most = HC_KNN_MAX, .metric = HC_METRIC_ANGLE, .make = make_means};

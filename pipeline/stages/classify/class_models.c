@@ -4,7 +4,7 @@
 #include "core/allocate.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/classify/covariance.h"
-#include "pipeline/stages/knn/knn.h"
+#include "pipeline/stages/classify/classify.h"
 
 #include <float.h>
 #include <math.h>
@@ -57,7 +57,7 @@ static void invert(const double *l, const double *deviation, size_t n, double *m
 static HcStatus fit_class(HcStage *stage, const HcSamples *training, const double *mean, int32_t c,
                           double *covariance, double *matrix, HcError *err) {
     HcKnnState *state = stage->state;
-    const HcKnnParams *params = hc_knn_params(stage);
+    const HcClassParams *params = hc_class_params(stage);
     size_t n = (size_t)training->bands;
     int32_t label = state->scores.label[c];
     const char *name = state->training.pixels.classes.name[label];
@@ -174,14 +174,29 @@ done:
     return status;
 }
 
-HcStatus hc_class_models(HcStage *stage, const HcSamples *training, HcError *err) {
+typedef HcStatus Make(HcStage *stage, const HcSamples *training, const double *mean, HcError *err);
+
+static HcStatus with_means(HcStage *stage, const HcSamples *training, Make *make, HcError *err) {
     HcKnnState *state = stage->state;
     int32_t labels = state->training.pixels.classes.count;
     double *mean = NULL;
+    HC_OR_RETURN(hc_class_priors(stage, err));
     HC_OR_RETURN(hc_new(mean, (size_t)labels * (size_t)training->bands, "class means", err));
     (void)hc_class_average(training, state->trained, labels, mean);
-    HcStatus status = hc_knn_method(stage) == HC_KNN_ML ? make_likelihood(stage, training, mean, err)
-                                                        : make_divergence(stage, training, mean, err);
+    HcStatus status = make(stage, training, mean, err);
     free(mean);
     return status;
 }
+
+static HcStatus make_ml(HcStage *stage, HcSamples *training, HcError *err) {
+    return with_means(stage, training, make_likelihood, err);
+}
+
+static HcStatus make_sid(HcStage *stage, HcSamples *training, HcError *err) {
+    return with_means(stage, training, make_divergence, err);
+}
+
+const HcKnnMethod hc_class_ml = {
+    .name = "ml", .models = true, .scores = HC_SCORE_SQUARES, .probability = true, .make = make_ml};
+const HcKnnMethod hc_class_sid = {
+    .name = "sid", .models = true, .scores = HC_SCORE_DIVERGENCE, .make = make_sid};

@@ -2,18 +2,19 @@
  * gamma by cross-validation, and a machine for all of them. */
 #include "core/allocate.h"
 #include "pipeline/memory.h"
+#include "pipeline/stages/classify/classify.h"
 #include "pipeline/stages/classify/svm.h"
-#include "pipeline/stages/knn/knn.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const hc_class_kernel_words[] = {"rbf", "linear", NULL};
-
 /* Spectra that cross-validation looks at, and its folds. */
 enum { TRIED = 2000, FOLDS = 5 };
+
+/* Threads that cross-validate at most. */
+enum { THREADS = 16 };
 
 /* What is tried: costs, and gammas in units of 1 / bands. */
 static const double costs[] = {1, 10, 100, 1000};
@@ -32,8 +33,22 @@ size_t hc_class_svm_bytes(size_t count, int32_t bands, int32_t classes) {
 
 size_t hc_class_svm_thread_bytes(size_t count, int32_t bands, int32_t classes) {
     size_t most = TRIED + (size_t)classes; /* of each class the first, at least */
-    size_t tried = count < most ? count : most;
-    return spectra_bytes(tried, bands, classes) + hc_svm_kernel_bytes(tried);
+    return hc_class_svm_bytes(count < most ? count : most, bands, classes);
+}
+
+static void add_needs(HcStage *stage, size_t count) {
+    int32_t bands = stage->in.bands, classes = hc_knn_class_count(stage);
+    stage->needs.threads_max = THREADS;
+    size_t thread = hc_class_svm_thread_bytes(count, bands, classes);
+    hc_stage_takes(stage, HC_SPACE_LIBRARY, thread);
+    hc_stage_takes(stage, HC_SPACE_HOST, hc_class_svm_bytes(count, bands, classes) + thread);
+}
+
+static HcStatus check_library(const HcStage *stage, HcError *err) {
+    return hc_svm_there()
+               ? HC_OK
+               : hc_fail(err, HC_E_UNSUPPORTED, "%s: --method svm: this hcube was built without libsvm",
+                         stage->kind->name);
 }
 
 /* `text`: auto, or a number above 0. */
@@ -136,8 +151,8 @@ static HcStatus choose(HcStage *stage, const HcSamples *training, HcSvmHow *how,
     HcTeam *team = hc_team_open(hc_team_count(info.threads, stage->threads));
     int64_t step = (training->count + TRIED - 1) / TRIED;
     HC_TRY(sort_spectra(&state->scores, training, step, &sorted, err));
-    HC_TRY(hc_svm_cross_validate(&sorted.problem, FOLDS, (uint64_t)hc_knn_params(stage)->seed, trial, count,
-                                 team, err));
+    HC_TRY(hc_svm_cross_validate(&sorted.problem, FOLDS, (uint64_t)hc_knn_params(stage)->accuracy.seed, trial,
+                                 count, team, err));
     int32_t best = 0;
     double most = -1;
     for (int32_t t = 0; t < count; t++) {
@@ -189,9 +204,9 @@ static void share_scale(double *factor, int32_t bands) {
     }
 }
 
-HcStatus hc_class_svm(HcStage *stage, const HcSamples *training, HcError *err) {
+static HcStatus make(HcStage *stage, HcSamples *training, HcError *err) {
     HcStatus status = HC_OK;
-    const HcKnnParams *params = hc_knn_params(stage);
+    const HcClassParams *params = hc_class_params(stage);
     HcKnnState *state = stage->state;
     HcScores *scores = &state->scores;
     HcSvmHow how = {.linear = params->kernel != 0};
@@ -225,3 +240,18 @@ done:
     clear_sorted(&sorted);
     return status;
 }
+
+const HcKnnMethod hc_class_svm = {.name = "svm",
+                                  .models = true,
+                                  .scores = HC_SCORE_KERNELS,
+                                  .most = HC_SVM_CLASSES,
+                                  .check = check_library,
+                                  .needs = add_needs,
+                                  .make = make};
+const HcKnnMethod hc_class_svm_linear = {.name = "svm",
+                                         .models = true,
+                                         .scores = HC_SCORE_MARGINS,
+                                         .most = HC_SVM_CLASSES,
+                                         .check = check_library,
+                                         .needs = add_needs,
+                                         .make = make};

@@ -1,18 +1,25 @@
-/* classify: classes by their means and covariances: linear discriminants, maximum likelihood, distances,
- * angles, divergences. Reading, validation and reports
- * are those of knn (pipeline/stages/knn/knn.h), which then has one spectrum a class. */
-#include "pipeline/stages/knn/knn.h"
+/* classify: classes by their means and covariances (linear discriminants, maximum likelihood, distances,
+ * angles, divergences), or by support vector machines. Reading, validation and reports are those of knn
+ * (pipeline/stages/knn/knn.h); a method is a row in the file that makes its model. */
+#include "pipeline/stages/classify/classify.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>
 
-typedef HcKnnParams Params; /* as tables of options name them */
+typedef HcClassParams Params; /* as tables of options name them */
+
+static const char *const method_words[] = {"lda", "ml", "distance", "sam", "sid", "svm", NULL};
+static const char *const kernel_words[] = {"rbf", "linear", NULL};
+
+/* As method_words, with each kernel. */
+static const HcKnnMethod *const methods[][2] = {
+    {&hc_class_lda, &hc_class_lda}, {&hc_class_ml, &hc_class_ml},   {&hc_class_distance, &hc_class_distance},
+    {&hc_class_sam, &hc_class_sam}, {&hc_class_sid, &hc_class_sid}, {&hc_class_svm, &hc_class_svm_linear}};
 
 static const HcOption options[] = {
-    {HC_CHOICE(Params, method), .choices = hc_class_method_words, .standard = "lda",
+    {HC_CHOICE(Params, method), .choices = method_words, .standard = "lda",
      .help = "linear discriminants (one covariance), Gaussian maximum likelihood (one a class), class means "
              "by distance, angle (sam) or information divergence (sid), support vector machines (svm)"},
-    HC_KNN_TRAINING_OPTIONS,
     {HC_TEXT(Params, shrink), .check = hc_class_check_shrink, .value = "none|ledoit-wolf|SHARE",
      .standard = "ledoit-wolf",
      .help = "for lda and ml, mix the covariance within classes (ml: of each class) with a multiple of the "
@@ -21,7 +28,7 @@ static const HcOption options[] = {
      .value = "equal|training|FILE.csv", .standard = "equal", .needs = "method=lda method=ml",
      .help = "how frequent classes are: equally, as in the training data, or by the weights in a CSV of "
              "classes and weights"},
-    {HC_CHOICE(Params, kernel), .choices = hc_class_kernel_words, .standard = "rbf",
+    {HC_CHOICE(Params, kernel), .choices = kernel_words, .standard = "rbf",
      .help = "svm: radial basis functions, or planes"},
     {HC_TEXT(Params, cost), .check = hc_class_check_cost, .value = "auto|COST", .standard = "auto",
      .help = "svm: cost of an error; auto: by cross-validation with --seed"},
@@ -39,11 +46,41 @@ static const HcOption options[] = {
              "0 where unclassified"},
     {HC_FLAG(Params, rules), .help = "add a band for each class with its distance (as --distance). For ml it "
                                      "holds the logarithm of its likelihood, for svm its share of the votes"},
-    HC_KNN_VALIDATION_OPTIONS,
-    {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
-     .help = "seed of --split and of cross-validation: the same number takes the same pixels"},
-    HC_KNN_REPORT_OPTIONS,
+    HC_KNN_TRAINING_OPTIONS,
+    HC_KNN_ACCURACY_OPTIONS,
     {0}};
+
+static void settings(const HcStage *stage, HcJson *to) {
+    hc_json_put_text(to, "method", hc_knn_plan_of(stage)->method->name);
+    hc_json_put_double(to, "shrinkage", ((const HcKnnState *)stage->state)->shrinkage);
+    hc_json_put_text(to, "priors", hc_class_params(stage)->priors);
+}
+
+static void describe(const HcStage *stage, HcText *to) {
+    hc_text_add(to, "classify --method %s, %lld training spectra of %s", hc_knn_plan_of(stage)->method->name,
+                (long long)((const HcKnnState *)stage->state)->used, hc_knn_params(stage)->training);
+}
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    const HcClassParams *params = hc_class_params(stage);
+    const HcKnnMethod *method = methods[params->method][params->kernel];
+    bool weighs = !hc_text_equal(params->priors, hc_class_prior_words[0]);
+    const HcKnnPlan classes = {
+        .method = method,
+        .rule =
+            {.metric = method->metric,
+             .k = 1,
+             .reject = params->reject,
+             .add =
+                 {[HC_VOTE_ADD_CONFIDENCE] = params->confidence, [HC_VOTE_ADD_DISTANCE] = params->distance}},
+        .projects = method->projects,
+        .scored = method->models || params->rules || params->confidence || weighs,
+        .rules = params->rules,
+        .settings = settings,
+        .describe = describe};
+    HC_OR_RETURN(hc_class_check_priors(stage, err));
+    return hc_knn_plan(stage, &classes, err);
+}
 
 const HcStageClass hc_stage_classify = {
     .name = "classify",
@@ -54,15 +91,8 @@ const HcStageClass hc_stage_classify = {
                "class_name --split 0.5",
     .role = HC_ROLE_STAGE,
     .options = options,
-    .params_size = sizeof(HcKnnParams),
+    .params_size = sizeof(HcClassParams),
     .state_size = sizeof(HcKnnState),
-    .plan = hc_knn_plan,
-    .open = hc_knn_open,
-    .observe = hc_knn_observe,
-    .settle = hc_knn_settle,
-    .process = hc_knn_process,
-    .finish = hc_knn_finish,
-    .report = hc_knn_report,
-    .rare = {.panels = hc_knn_panels},
-    .close = hc_knn_close,
+    .plan = plan,
+    HC_KNN_HOOKS,
 };

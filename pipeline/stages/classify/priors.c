@@ -2,7 +2,7 @@
  * file says: lines of a name (or number) of a class, a comma, and its weight. */
 #include "core/allocate.h"
 #include "io/library/cells.h"
-#include "pipeline/stages/knn/knn.h"
+#include "pipeline/stages/classify/classify.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +15,8 @@ static bool is_word(const char *text) {
 }
 
 HcStatus hc_class_check_priors(HcStage *stage, HcError *err) {
-    const HcKnnParams *params = hc_knn_params(stage);
-    return params->priors == NULL || is_word(params->priors) ? HC_OK
-                                                             : hc_stage_reads(stage, params->priors, err);
+    const char *priors = hc_class_params(stage)->priors;
+    return is_word(priors) ? HC_OK : hc_stage_reads(stage, priors, err);
 }
 
 /* The class that has a model and this name or number; -1 where none has. */
@@ -79,9 +78,9 @@ static HcStatus read_weights(const HcKnnState *state, const char *path, double *
 HcStatus hc_class_priors(HcStage *stage, HcError *err) {
     HcKnnState *state = stage->state;
     HcScores *scores = &state->scores;
-    const char *priors = hc_knn_params(stage)->priors;
+    const char *priors = hc_class_params(stage)->priors;
     double sum = 0;
-    if (priors == NULL || hc_text_equal(priors, hc_class_prior_words[0])) {
+    if (hc_text_equal(priors, hc_class_prior_words[0])) {
         return HC_OK;
     }
     HC_OR_RETURN(hc_new(scores->prior, scores->count, "frequencies of classes", err));

@@ -25,7 +25,7 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = method_words, .standard = "ace", .help = "how pixels are scored"},
     {HC_TEXT(Params, targets), .file = HC_FILE_READ, .value = "FILE",
      .help = "spectra of the targets: a library as ENVI (.sli, .hdr) or CSV"},
-    HC_LIBRARY_CHOICE_OPTIONS,
+    HC_LIBRARY_CHOICE_OPTIONS(Params, choice),
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
      .help = "factor that brings the library to the unit of the scene; auto takes it from headers and "
              "values, none is 1"},

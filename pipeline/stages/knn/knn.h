@@ -1,9 +1,11 @@
-/* What the files of the stages knn and classify share; nobody else includes this. classify compares with one
- * spectrum a class, made of its training spectra, and is otherwise knn with one neighbour. */
+/* What the files of the stages knn and classify share; nobody else includes this.
+ *
+ * Both make a class map of labelled spectra. What differs is a row of HcKnnMethod: knn has one of its own,
+ * classify one for each word of --method. Reading, sampling, accuracy and reports are the same. */
 #ifndef HC_PIPELINE_STAGES_KNN_H
 #define HC_PIPELINE_STAGES_KNN_H
 
-#include "core/operation/knn/knn.h"
+#include "core/operation/knn/vote.h"
 #include "pipeline/spectra/accuracy.h"
 #include "pipeline/spectra/library/scaled.h"
 #include "pipeline/stages/classify/scores.h"
@@ -11,67 +13,60 @@
 
 #include <math.h>
 
-/* What training spectra become. */
-typedef enum HcKnnMethod {
-    HC_KNN_NEIGHBOURS, /* each is one to compare with: the stage knn */
-    HC_KNN_LDA,        /* class means, whitened by the covariance within classes */
-    HC_KNN_ML,         /* class means, and a covariance for each class */
-    HC_KNN_DISTANCE,   /* class means */
-    HC_KNN_SAM,        /* class means, compared by angles */
-    HC_KNN_SID,        /* class means, compared by divergence */
-    HC_KNN_SVM         /* support vector machines */
-} HcKnnMethod;
-
 /* What --split divides. */
 typedef enum HcSplitBy { HC_SPLIT_PIXELS, HC_SPLIT_FEATURES } HcSplitBy;
 
-typedef struct HcKnnParams {
-    int32_t method;     /* of classify, as its words: HcKnnMethod less 1 */
-    const char *shrink; /* of classify, as the next */
-    const char *priors; /* "equal", "training", or a file of weights */
-    const char *training, *field, *field_number, *layer;
-    bool skip_empty; /* classes without a training pixel are left out, not refused */
-    HcLibraryChoice choice;
-    int64_t k;
-    int32_t vote, metric, scale;
-    double reject;
-    bool confidence, distance, neighbours;
-    bool rules;               /* of classify, as the next */
-    int32_t kernel;           /* hc_class_kernel_words */
-    const char *cost, *gamma; /* numbers, or auto */
-    const char *validation, *validation_field, *validation_layer;
+/* The accuracy of the map: with which pixels it is measured, and where it is reported. */
+typedef struct HcAccuracyParams {
+    const char *validation, *field, *layer;
     double split;
     int32_t split_by; /* HcSplitBy */
     int64_t seed;
     HcOptionList report;
     bool overwrite;
+} HcAccuracyParams;
+
+/* First in the parameters of both stages. */
+typedef struct HcKnnParams {
+    const char *training, *field, *field_number, *layer;
+    bool skip_empty; /* classes without a training pixel are left out, not refused */
+    HcLibraryChoice choice;
+    HcAccuracyParams accuracy;
 } HcKnnParams;
 
 /* Rows of the tables of options of both stages. */
 #define HC_KNN_TRAINING_OPTIONS                                                                              \
-    {HC_TEXT(Params, training), .file = HC_FILE_READ, .value = "FILE", .required = true,                     \
+    {HC_TEXT(HcKnnParams, training),                                                                         \
+     .heading = "Training spectra",                                                                          \
+     .file = HC_FILE_READ,                                                                                   \
+     .value = "FILE",                                                                                        \
+     .required = true,                                                                                       \
      .help = "labelled pixels of this scene (polygons, points or a class raster), or a spectral library"},   \
-        {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute",                         \
+        {HC_TEXT(HcKnnParams, field), .value = "NAME", .otherwise = "the only attribute",                    \
          .help = "attribute of polygons and points that names the class"},                                   \
-        {HC_TEXT(Params, field_number, "field-number"), .value = "NAME",                                     \
+        {HC_TEXT(HcKnnParams, field_number, "field-number"), .value = "NAME",                                \
          .otherwise = "classes get the numbers 1, 2, ... in the order of their names",                       \
          .help = "attribute of polygons and points that holds the number of the class, 1 to 65535"},         \
-        {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",                             \
+        {HC_TEXT(HcKnnParams, layer), .value = "NAME", .otherwise = "the only layer",                        \
          .help = "layer of the polygons and points"},                                                        \
-        {HC_FLAG(Params, skip_empty, "skip-empty"),                                                          \
-         .help = "leave out classes without a valid training pixel in the scene. Without it they are an "    \
-                 "error"},                                                                                   \
-        HC_LIBRARY_CHOICE_OPTIONS
+        {HC_FLAG(HcKnnParams, skip_empty, "skip-empty"),                                                     \
+         .help =                                                                                             \
+             "leave out classes without a valid training pixel in the scene. Without it they are an error"}, \
+        HC_LIBRARY_CHOICE_OPTIONS(HcKnnParams, choice)
 
-#define HC_KNN_VALIDATION_OPTIONS                                                                            \
-    {HC_TEXT(Params, validation), .file = HC_FILE_READ, .value = "FILE", .one_of = "validation split",       \
+#define HC_KNN_ACCURACY_OPTIONS                                                                              \
+    {HC_TEXT(HcKnnParams, accuracy.validation, "validation"),                                                \
+     .heading = "Accuracy of the map",                                                                       \
+     .file = HC_FILE_READ,                                                                                   \
+     .value = "FILE",                                                                                        \
+     .one_of = "validation split",                                                                           \
      .help = "measure the accuracy on these labelled pixels (files as for --training)"},                     \
-        {HC_TEXT(Params, validation_field, "validation-field"), .value = "NAME", .needs = "validation",      \
+        {HC_TEXT(HcKnnParams, accuracy.field, "validation-field"), .value = "NAME", .needs = "validation",   \
          .otherwise = "that of --field if there is one, or the only attribute",                              \
          .help = "attribute of --validation that names the class"},                                          \
-        {HC_TEXT(Params, validation_layer, "validation-layer"), .value = "NAME", .needs = "validation",      \
+        {HC_TEXT(HcKnnParams, accuracy.layer, "validation-layer"), .value = "NAME", .needs = "validation",   \
          .otherwise = "the only layer", .help = "layer of --validation"},                                    \
-        {HC_REAL(Params, split),                                                                             \
+        {HC_REAL(HcKnnParams, accuracy.split, "split"),                                                      \
          .range = {0, 1},                                                                                    \
          .open = HC_OPEN_BOTH,                                                                               \
          .initial = NAN,                                                                                     \
@@ -79,24 +74,52 @@ typedef struct HcKnnParams {
          .value = "FRACTION",                                                                                \
          .help = "train with this fraction of the pixels of each class, and measure the accuracy on the "    \
                  "others"},                                                                                  \
+        {HC_CHOICE(HcKnnParams, accuracy.split_by, "split-by"), .choices = hc_knn_split_words,               \
+         .standard = "pixel", .needs = "split",                                                              \
+         .help = "what --split divides: pixels, or whole polygons (in a raster: regions of one class). "     \
+                 "Then no pixel that validates has a neighbour in its polygon that trains"},                 \
+        {HC_INT(HcKnnParams, accuracy.seed, "seed"), .range = {0, 9007199254740992}, .initial = 1,           \
+         .value = "NUMBER",                                                                                  \
+         .help = "seed of --split, and of cross-validation: the same number takes the same pixels"},         \
+        {HC_LIST(HcKnnParams, accuracy.report, "report"), .file = HC_FILE_WRITTEN,                           \
+         .value = "FILE.json|FILE.txt|FILE.png", .needs = "validation split",                                \
+         .help = "write the accuracy and the confusion matrix to this file, or draw the matrix (.png, "      \
+                 ".svg, .pdf)"},                                                                             \
     {                                                                                                        \
-        HC_CHOICE(Params, split_by, "split-by"),                                                             \
-            .choices = hc_knn_split_words, .standard = "pixel", .needs = "split",                            \
-            .help = "what --split divides: pixels, or whole polygons (in a raster: "                         \
-                    "regions of one class). Then no pixel that validates has a "                             \
-                    "neighbour in its polygon that trains"                                                   \
+        HC_FLAG(HcKnnParams, accuracy.overwrite, "overwrite"), .help = "replace existing reports"            \
     }
 
-#define HC_KNN_REPORT_OPTIONS                                                                                \
-    {HC_LIST(Params, report), .file = HC_FILE_WRITTEN, .value = "FILE.json|FILE.txt|FILE.png",               \
-     .needs = "validation split",                                                                            \
-     .help =                                                                                                 \
-         "write the accuracy and the confusion matrix to this file, or draw the matrix (.png, .svg, .pdf)"}, \
-    {                                                                                                        \
-        HC_FLAG(Params, overwrite), .help = "replace existing reports"                                       \
-    }
+/* How training spectra become what pixels are compared with. */
+typedef struct HcKnnMethod {
+    const char *name;   /* of --method; NULL = the stage has no such option */
+    HcScoreKind scores; /* of all classes, where they are made */
+    bool models;        /* each class has a model of its own: scores decide */
+    bool projects;      /* spectra are projected before they are compared */
+    bool probability;   /* the square of a score is -2 times a log-likelihood, but for a constant */
+    HcMetric metric;    /* of spectra without models */
+    int32_t most;       /* classes that may have scores, 0 = any */
+    HcStatus (*check)(const HcStage *stage, HcError *err); /* OPTIONAL. In plan */
+    void (*needs)(HcStage *stage,
+                  size_t count); /* OPTIONAL. In plan: what `make` takes for so many spectra */
+    /* Turns training spectra into a model: those of classes with scores into HcKnnState.scores, others into
+     * the spectra that are compared. */
+    HcStatus (*make)(HcStage *stage, HcSamples *training, HcError *err);
+} HcKnnMethod;
+
+/* What a stage says in plan. */
+typedef struct HcKnnPlan {
+    const HcKnnMethod *method;
+    HcVoteRule rule; /* but for the number of classes */
+    bool projects;
+    bool scored; /* scores of all classes decide, or are wanted */
+    bool rules;  /* they go out, a band for each class */
+    /* For reports: what a reader needs to do the same again. */
+    void (*settings)(const HcStage *stage, HcJson *to);
+    void (*describe)(const HcStage *stage, HcText *to);
+} HcKnnPlan;
 
 typedef struct HcKnnState {
+    HcKnnPlan plan;
     HcSpectra training, validation;
     bool from_library; /* then `training` has classes but no pixels */
     HcSamples library; /* its spectra, as compared */
@@ -109,7 +132,8 @@ typedef struct HcKnnState {
     int32_t directions;    /* columns of it */
     double shrinkage;      /* of the covariance within classes, 0 to 1 */
     HcBuffer mean;         /* [device] [bands] */
-    HcScores scores;       /* open where hc_knn_scores() */
+    HcBuffer rows;         /* [host] with numbers of neighbours: rows that go out */
+    HcScores scores;       /* open where plan.scored */
     int32_t tried;         /* settings that cross-validation has compared */
     double cross_accuracy; /* of the best of them */
     int64_t used;          /* training spectra in the model */
@@ -121,72 +145,23 @@ typedef struct HcKnnState {
 /* Training spectra have numbers that float32 holds. */
 #define HC_KNN_TRAINING_LIMIT ((int64_t)1 << 24)
 
-/* knn_report.c: the words of --split-by, --vote, --metric and --scale, ended by NULL. */
-extern const char *const hc_knn_split_words[], *const hc_knn_vote_words[], *const hc_knn_metric_words[],
-                                                                               *const hc_knn_scale_words[];
-
-/* classify/class_means.c: the words of --method. */
-extern const char *const hc_class_method_words[];
+/* knn_report.c: the words of --split-by, ended by NULL. */
+extern const char *const hc_knn_split_words[];
 
 static inline const HcKnnParams *hc_knn_params(const HcStage *stage) {
     return (const HcKnnParams *)stage->params;
 }
 
-static inline HcKnnMethod hc_knn_method(const HcStage *stage) {
-    bool is_knn = hc_text_equal(stage->kind->name, "knn");
-    return is_knn ? HC_KNN_NEIGHBOURS : (HcKnnMethod)(hc_knn_params(stage)->method + 1);
-}
-
-/* Neighbours that vote. */
-static inline int64_t hc_knn_k(const HcStage *stage) {
-    return hc_knn_method(stage) == HC_KNN_NEIGHBOURS ? hc_knn_params(stage)->k : 1;
-}
-
-static inline HcMetric hc_knn_metric(const HcStage *stage) {
-    return hc_knn_method(stage) == HC_KNN_NEIGHBOURS ? (HcMetric)hc_knn_params(stage)->metric
-           : hc_knn_method(stage) == HC_KNN_SAM      ? HC_METRIC_ANGLE
-                                                     : HC_METRIC_EUCLIDEAN;
-}
-
-/* Whether spectra are projected before they are compared. */
-static inline bool hc_knn_projects(const HcStage *stage) {
-    return hc_knn_params(stage)->scale != 0 || hc_knn_method(stage) == HC_KNN_LDA;
-}
-
-/* Whether each class is scored by a model of its own, which decides. */
-static inline bool hc_knn_has_models(const HcStage *stage) {
-    HcKnnMethod method = hc_knn_method(stage);
-    return method == HC_KNN_ML || method == HC_KNN_SID || method == HC_KNN_SVM;
-}
-
-/* What the scores are of, where hc_knn_scores(). */
-static inline HcScoreKind hc_knn_score_kind(const HcStage *stage) {
-    switch (hc_knn_method(stage)) {
-    case HC_KNN_ML:
-        return HC_SCORE_SQUARES;
-    case HC_KNN_SID:
-        return HC_SCORE_DIVERGENCE;
-    case HC_KNN_SVM:
-        return hc_knn_params(stage)->kernel != 0 ? HC_SCORE_MARGINS : HC_SCORE_KERNELS;
-    default:
-        return HC_SCORE_NEAREST;
-    }
-}
-
-/* Whether scores of all classes decide, or are wanted. */
-static inline bool hc_knn_scores(const HcStage *stage) {
-    const HcKnnParams *params = hc_knn_params(stage);
-    bool weighs = params->priors != NULL && !hc_text_equal(params->priors, "equal");
-    bool wanted = params->rules || params->confidence || weighs;
-    return hc_knn_has_models(stage) || (hc_knn_method(stage) != HC_KNN_NEIGHBOURS && wanted);
+static inline const HcKnnPlan *hc_knn_plan_of(const HcStage *stage) {
+    return &((const HcKnnState *)stage->state)->plan;
 }
 
 static inline bool hc_knn_splits(const HcStage *stage) {
-    return !isnan(hc_knn_params(stage)->split);
+    return !isnan(hc_knn_params(stage)->accuracy.split);
 }
 
 static inline bool hc_knn_validates(const HcStage *stage) {
-    return hc_knn_params(stage)->validation != NULL || hc_knn_splits(stage);
+    return hc_knn_params(stage)->accuracy.validation != NULL || hc_knn_splits(stage);
 }
 
 /* Training pixels, or spectra of a library. */
@@ -223,34 +198,15 @@ HcStatus hc_knn_take_validation(HcStage *stage, HcSamples *validation, HcError *
 /* Makes the model of these spectra, which are scaled as the options say. */
 HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) HC_MUST_CHECK;
 
-/* classify/class_means.c: replaces training spectra by one a class, and makes the projection that they are
- * compared in. */
-HcStatus hc_class_means(HcStage *stage, HcSamples *training, HcError *err) HC_MUST_CHECK;
-
-/* means[labels][bands], 0 for classes without spectra; returns how many have some. trained[labels] counts. */
-int32_t hc_class_average(const HcSamples *training, const int64_t *trained, int32_t labels, double *mean);
-
-/* classify/class_models.c: for ml and sid, what scores of each class are made with. */
-HcStatus hc_class_models(HcStage *stage, const HcSamples *training, HcError *err) HC_MUST_CHECK;
-
-/* classify/priors.c: refuses --priors where they cannot be, once the method is known; makes those of the
- * scores once state->trained is there. */
-extern const char *const hc_class_prior_words[];
-HcStatus hc_class_check_priors(HcStage *stage, HcError *err) HC_MUST_CHECK;
-HcStatus hc_class_priors(HcStage *stage, HcError *err) HC_MUST_CHECK;
-
-/* classify/class_svm.c: a support vector machine of these spectra, into the scores. */
-extern const char *const hc_class_kernel_words[];
-HcStatus hc_class_svm(HcStage *stage, const HcSamples *training, HcError *err) HC_MUST_CHECK;
-/* Host memory of `count` training spectra: of the machine, and of each thread that cross-validates. */
-size_t hc_class_svm_bytes(size_t count, int32_t bands, int32_t classes);
-size_t hc_class_svm_thread_bytes(size_t count, int32_t bands, int32_t classes);
-HcStatus hc_class_check_cost(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
-HcStatus hc_class_check_gamma(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
-HcStatus hc_class_check_shrink(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
+/* In plan. */
+HcStatus hc_knn_plan(HcStage *stage, const HcKnnPlan *plan, HcError *err) HC_MUST_CHECK;
 
 /* Hooks of both stages. */
-HcStatus hc_knn_plan(HcStage *stage, HcError *err) HC_MUST_CHECK;
+#define HC_KNN_HOOKS                                                                                         \
+    .open = hc_knn_open, .observe = hc_knn_observe, .settle = hc_knn_settle, .process = hc_knn_process,      \
+    .finish = hc_knn_finish, .report = hc_knn_report, .rare = {.panels = hc_knn_panels},                     \
+    .close = hc_knn_close
+
 HcStatus hc_knn_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_knn_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
 HcStatus hc_knn_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;

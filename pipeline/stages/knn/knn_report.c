@@ -8,9 +8,6 @@
 #include <stdlib.h>
 
 const char *const hc_knn_split_words[] = {"pixel", "polygon", NULL};
-const char *const hc_knn_vote_words[] = {"majority", "distance", NULL};
-const char *const hc_knn_metric_words[] = {"euclidean", "angle", NULL};
-const char *const hc_knn_scale_words[] = {"none", "unit-variance", NULL};
 
 /* Which spectra of the library the training spectra are. */
 static HcStatus put_spectra(const HcKnnState *state, HcJson *to, HcError *err) {
@@ -50,29 +47,19 @@ static HcStatus put_places(const HcStage *stage, HcJson *to, HcError *err) {
     return HC_OK;
 }
 
-/* What a reader needs to do the same again. */
 static void put_settings(const HcStage *stage, HcJson *to) {
     const HcKnnParams *params = hc_knn_params(stage);
-    if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS) {
-        hc_json_put_text(to, "method", hc_class_method_words[params->method]);
-        hc_json_put_double(to, "shrinkage", ((const HcKnnState *)stage->state)->shrinkage);
-        hc_json_put_text(to, "priors", params->priors);
-    } else {
-        hc_json_put_number(to, "k", (double)hc_knn_k(stage));
-        hc_json_put_text(to, "metric", hc_knn_metric_words[hc_knn_metric(stage)]);
-        hc_json_put_text(to, "vote", hc_knn_vote_words[params->vote]);
-        hc_json_put_text(to, "scale", hc_knn_scale_words[params->scale]);
-    }
+    hc_knn_plan_of(stage)->settings(stage, to);
     hc_json_put_text(to, "training", params->training);
-    if (isfinite(params->reject)) {
-        hc_json_put_number(to, "reject", params->reject);
+    if (isfinite(hc_knn_plan_of(stage)->rule.reject)) {
+        hc_json_put_number(to, "reject", hc_knn_plan_of(stage)->rule.reject);
     }
-    if (params->validation != NULL) {
-        hc_json_put_text(to, "validation", params->validation);
+    if (params->accuracy.validation != NULL) {
+        hc_json_put_text(to, "validation", params->accuracy.validation);
     } else {
-        hc_json_put_number(to, "split", params->split);
-        hc_json_put_text(to, "split_by", hc_knn_split_words[params->split_by]);
-        hc_json_put_number(to, "seed", (double)params->seed);
+        hc_json_put_number(to, "split", params->accuracy.split);
+        hc_json_put_text(to, "split_by", hc_knn_split_words[params->accuracy.split_by]);
+        hc_json_put_number(to, "seed", (double)params->accuracy.seed);
     }
 }
 
@@ -86,7 +73,7 @@ static HcStatus write_json(const HcStage *stage, const char *path, HcError *err)
     put_settings(stage, &report);
     hc_json_put_number(&report, "training_pixels", (double)state->used);
     HC_TRY(hc_accuracy_json(&state->accuracy, &state->training.pixels.classes, state->trained, &report, err));
-    if (hc_knn_params(stage)->neighbours) {
+    if (hc_knn_plan_of(stage)->rule.add[HC_VOTE_ADD_NEIGHBOURS]) {
         HC_TRY(state->from_library ? put_spectra(state, &report, err) : put_places(stage, &report, err));
     }
     HC_TRY(hc_json_save(&report, path, hc_stage_overwrite(stage), err));
@@ -101,23 +88,16 @@ static HcStatus write_text(const HcStage *stage, const char *path, HcError *err)
     const HcKnnState *state = stage->state;
     HcText text = {0};
     char number[HC_TEXT_DOUBLE];
-    if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS) {
-        hc_text_add(&text, "%s --method %s, %lld training spectra of %s", stage->kind->name,
-                    hc_class_method_words[params->method], (long long)state->used, params->training);
-    } else {
-        hc_text_add(&text, "%s, %lld nearest of %lld training spectra of %s, %s, %s vote, scale %s",
-                    stage->kind->name, (long long)hc_knn_k(stage), (long long)state->used, params->training,
-                    hc_knn_metric_words[hc_knn_metric(stage)], hc_knn_vote_words[params->vote],
-                    hc_knn_scale_words[params->scale]);
+    hc_knn_plan_of(stage)->describe(stage, &text);
+    if (isfinite(hc_knn_plan_of(stage)->rule.reject)) {
+        hc_text_add(&text, ", rejected beyond %s",
+                    hc_text_double(number, hc_knn_plan_of(stage)->rule.reject));
     }
-    if (isfinite(params->reject)) {
-        hc_text_add(&text, ", rejected beyond %s", hc_text_double(number, params->reject));
-    }
-    if (params->validation != NULL) {
-        hc_text_add(&text, "\nvalidated with %s\n\n", params->validation);
+    if (params->accuracy.validation != NULL) {
+        hc_text_add(&text, "\nvalidated with %s\n\n", params->accuracy.validation);
     } else {
-        hc_text_add(&text, "\nsplit %s by %s, seed %lld\n\n", hc_text_double(number, params->split),
-                    hc_knn_split_words[params->split_by], (long long)params->seed);
+        hc_text_add(&text, "\nsplit %s by %s, seed %lld\n\n", hc_text_double(number, params->accuracy.split),
+                    hc_knn_split_words[params->accuracy.split_by], (long long)params->accuracy.seed);
     }
     hc_accuracy_text(&state->accuracy, &state->training.pixels.classes, state->trained, &text);
     if (text.failed) {

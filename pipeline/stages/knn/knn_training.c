@@ -21,14 +21,15 @@ static HcStatus read_validation(HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     HcKnnState *state = stage->state;
     HcLabelled *pixels = &state->validation.pixels;
-    const char *layer = params->validation_layer;
-    const char *field = params->validation_field != NULL ? params->validation_field : params->field;
+    const char *layer = params->accuracy.layer;
+    const char *field = params->accuracy.field != NULL ? params->accuracy.field : params->field;
     HcError first = {0}, second = {0};
-    const char *number = params->validation_field == NULL ? params->field_number : NULL;
-    HcStatus status =
-        hc_labelled_read_numbered(params->validation, field, number, layer, &stage->in, pixels, &first);
-    if (status == HC_E_USAGE && (field != NULL || number != NULL) && params->validation_field == NULL) {
-        HcStatus again = hc_labelled_read(params->validation, NULL, layer, &stage->in, pixels, &second);
+    const char *number = params->accuracy.field == NULL ? params->field_number : NULL;
+    HcStatus status = hc_labelled_read_numbered(params->accuracy.validation, field, number, layer, &stage->in,
+                                                pixels, &first);
+    if (status == HC_E_USAGE && (field != NULL || number != NULL) && params->accuracy.field == NULL) {
+        HcStatus again =
+            hc_labelled_read(params->accuracy.validation, NULL, layer, &stage->in, pixels, &second);
         if (again != HC_OK && again != HC_E_USAGE) {
             return hc_fail(err, again, "%s", second.text);
         }
@@ -68,7 +69,7 @@ static HcStatus match_classes(HcStage *stage, HcError *err) {
             by_number ? find_number(&state->training.pixels, pixels->number[c]) : find_class(known, name);
         if (pixels->pixels[c] > 0 && number[c] == 0) {
             HC_TRY(hc_fail(err, HC_E_INPUT, "%s: class \"%s\" is not in %s, whose first class is \"%s\"",
-                           hc_knn_params(stage)->validation, name, hc_knn_params(stage)->training,
+                           hc_knn_params(stage)->accuracy.validation, name, hc_knn_params(stage)->training,
                            known->name[1]));
         }
     }
@@ -108,7 +109,7 @@ static HcStatus refuse_choice(const HcStage *stage, HcError *err) {
 static void note_unit(HcStage *stage, const float *value, size_t count) {
     HcKnnState *state = stage->state;
     HcValueUnit scene = hc_scene_unit(&stage->in, value, count);
-    bool matters = hc_knn_metric(stage) == HC_METRIC_EUCLIDEAN && !state->unit_noted;
+    bool matters = hc_knn_plan_of(stage)->rule.metric == HC_METRIC_EUCLIDEAN && !state->unit_noted;
     char note[HC_UNIT_NOTE];
     if (matters && hc_unit_note(note, &state->unit, &scene) != NULL) {
         hc_stage_note(stage, "%s: %s; this decides Euclidean distances (--metric angle does not mind)",
@@ -123,7 +124,8 @@ static void note_integers(HcStage *stage) {
     bool integers = stage->in.type != HC_FLOAT32 && stage->in.type != HC_FLOAT64;
     double median = hc_values_quantile(state->library.value,
                                        (size_t)state->library.count * (size_t)state->library.bands, 0.5);
-    if (hc_knn_metric(stage) == HC_METRIC_EUCLIDEAN && !state->unit_noted && integers && median <= 1) {
+    if (hc_knn_plan_of(stage)->rule.metric == HC_METRIC_EUCLIDEAN && !state->unit_noted && integers &&
+        median <= 1) {
         hc_stage_note(stage,
                       "%s: its values (median %.3g) look like another unit than the integers of the scene, "
                       "which decides Euclidean distances (--metric angle does not mind)",
@@ -186,9 +188,9 @@ HcStatus hc_knn_read_labels(HcStage *stage, HcError *err) {
         note_left_out(stage, params->training, training);
         HC_OR_RETURN(refuse_lost(stage, training, err));
     }
-    if (params->validation != NULL && state->validation.pixels.count == 0) {
+    if (params->accuracy.validation != NULL && state->validation.pixels.count == 0) {
         HC_OR_RETURN(read_validation(stage, err));
-        note_left_out(stage, params->validation, &state->validation.pixels);
+        note_left_out(stage, params->accuracy.validation, &state->validation.pixels);
         HC_OR_RETURN(match_classes(stage, err));
     }
     return HC_OK;
@@ -223,12 +225,13 @@ HcStatus hc_knn_take_validation(HcStage *stage, HcSamples *validation, HcError *
 static HcStatus split(HcStage *stage, uint8_t *trains, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     HcKnnState *state = stage->state;
-    uint64_t seed = (uint64_t)params->seed;
+    uint64_t seed = (uint64_t)params->accuracy.seed;
     HcWholeClasses whole = {0};
-    if (params->split_by == HC_SPLIT_PIXELS) {
-        return hc_spectra_split(&state->training, params->split, seed, trains, err);
+    if (params->accuracy.split_by == HC_SPLIT_PIXELS) {
+        return hc_spectra_split(&state->training, params->accuracy.split, seed, trains, err);
     }
-    HC_OR_RETURN(hc_spectra_split_features(&state->training, params->split, seed, trains, &whole, err));
+    HC_OR_RETURN(
+        hc_spectra_split_features(&state->training, params->accuracy.split, seed, trains, &whole, err));
     if (whole.count > 0) {
         hc_stage_note(stage,
                       "--split-by polygon: %d of %d classes have one polygon, which trains: none of them "
@@ -252,7 +255,7 @@ HcStatus hc_knn_take_samples(HcStage *stage, HcSamples *training, HcSamples *val
         HC_TRY(hc_samples_take(validation, &state->training, trains, 0, err));
     }
     HC_TRY(hc_samples_take(training, &state->training, trains, 1, err));
-    if (params->validation != NULL) {
+    if (params->accuracy.validation != NULL) {
         HC_TRY(hc_knn_take_validation(stage, validation, err));
     }
 done:
@@ -261,36 +264,6 @@ done:
 }
 
 /* ---- the model ---- */
-
-/* Mean and factors from the training spectra, which are scaled by them. */
-static HcStatus make_scale(HcStage *stage, HcSamples *training, HcError *err) {
-    HcStatus status = HC_OK;
-    HcKnnState *state = stage->state;
-    size_t bands = (size_t)training->bands;
-    double *matrix = NULL;
-    HC_OR_RETURN(hc_new(matrix, (bands + 2) * bands, "the scale of the bands", err));
-    double *mean = matrix + bands * bands;
-    double *factor = mean + bands;
-    int32_t constant = hc_samples_variance(training, mean, factor);
-    if (constant == training->bands) {
-        HC_TRY(hc_fail(err, HC_E_NUMERIC, "%s: --scale unit-variance: all training spectra are the same",
-                       stage->kind->name));
-    }
-    if (constant > 0) {
-        hc_stage_note(stage, "%d of %d bands are constant over the training spectra and take no part",
-                      constant, training->bands);
-    }
-    state->directions = training->bands;
-    for (size_t b = 0; b < bands; b++) {
-        matrix[b * bands + b] = factor[b];
-    }
-    hc_samples_scale(training, mean, factor);
-    HC_TRY(hc_memory_upload(stage->compute, matrix, bands * bands * sizeof *matrix, &state->matrix, err));
-    HC_TRY(hc_memory_upload(stage->compute, mean, bands * sizeof *mean, &state->mean, err));
-done:
-    free(matrix);
-    return status;
-}
 
 /* Counts what is left, and refuses what decides nothing. */
 static HcStatus check_training(HcStage *stage, const HcSamples *training, HcError *err) {
@@ -324,9 +297,9 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
                        "classes out",
                        stage->kind->name, params->training, classes->name[empty]);
     }
-    if (training->count < hc_knn_k(stage)) {
-        return hc_fail(err, HC_E_NUMERIC, "%s: -k %lld: only %lld training pixels are valid%s",
-                       stage->kind->name, (long long)hc_knn_k(stage), (long long)training->count,
+    if (training->count < hc_knn_plan_of(stage)->rule.k) {
+        return hc_fail(err, HC_E_NUMERIC, "%s: -k %d: only %lld training pixels are valid%s",
+                       stage->kind->name, hc_knn_plan_of(stage)->rule.k, (long long)training->count,
                        hc_knn_splits(stage) ? " and chosen by --split" : "");
     }
     if (training->count >= HC_KNN_TRAINING_LIMIT) {
@@ -336,12 +309,12 @@ static HcStatus check_training(HcStage *stage, const HcSamples *training, HcErro
     return HC_OK;
 }
 
-/* Memory for the scores of the classes that have training spectra. */
-static HcStatus open_scores(HcStage *stage, const HcSamples *training, HcError *err) {
+/* Scores are of the classes that have training spectra. */
+static HcStatus begin_scores(HcStage *stage, HcError *err) {
     HcKnnState *state = stage->state;
     HcScores *scores = &state->scores;
     scores->labels = hc_knn_class_count(stage);
-    scores->kind = hc_knn_score_kind(stage);
+    scores->kind = state->plan.method->scores;
     scores->number = state->training.pixels.number;
     HC_OR_RETURN(hc_new(scores->label, scores->labels, "classes", err));
     for (int32_t c = 1; c <= scores->labels; c++) {
@@ -349,11 +322,7 @@ static HcStatus open_scores(HcStage *stage, const HcSamples *training, HcError *
             scores->label[scores->count++] = c;
         }
     }
-    HC_OR_RETURN(hc_class_priors(stage, err));
-    if (hc_knn_method(stage) == HC_KNN_SVM) {
-        HC_OR_RETURN(hc_class_svm(stage, training, err));
-    }
-    return hc_scores_open(scores, stage->compute, stage->in.bands, err);
+    return HC_OK;
 }
 
 /* Spectra vote for the numbers that stand in the result. */
@@ -372,28 +341,22 @@ static HcStatus upload_numbers(HcStage *stage, const HcSamples *training, HcErro
 
 HcStatus hc_knn_make_model(HcStage *stage, HcSamples *training, HcError *err) {
     HcKnnState *state = stage->state;
+    const HcKnnPlan *plan = &state->plan;
     HC_OR_RETURN(check_training(stage, training, err));
-    if (hc_knn_params(stage)->scale != 0) {
-        HC_OR_RETURN(make_scale(stage, training, err));
-    }
     state->used = training->count;
     if (!state->from_library) {
         state->from = training->from;
         training->from = NULL;
     }
-    if (hc_knn_scores(stage)) {
-        HC_OR_RETURN(open_scores(stage, training, err));
+    HC_OR_RETURN(plan->scored ? begin_scores(stage, err) : HC_OK);
+    HC_OR_RETURN(plan->method->make(stage, training, err));
+    if (plan->scored) {
+        HC_OR_RETURN(hc_scores_open(&state->scores, stage->compute, stage->in.bands, err));
     }
-    if (hc_knn_method(stage) == HC_KNN_SVM) {
+    if (plan->method->models) {
         return HC_OK;
     }
-    if (hc_knn_has_models(stage)) {
-        return hc_class_models(stage, training, err);
-    }
-    if (hc_knn_method(stage) != HC_KNN_NEIGHBOURS) {
-        HC_OR_RETURN(hc_class_means(stage, training, err));
-    }
     HC_OR_RETURN(hc_training_open(stage->compute, training->value, training->count, training->bands,
-                                  hc_knn_metric(stage), &state->model, err));
+                                  plan->rule.metric, &state->model, err));
     return upload_numbers(stage, training, err);
 }

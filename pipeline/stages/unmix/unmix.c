@@ -38,7 +38,7 @@ static const char *const solver_words[] = {"active", "fista", "alm", NULL}; /* a
 static const HcOption options[] = {
     {HC_TEXT(Params, library), .file = HC_FILE_READ, .value = "FILE", .required = true,
      .help = "spectral library: ENVI (.sli, .hdr) or CSV"},
-    HC_LIBRARY_CHOICE_OPTIONS,
+    HC_LIBRARY_CHOICE_OPTIONS(Params, choice),
     {HC_TEXT(Params, lambda), .otherwise = "0.001; 0 with --sum-to-one",
      .unit = "squared units of the library", .value = "VALUE|auto",
      .help =
@@ -201,7 +201,9 @@ static HcStatus name_numbers(HcScene *out, const HcUnmixRule *rule, const HcLibr
 }
 
 /* The operation counts the used spectra from 0; files count the entries of the library from 1. */
-static void number_entries(const HcStage *stage, float *value, size_t pixels, int32_t bands) {
+static void number_entries(const HcStage *stage, float *value, const uint8_t *valid, size_t pixels,
+                           int32_t bands) {
+    (void)valid;
     const int32_t *from = ((const State *)stage->state)->mixture.library.fit.from;
     int64_t top = params_of(stage)->top;
     for (size_t p = 0; p < pixels; p++, value += bands) {

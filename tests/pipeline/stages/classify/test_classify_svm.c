@@ -1,8 +1,8 @@
 /* classify --method svm: the machine fulfils the conditions of its optimum; maps against plain sums over its
  * vectors; the same for blocks, threads and backends; cross-validation chooses what is best and repeats; real
  * samples. Without libsvm: what is said. */
+#include "pipeline/stages/classify/classify.h"
 #include "pipeline/stages/classify/svm.h"
-#include "pipeline/stages/knn/knn.h"
 #include "tests/support/nearest.h"
 #include "tests/support/strict_runs.h"
 
