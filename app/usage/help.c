@@ -98,6 +98,9 @@ static void add_table(const HcUsage *usage, int32_t place, int32_t width, HcText
         if (hc_usage_is_hidden(usage, place, option)) {
             continue;
         }
+        if (option->heading != NULL) {
+            hc_text_add(to, "\n%s\n", option->heading);
+        }
         hc_option_forms(option, &left);
         hc_option_meaning(option, &right);
         if (left.failed || right.failed) {

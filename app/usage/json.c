@@ -210,9 +210,11 @@ static void put_usage(const HcUsage *usage, HcJson *to) {
     put_parts(usage, to);
     hc_json_open_array(to, "input_arguments");
     for (int32_t s = 0; s < usage->section_count; s++) {
+        const char *heading = usage->sections[s].heading;
         HC_EACH_OPTION(option, usage->sections[s].table) {
+            heading = option->heading != NULL ? option->heading : heading;
             if (!hc_usage_is_hidden(usage, s, option)) {
-                put_argument(option, usage->sections[s].heading, to);
+                put_argument(option, heading, to);
             }
         }
     }

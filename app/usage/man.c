@@ -56,6 +56,9 @@ static void add_options(const HcUsage *usage, int32_t place, HcText *to) {
         if (hc_usage_is_hidden(usage, place, option)) {
             continue;
         }
+        if (option->heading != NULL) {
+            hc_text_add(to, ".SS \"%s\"\n", option->heading);
+        }
         hc_option_forms(option, &forms);
         hc_option_meaning(option, &meaning);
         to->failed = to->failed || forms.failed || meaning.failed;

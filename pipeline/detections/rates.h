@@ -18,7 +18,7 @@
 #define HC_RATES_OPTION(Params, member)                                                                      \
     {                                                                                                        \
         HC_CHOICE(Params, member),                                                                           \
-            .choices = hc_rate_words, .otherwise = "scores alone",                                           \
+            .heading = "Rates and places of scores", .choices = hc_rate_words, .otherwise = "scores alone",  \
             .help = "bands with the false-alarm rate of each score, behind all "                             \
                     "scores: that of a Gaussian background, the share of the scene, "                        \
                     "or both. rank: the share with such a score or a better one (one "                       \

@@ -52,3 +52,15 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
         [[ $page != *".TH "* && $page == *--components*--all-bands* ]] || fail "man on a terminal: ${page:0:500}"
     done
 fi
+
+# Blocks of options that stages share follow the options of the stage, each under its heading.
+for form in "stages classify" "classify --help"; do
+    run 0 $form
+    [[ $out == *$'\nOptions\n  --method '*$'\n\nTraining spectra\n  --training FILE '*$'\n\nAccuracy of the map\n  --validation FILE '* ]] || fail "$form: $out"
+done
+run 0 detect --help
+[[ $out == *$'\n  --targets FILE '*$'\n\nRates and places of scores\n  --rates '*$'\n  --detections '* ]] || fail "detect: $out"
+run 0 man classify
+[[ $out == *$'\n.SS "Accuracy of the map"\n.TP\n'* ]] || fail "man: $out"
+run 0 classify --json-usage
+[[ $(tr -d '\n\t' <<<"$out") == *'"name":"seed"'*'"category":"Accuracy of the map"'* ]] || fail "JSON: $out"
