@@ -82,13 +82,14 @@ HcStatus hc_chain_twin(HcChain **out, const HcChain *chain, const HcStageClass *
     HC_OR_RETURN(make_chain(&twin, NULL, 0, chain->count, err));
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *from = &chain->stages[s];
-        const HcStageClass *kind = from->kind->rare.check != NULL ? tap : from->kind;
-        if (kind != tap && (kind->role == HC_ROLE_SINK || kind->role == HC_ROLE_TAP)) {
+        bool tapped = from->kind->rare.check != NULL;
+        const HcStageClass *kind = tapped ? tap : from->kind;
+        if (!tapped && (kind->role == HC_ROLE_SINK || kind->role == HC_ROLE_TAP)) {
             continue;
         }
         HC_TRY(add_stage(twin, kind, err));
         HcStage *stage = &twin->stages[twin->count - 1];
-        memcpy(stage->params, kind == tap ? (const void *)&from : from->params, kind->params_size);
+        memcpy(stage->params, tapped ? (const void *)&from : from->params, kind->params_size);
     }
     twin->plain = true;
     twin->settles_only = true;

@@ -225,9 +225,9 @@ const HcStage *hc_stage_previous(const HcStage *stage) {
     return s >= 0 ? &stage->chain->stages[s] : NULL;
 }
 
-HcStage *hc_stage_before(const HcStage *stage, const char *name) {
+HcStage *hc_stage_before(const HcStage *stage, HcGives gives) {
     for (int32_t s = stage->place - 1; s >= 0; s--) {
-        if (strcmp(stage->chain->stages[s].kind->name, name) == 0) {
+        if (stage->chain->stages[s].kind->gives == gives) {
             return &stage->chain->stages[s];
         }
     }

@@ -36,6 +36,14 @@ typedef enum HcRole {
     HC_ROLE_TAP     /* the same for the report of the run: no word, and no step of the user */
 } HcRole;
 
+/* What other stages ask an earlier one for (hc_stage_before). */
+typedef enum HcGives {
+    HC_GIVES_VALUES,          /* nothing that they ask for */
+    HC_GIVES_DENOISED,        /* bands with less noise; the state is an HcDenoise */
+    HC_GIVES_COMPONENTS,      /* components of bands; the state begins with an HcLinear */
+    HC_GIVES_WHITE_COMPONENTS /* the same, and their noise has variance 1 */
+} HcGives;
+
 /* How a stage treats a pixel that lacks a value in some bands only (nodata, NaN, infinity). The source masks
  * such pixels, unless a stage asks for them and all stages between pass them on. They then hold NaN in
  * these bands. */
@@ -186,6 +194,7 @@ typedef struct HcStageClass {
     const char *cite;    /* reference, or NULL */
     const char *example; /* a command that runs where scene.hdr is a scene, or NULL */
     HcRole role;
+    HcGives gives;
     const HcOption *options;
     size_t params_size;
     size_t state_size;
@@ -317,7 +326,7 @@ const HcFlag *hc_stage_cancel(const HcStage *stage);
 /* The step before, or NULL; a tap of the report is no step. */
 const HcStage *hc_stage_previous(const HcStage *stage);
 
-/* The nearest earlier stage of that name in the chain, or NULL. */
-HcStage *hc_stage_before(const HcStage *stage, const char *name);
+/* The nearest earlier stage in the chain that gives this, or NULL. */
+HcStage *hc_stage_before(const HcStage *stage, HcGives gives);
 
 #endif

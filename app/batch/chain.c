@@ -353,6 +353,13 @@ static int32_t first_step(const HcPaths *words) {
     return words->count > 0 && strcmp(words->path[0], "!") == 0;
 }
 
+/* Whether the first step reads. */
+static bool begins_with_read(const HcPaths *words) {
+    int32_t first = first_step(words);
+    const HcStageClass *kind = first < words->count ? hc_stage_find(words->path[first]) : NULL;
+    return kind != NULL && kind->role == HC_ROLE_SOURCE;
+}
+
 /* The stage of the last step where that writes, else NULL. */
 static const HcStageClass *writer_of(const HcPaths *words) {
     int32_t last = last_step(words);
@@ -368,10 +375,10 @@ static HcStatus check_end(const HcBatch *batch, const Steps *steps, HcError *err
     if (end == NULL || !has_output(end, words, last)) {
         return HC_OK;
     }
-    bool is_write = strcmp(end->name, "write") == 0;
     HcStatus status =
         hc_fail(err, HC_E_USAGE, "batch: %s %s: the last step gets its name from --output (leave out %s%s)",
-                end->name, words->path[last + 1], words->path[last + 1], is_write ? "" : ", or add: ! write");
+                end->name, words->path[last + 1], words->path[last + 1],
+                end->rare.check != NULL ? "" : ", or add: ! write");
     return at_word(batch, line_of(steps->lines, last + 1), status, err);
 }
 
@@ -379,7 +386,7 @@ static HcStatus check_end(const HcBatch *batch, const Steps *steps, HcError *err
 static HcStatus check_beginning(const HcBatch *batch, const Steps *steps, HcError *err) {
     const HcPaths *words = &steps->words;
     int32_t first = first_step(words);
-    bool reads = first < words->count && strcmp(words->path[first], "read") == 0;
+    bool reads = begins_with_read(words);
     const char *next = reads && first + 1 < words->count ? words->path[first + 1] : "-";
     if (next[0] == '-' || strcmp(next, "!") == 0) {
         return HC_OK;
@@ -412,7 +419,7 @@ static HcStatus complete_chain(HcBatch *batch, const Steps *steps, HcError *err)
     if (steps->lines != NULL) {
         HC_OR_RETURN(hc_new(batch->lines, words->count + WORDS_AROUND, "the chain", err));
     }
-    bool reads = strcmp(words->path[first], "read") == 0;
+    bool reads = begins_with_read(words);
     bool writes = writer_of(words) != NULL;
     HC_OR_RETURN(add_end(batch, "read", "--path", "{scene}", reads ? line_of(steps->lines, first) : 0, err));
     if (!reads) {

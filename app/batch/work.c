@@ -442,7 +442,7 @@ bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain) {
     }
     for (int32_t s = 1; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        if (stage->kind->role != HC_ROLE_STAGE && strcmp(stage->kind->name, "write") != 0) {
+        if (stage->kind->role != HC_ROLE_STAGE && stage->kind->rare.check == NULL) {
             return false;
         }
     }

@@ -1,5 +1,6 @@
 /* Descriptions of the program, its commands and its stages. */
 #include "app/usage/usage.h"
+#include "pipeline/stages/stages.h"
 
 #include <string.h>
 
@@ -94,10 +95,10 @@ void hc_usage_of_stage(const HcStageClass *kind, HcUsage *usage) {
     hc_usage_add(usage, "Options", kind->options);
     int32_t own = usage->section_count;
     if (kind->role != HC_ROLE_SOURCE) {
-        hc_usage_add(usage, "Options of reading", hc_stage_find("read")->options);
+        hc_usage_add(usage, "Options of reading", hc_stage_read.options);
     }
     if (kind->role != HC_ROLE_SINK) {
-        hc_usage_add(usage, "Options of writing", hc_stage_find("write")->options);
+        hc_usage_add(usage, "Options of writing", hc_stage_write.options);
     }
     hc_usage_add(usage, "Options of every run", hc_common_options);
     usage->shared = usage->section_count - own;

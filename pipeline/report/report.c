@@ -177,7 +177,7 @@ static HcStatus add_panels(HcPanels *to, const HcStage *stage, HcError *err) {
     if (stage->kind->rare.panels != NULL) {
         HC_OR_RETURN(stage->kind->rare.panels(stage, to, err));
     }
-    if (tap != NULL && tap->kind == &hc_report_tap) {
+    if (tap != NULL && tap->kind->role == HC_ROLE_TAP) {
         HC_OR_RETURN(tap->kind->rare.panels(tap, to, err));
     }
     hc_text_add(&to->html, "</div>\n");

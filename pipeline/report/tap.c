@@ -77,7 +77,7 @@ static const HcStage *tap_before(const HcStage *stage) {
     const HcStage *stages = stage->chain->stages;
     for (int32_t s = stage->place - 1; s >= 0; s--) {
         const State *state = stages[s].state;
-        if (stages[s].kind == stage->kind && state->looks && state->spectral &&
+        if (stages[s].kind->role == HC_ROLE_TAP && state->looks && state->spectral &&
             stages[s].in.bands == stage->in.bands) {
             return &stages[s];
         }

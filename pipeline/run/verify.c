@@ -67,7 +67,7 @@ static HcStatus open_file(const char *path, HcReader **file, HcError *err) {
 static HcStatus open_files(const HcChain *twin, HcError *err) {
     for (int32_t s = 0; s < twin->count; s++) {
         const HcStage *stage = &twin->stages[s];
-        if (stage->kind == &tap) {
+        if (stage->kind->role == HC_ROLE_TAP) {
             const HcStage *sink = ((const Tap *)stage->params)->sink;
             TapState *state = stage->state;
             HC_OR_RETURN(open_file(sink->output, &state->file, err));
@@ -79,7 +79,7 @@ static HcStatus open_files(const HcChain *twin, HcError *err) {
 static void begin_comparing(HcChain *twin, void *user) {
     HcVerify *verify = user;
     for (int32_t s = 0; s < twin->count; s++) {
-        if (twin->stages[s].kind == &tap) {
+        if (twin->stages[s].kind->role == HC_ROLE_TAP) {
             ((TapState *)twin->stages[s].state)->check = &verify->check;
         }
     }

@@ -131,7 +131,7 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
     const HcLinear *linear = stage->state;
     const HcScene *bands = &linear->transform.scene;
     if (params->model == NULL) {
-        HcStage *forward = hc_stage_before(stage, stage->kind->name);
+        HcStage *forward = hc_stage_before(stage, stage->kind->gives);
         const HcLinearParams *other = forward != NULL ? params_of(forward) : NULL;
         if (other == NULL || other->inverse || other->denoise || other->fit_only) {
             return hc_fail(err, HC_E_USAGE,
@@ -140,7 +140,7 @@ static HcStatus plan_inverse(HcStage *stage, HcError *err) {
         }
         for (int32_t s = forward->place + 1; s < stage->place; s++) {
             const HcStageClass *between = stage->chain->stages[s].kind;
-            if (between->process == hc_linear_process || strcmp(between->name, "bands") == 0 ||
+            if (between->gives >= HC_GIVES_COMPONENTS || between->rare.keeps_values ||
                 stage->chain->stages[s].out.meaning == HC_OTHER ||
                 stage->chain->stages[s].out.meaning == HC_FRACTION) {
                 return hc_fail(err, HC_E_USAGE,
@@ -291,7 +291,7 @@ HcStatus hc_linear_end_fit(HcStage *stage, const HcStatistics *scene, HcError *e
 static const HcTransform *transform_of(const HcStage *stage) {
     const HcLinear *linear = stage->state;
     if (!has_transform(linear) && params_of(stage)->inverse) {
-        const HcStage *forward = hc_stage_before(stage, stage->kind->name);
+        const HcStage *forward = hc_stage_before(stage, stage->kind->gives);
         return &((const HcLinear *)forward->state)->transform;
     }
     return &linear->transform;

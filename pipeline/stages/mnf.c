@@ -262,6 +262,7 @@ const HcStageClass hc_stage_mnf = {
     .cite = "Green, Berman, Switzer, Craig 1988; Zhou, Gao, Fang: Parallel implementation of MNF on GPU",
     .example = "hcube mnf scene.hdr mnf.tif --components 20",
     .role = HC_ROLE_STAGE,
+    .gives = HC_GIVES_WHITE_COMPONENTS,
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),

@@ -54,6 +54,7 @@ const HcStageClass hc_stage_pca = {
     .cite = "Jolliffe: Principal Component Analysis, 2nd ed., 2002",
     .example = "hcube pca scene.hdr pca.tif --components 10",
     .role = HC_ROLE_STAGE,
+    .gives = HC_GIVES_COMPONENTS,
     .options = options,
     .params_size = sizeof(Params),
     .state_size = sizeof(State),

@@ -54,6 +54,10 @@ mv tests/pipeline/stages/knn tests/pipeline/stages/nothing
 expects stages "tests/pipeline/stages/nothing/test_knn_library.c tests a stage that does not exist"
 echo "# Nothing" >docs/stages/nothing.md
 expects stages "describes a stage that does not exist"
+for line in 'strcmp(stage->kind->name, "mnf")' 'before->kind != &hc_stage_mnf' 'hc_detect_method(stage) == &hc_detect_ace' 'kind == tap'; do
+    echo "/* $line */" >>pipeline/stages/svd/svd.c
+    expects stages "a flag or a hook of the kind says so"
+done
 
 # Lists, rows and examples of a stage that is gone.
 rm -r pipeline/stages/kmeans docs/stages/kmeans.md tests/pipeline/stages/test_kmeans.c

@@ -133,8 +133,8 @@ static void chains_are_parsed(void **state) {
         assert_ptr_equal(chain->stages[2].kind, &hc_stage_write);
         assert_ptr_equal(chain->stages[2].chain, chain);
         assert_int_equal(chain->stages[2].place, 2);
-        assert_ptr_equal(hc_stage_before(&chain->stages[2], "mnf"), &chain->stages[1]);
-        assert_null(hc_stage_before(&chain->stages[1], "mnf"));
+        assert_ptr_equal(hc_stage_before(&chain->stages[2], HC_GIVES_WHITE_COMPONENTS), &chain->stages[1]);
+        assert_null(hc_stage_before(&chain->stages[1], HC_GIVES_WHITE_COMPONENTS));
         hc_chain_free(chain);
     }
 }

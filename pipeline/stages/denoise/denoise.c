@@ -541,6 +541,7 @@ const HcStageClass hc_stage_denoise = {
         "Bioucas-Dias, Nascimento 2008; Zhuang, Bioucas-Dias 2018; Gavish, Donoho 2017; Dabov et al. 2007",
     .example = "hcube denoise scene.hdr clean.tif",
     .role = HC_ROLE_STAGE,
+    .gives = HC_GIVES_DENOISED,
     .options = options,
     .params_size = sizeof(HcDenoiseParams),
     .state_size = sizeof(HcDenoise),

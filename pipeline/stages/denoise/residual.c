@@ -9,7 +9,7 @@
 
 /* The denoise whose bands come into a stage, or NULL. */
 static HcStage *denoise_before(const HcStage *stage) {
-    HcStage *before = hc_stage_before(stage, "denoise");
+    HcStage *before = hc_stage_before(stage, HC_GIVES_DENOISED);
     bool is_it = before != NULL && before == hc_stage_previous(stage) && !hc_denoise_maps(before);
     return is_it && !hc_denoise_params(before)->linear.fit_only ? before : NULL;
 }
@@ -17,7 +17,7 @@ static HcStage *denoise_before(const HcStage *stage) {
 const char *hc_denoise_outcome(const HcChain *chain) {
     for (int32_t s = 0; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        if (strcmp(stage->kind->name, "denoise") == 0 && hc_denoise_hands_on(stage)) {
+        if (stage->kind->gives == HC_GIVES_DENOISED && hc_denoise_hands_on(stage)) {
             return ((const HcDenoise *)stage->state)->stripes.found
                        ? "denoise: no noise is removed but stripes"
                        : "denoise: no noise is removed, the scene is handed on unchanged";

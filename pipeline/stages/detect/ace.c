@@ -11,5 +11,6 @@ const HcDetectMethod hc_detect_ace = {.name = "ace",
                                       .suffix = hc_detect_plain,
                                       .background = true,
                                       .unit = true,
+                                      .column = HC_COLUMN_COHERENCE,
                                       .null = HC_NULL_COHERENCE,
                                       .make = make};

@@ -11,5 +11,6 @@ const HcDetectMethod hc_detect_amf = {.name = "amf",
                                       .suffix = hc_detect_plain,
                                       .background = true,
                                       .unit = true,
+                                      .column = HC_COLUMN_POWER,
                                       .null = HC_NULL_ROOT_NORMAL,
                                       .make = make};

@@ -25,4 +25,5 @@ const HcDetectMethod hc_detect_cem = {.name = "cem",
                                       .suffix = hc_detect_plain,
                                       .background = true,
                                       .unit = true,
+                                      .products = true,
                                       .make = make};

@@ -25,7 +25,7 @@ static size_t filter_values(const HcStage *stage) {
 }
 
 static bool is_whitened(const HcStage *stage) {
-    return hc_detect_method(stage) == &hc_detect_ace;
+    return hc_detect_method(stage)->column == HC_COLUMN_COHERENCE;
 }
 
 static int64_t groups_of(const HcStage *stage) {
@@ -142,7 +142,7 @@ static HcStatus open_filters(HcStage *stage, HcDetectColumns *columns, HcColumnF
                           .bands = stage->in.bands,
                           .targets = (int32_t)targets_of(stage),
                           .absorption = params->absorption,
-                          .products = method == &hc_detect_cem,
+                          .products = method->products,
                           .shrink = hc_text_equal(shrink, "oas")             ? HC_COLUMN_SHRINK_OAS
                                     : hc_text_equal(shrink, "rao-blackwell") ? HC_COLUMN_SHRINK_RAO_BLACKWELL
                                                                              : HC_COLUMN_SHRINK_SHARE};
@@ -185,16 +185,13 @@ static HcStatus make_filters(HcStage *stage, HcQueue *queue, const double *spect
     HC_OR_RETURN(hc_download(queue, how.directions, columns->directions, groups * sizeof(int32_t), err));
     HC_OR_RETURN(hc_download(queue, how.scored, columns->scored, groups, err));
     HC_OR_RETURN(hc_wait(queue, err));
-    columns->scoring =
-        (HcColumnScoring){.kind = hc_detect_method(stage) == &hc_detect_ace   ? HC_COLUMN_COHERENCE
-                                  : hc_detect_method(stage) == &hc_detect_amf ? HC_COLUMN_POWER
-                                                                              : HC_COLUMN_SHARE,
-                          .width = (int32_t)hc_detect_params(stage)->columns,
-                          .filter = how.filter,
-                          .deviation = how.deviation,
-                          .whitening = how.whitening,
-                          .stride = how.stride,
-                          .scored = how.scored};
+    columns->scoring = (HcColumnScoring){.kind = hc_detect_method(stage)->column,
+                                         .width = (int32_t)hc_detect_params(stage)->columns,
+                                         .filter = how.filter,
+                                         .deviation = how.deviation,
+                                         .whitening = how.whitening,
+                                         .stride = how.stride,
+                                         .scored = how.scored};
     return HC_OK;
 }
 

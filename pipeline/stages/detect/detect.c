@@ -64,28 +64,24 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
     if (params->absorption && stage->in.meaning == HC_COMPONENT) {
         return hc_fail(err, HC_E_USAGE, "detect: --absorption: components come in, spectra are needed");
     }
-    if (method == &hc_detect_mtmf) {
+    if (method->white) {
         const HcStage *before = hc_detect_transform(stage);
-        if (before == NULL || before->kind != &hc_stage_mnf) {
+        if (before == NULL || before->kind->gives != HC_GIVES_WHITE_COMPONENTS) {
             return hc_fail(err, HC_E_USAGE,
                            "detect: --method mtmf: give mnf right before it (mnf --components)");
         }
     }
-    if (method == &hc_detect_mtmf && params->detections.path != NULL) {
+    if (method->white && (params->detections.path != NULL || params->rates >= 0)) {
+        bool places = params->detections.path != NULL;
         return hc_fail(
             err, HC_E_USAGE,
-            "detect: --detections %s: a detection of mtmf has a high share and a low infeasibility: "
-            "no single order",
-            params->detections.path);
+            "detect: --%s %s: a detection of %s has a high share and a low infeasibility: no single order",
+            places ? "detections" : "rates", places ? params->detections.path : hc_rate_words[params->rates],
+            method->name);
     }
-    if (method == &hc_detect_mtmf && params->rates >= 0) {
-        return hc_fail(err, HC_E_USAGE,
-                       "detect: --rates %s: a detection of mtmf has a high share and a low infeasibility: no "
-                       "single order",
-                       hc_rate_words[params->rates]);
-    }
-    if (method == &hc_detect_osp && stage->in.meaning == HC_COMPONENT) {
-        return hc_fail(err, HC_E_USAGE, "detect: --method osp: components come in, spectra are needed");
+    if (method->spectra && stage->in.meaning == HC_COMPONENT) {
+        return hc_fail(err, HC_E_USAGE, "detect: --method %s: components come in, spectra are needed",
+                       method->name);
     }
     return HC_OK;
 }
@@ -515,7 +511,7 @@ static void close_detect(HcStage *stage) {
 }
 
 static const char *unit(const HcStage *stage, int32_t band) {
-    return hc_detect_method(stage) == &hc_detect_sam && band < scores_of(stage) ? "rad" : NULL;
+    return band < scores_of(stage) ? hc_detect_method(stage)->score_unit : NULL;
 }
 
 const HcStageClass hc_stage_detect = {

@@ -56,6 +56,11 @@ typedef struct HcDetectMethod {
     bool background;           /* needs mean and covariance */
     bool unit;                 /* the unit of the targets matters */
     bool low;                  /* low scores are like the target */
+    bool spectra;              /* is not for components */
+    bool white;                /* for components of noise 1 alone; its scores have no single order */
+    bool products;             /* --columns: of the mean of products, not the covariance */
+    HcColumnScore column;      /* of --columns */
+    const char *score_unit;    /* "rad", NULL = none */
     HcNull null;               /* of the scores of a Gaussian background whose covariance is not shrunk */
     HcStatus (*make)(const HcDetectInput *in, HcScoring *out, HcError *err);
 } HcDetectMethod;

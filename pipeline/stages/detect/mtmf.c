@@ -30,4 +30,5 @@ const HcDetectMethod hc_detect_mtmf = {.name = "mtmf",
                                        .what = "matched filter, and infeasibility [standard deviations]",
                                        .suffix = suffixes,
                                        .unit = true,
+                                       .white = true,
                                        .make = make};

@@ -77,4 +77,5 @@ const HcDetectMethod hc_detect_osp = {.name = "osp",
                                       .what = "orthogonal subspace projection",
                                       .suffix = hc_detect_plain,
                                       .unit = true,
+                                      .spectra = true,
                                       .make = make};

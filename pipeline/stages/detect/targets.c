@@ -12,7 +12,7 @@
 
 const HcStage *hc_detect_transform(const HcStage *stage) {
     const HcStage *before = hc_stage_previous(stage);
-    bool made = before != NULL && (before->kind == &hc_stage_mnf || before->kind == &hc_stage_pca);
+    bool made = before != NULL && before->kind->gives >= HC_GIVES_COMPONENTS;
     return made && stage->in.meaning == HC_COMPONENT ? before : NULL;
 }
 

@@ -33,7 +33,7 @@ static bool eigenvalue_of(const HcStage *stage, int32_t band, double *value, boo
         if (from->kind->rare.scree != NULL) {
             bool known = from->kind->rare.scree(from, &scree) && band < scree.count;
             *value = known ? scree.values[band] : 0;
-            *snr = strcmp(from->kind->name, "mnf") == 0;
+            *snr = from->kind->gives == HC_GIVES_WHITE_COMPONENTS;
             return known;
         }
     }

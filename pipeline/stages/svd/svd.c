@@ -212,7 +212,7 @@ static HcStatus rule_of(const HcStage *stage, HcPatchRule *rule, HcError *err) {
 
 /* Edges that mnf took for noise make signal small against it. Known once mnf is fitted. */
 static void note_edges(HcStage *stage) {
-    const HcStage *before = hc_stage_before(stage, "mnf");
+    const HcStage *before = hc_stage_before(stage, HC_GIVES_WHITE_COMPONENTS);
     const HcLinear *mnf = before != NULL ? before->state : NULL;
     if (mnf != NULL && has_unit_noise(&stage->in) && hc_noise_is_difference(mnf->transform.noise)) {
         hc_stage_note(

@@ -40,7 +40,7 @@ static bool scale_is_of_another(const HcStage *stage) {
     for (int32_t s = 0; s < stage->chain->count; s++) {
         const HcStageClass *kind = stage->chain->stages[s].kind;
         HC_EACH_OPTION(option, kind->options) {
-            if (kind != stage->kind && strcmp(option->name, "scale") == 0) {
+            if (kind->role != HC_ROLE_SINK && strcmp(option->name, "scale") == 0) {
                 return true;
             }
         }

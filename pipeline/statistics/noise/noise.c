@@ -291,18 +291,20 @@ static HcStatus fit_init(Fit *fit, const HcStatistics *scene, HcError *err) {
 /* What is regressed. */
 typedef struct Kind {
     const char *word;
-    const char *one, *many; /* names of what is counted */
-    double share;           /* degrees of freedom that a band takes */
+    const char *one, *many, *needed; /* names of what is counted */
+    double share;                    /* degrees of freedom that a band takes */
 } Kind;
 
-static const Kind of_values = {regression_word, "valid pixel", "valid pixels", 1};
-static const Kind of_differences = {spatial_spectral_word, "pair of neighbours", "pairs of neighbours", 1.5};
-static const Kind of_lower = {lower_word, "pair of neighbours", "pairs of neighbours", 1.5};
+static const Kind of_values = {regression_word, "valid pixel", "valid pixels", "pixels", 1};
+static const Kind of_differences = {spatial_spectral_word, "pair of neighbours", "pairs of neighbours",
+                                    "pairs of neighbours", 1.5};
+static const Kind of_lower = {lower_word, "pair of neighbours", "pairs of neighbours", "pairs of neighbours",
+                              1.5};
 
 static HcStatus refuse_few(const Kind *kind, int64_t pixels, size_t bands, HcError *err) {
     return hc_fail(err, HC_E_NUMERIC, "noise by %s: %lld %s with %zu bands, at least %.0f %s are needed",
                    kind->word, (long long)pixels, pixels == 1 ? kind->one : kind->many, bands,
-                   floor(kind->share * (double)bands) + 1, kind == &of_values ? "pixels" : kind->many);
+                   floor(kind->share * (double)bands) + 1, kind->needed);
 }
 
 /* Names the bands that are combinations of earlier ones by their numbers among those that come in; of a scene
