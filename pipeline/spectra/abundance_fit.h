@@ -13,7 +13,7 @@ typedef struct HcAbundanceFit {
         left_scaled; /* sums of |y|, |y - mixture|, and |y - f mixture| with the best f of a pixel */
 } HcAbundanceFit;
 
-/* Bytes of host memory that it takes, for needs.host_bytes; once stage->in and stage->out are planned. */
+/* Bytes of host memory that it takes, for HC_SPACE_HOST; once stage->in and stage->out are planned. */
 size_t hc_abundance_fit_bytes(const HcStage *stage);
 
 HcStatus hc_abundance_fit_open(HcAbundanceFit *fit, const HcStage *stage, HcError *err) HC_MUST_CHECK;
