@@ -87,7 +87,7 @@ static double covariance_of_sums(const Series *p, const Series *q, int64_t n, in
 
 /* Terms of variance t make steps with the variance 2 t, of which neighbours have the covariance -t, and sums
  * over w neighbours 2 t. What sums have beyond that is a walk. */
-static void weigh_steps(HcColumnRule *rule, double *score, const double *x, const double *y, int64_t n) {
+static void weigh_steps(HcComponentRule *rule, double *score, const double *x, const double *y, int64_t n) {
     Series one = {x, y, 1, 0};
     Series other = {x, y, 0, 1};
     Series differ = {x, y, 0.5, -0.5};
@@ -129,7 +129,7 @@ static double terms_of_levels(const double *x, const double *y, int64_t columns)
 
 /* Whether levels err less than steps: by their noise, and by the variance that both halves have in common
  * beyond that of the terms. A term by steps errs by about the root of walk times variance, halved. */
-static void weigh_levels(HcColumnRule *rule, double *x, double *y, int64_t columns) {
+static void weigh_levels(HcComponentRule *rule, double *x, double *y, int64_t columns) {
     Series one = {x, y, 1, 0};
     Series other = {x, y, 0, 1};
     Series differ = {x, y, 0.5, -0.5};
@@ -156,8 +156,8 @@ static void weigh_component(void *user, int64_t item, int32_t thread) {
     (void)thread;
     HcColumnModel *model = user;
     size_t first = (size_t)item * (size_t)model->columns;
-    HcColumnRule *rule = &model->rule[item];
-    *rule = (HcColumnRule){0};
+    HcComponentRule *rule = &model->rule[item];
+    *rule = (HcComponentRule){0};
     weigh_steps(rule, &model->score[item], model->step[0] + first, model->step[1] + first,
                 model->columns - 1);
     if (rule->counts && item >= model->flat) {
@@ -167,7 +167,7 @@ static void weigh_component(void *user, int64_t item, int32_t thread) {
 
 /* ---- terms ---- */
 
-static void terms_by_levels(const HcColumnModel *model, const HcColumnRule *rule, const double *x,
+static void terms_by_levels(const HcColumnModel *model, const HcComponentRule *rule, const double *x,
                             const double *y, double *term) {
     for (int64_t s = 0; s < model->columns; s++) {
         double variance = rule->variance * model->strength[s];
@@ -180,7 +180,7 @@ static void terms_by_levels(const HcColumnModel *model, const HcColumnRule *rule
 /* The best linear estimate from the steps m = D (terms + noise) + walk: the solution u of
  * (D diag(v + noise) D' + walk) u = m, and of it v D' u. The matrix has three diagonals. Steps that are not
  * known take no part. */
-static void terms_by_steps(const HcColumnModel *model, const HcColumnRule *rule, const double *x,
+static void terms_by_steps(const HcColumnModel *model, const HcComponentRule *rule, const double *x,
                            const double *y, double *term, double *work) {
     int64_t n = model->columns - 1;
     double *above = work;
@@ -207,7 +207,7 @@ static void terms_by_steps(const HcColumnModel *model, const HcColumnRule *rule,
 static void find_terms(void *user, int64_t item, int32_t thread) {
     HcColumnModel *model = user;
     size_t first = (size_t)item * (size_t)model->columns;
-    const HcColumnRule *rule = &model->rule[item];
+    const HcComponentRule *rule = &model->rule[item];
     if (rule->counts && rule->by_level) {
         terms_by_levels(model, rule, model->level[0] + first, model->level[1] + first, model->term + first);
     } else if (rule->counts) {
