@@ -1,5 +1,6 @@
 /* plan: what a run would do, and with --measure how long it would take. */
 #include "app/batch/batch.h"
+#include "pipeline/report/tables.h"
 #include "pipeline/run/forecast.h"
 #include "pipeline/run/verify.h"
 
@@ -122,7 +123,7 @@ static void print_forecast(const HcForecast *forecast, int64_t lines) {
         const HcPassTimes *pass = &forecast->pass[p];
         printf("  pass %d %s, %s; limit: %s\n", p + 1,
                hc_duration_text(text[0], sizeof text[0], pass->seconds), pass->what,
-               hc_run_limit(pass->seconds, pass->waiting_for_reading, pass->waiting_for_writing));
+               hc_report_limit(pass->seconds, pass->waiting_for_reading, pass->waiting_for_writing));
     }
 }
 

@@ -2,6 +2,7 @@
 #include "core/operation/image/decode.h"
 #include "app/usage/usage.h"
 #include "io/file.h"
+#include "pipeline/report/tables.h"
 #include "pipeline/stages/denoise/residual.h"
 #include "pipeline/run/verify.h"
 
@@ -63,7 +64,7 @@ static void print_summary(const HcChain *chain, const HcRunReport *report) {
     }
     hc_say("done in %.2f s (%.0f MB/s of scene, %d pass%s, limit: %s), peak memory %s%s%s", report->seconds,
            (double)report->raw_bytes / 1e6 / report->seconds, report->passes, report->passes == 1 ? "" : "es",
-           hc_run_limit(report->seconds, report->seconds_wait_read, report->seconds_wait_write),
+           hc_report_limit(report->seconds, report->seconds_wait_read, report->seconds_wait_write),
            hc_text_bytes(peak, sizeof peak, (double)report->peak_memory), outcome != NULL ? "; " : "",
            outcome != NULL ? outcome : "");
 }

@@ -1,8 +1,6 @@
 #include "pipeline/chain.h"
 #include "core/allocate.h"
 #include "io/file.h"
-#include "pipeline/stages/stages.h"
-#include "pipeline/statistics/sums.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -229,12 +227,12 @@ HcStatus hc_chain_for_stage(HcChain **out, const HcStageClass *kind, const char 
     HcOptionSet sets[4];
     int32_t set_count = 0, at = -1;
     HC_TRY(make_chain(&chain, words, word_count, 3, err));
-    HC_TRY(add_stage(chain, &hc_stage_read, err));
+    HC_TRY(add_stage(chain, hc_stage_find("read"), err));
     if (kind->role == HC_ROLE_STAGE || kind->role == HC_ROLE_SINK) {
         HC_TRY(add_stage(chain, kind, err));
     }
     if (kind->role != HC_ROLE_SINK && !has_word(words, word_count, "--fit-only")) {
-        HC_TRY(add_stage(chain, &hc_stage_write, err));
+        HC_TRY(add_stage(chain, hc_stage_find("write"), err));
     }
     /* The common options first: --overwrite is then for every output, not for the first stage that knows the
      * word. What the stage and read both know (--mask) belongs to the stage. */

@@ -1,7 +1,7 @@
 /* What stages ask of the chain that they are in. Below the chain and every stage, which both need it: here
  * nothing is known of any stage in particular. */
 #include "pipeline/chain.h"
-#include "pipeline/run/run.h"
+#include "pipeline/settings.h"
 #include "io/file.h"
 
 #include <stdlib.h>

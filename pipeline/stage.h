@@ -261,6 +261,9 @@ void hc_stage_takes_or(HcStage *stage, HcSpace space, size_t bytes, size_t scarc
 /* What it takes as memory is now [bytes]. */
 size_t hc_stage_bytes(const HcStage *stage, HcSpace space);
 
+/* Closes the sums of a stage that the runner opened (pipeline/statistics/sums.h). */
+void hc_scene_sums_end(HcStage *stage);
+
 /* All stages, in the order of the help; ended by NULL. */
 extern const HcStageClass *const hc_stage_list[];
 const HcStageClass *hc_stage_find(const char *name);

@@ -27,6 +27,9 @@ HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count,
 void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, const float limits[2],
                      uint8_t *level);
 
+/* Colours of the classes: those of the data, or by their names. rgb: [classes], fresh memory. */
+HcStatus hc_image_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) HC_MUST_CHECK;
+
 typedef enum HcLegendPlace { HC_LEGEND_NONE, HC_LEGEND_RIGHT, HC_LEGEND_BELOW } HcLegendPlace;
 
 /* Classes to be drawn: value and valid [height][width], each pixel a square of `enlarge`. */

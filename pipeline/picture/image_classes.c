@@ -8,6 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+HcStatus hc_image_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) {
+    HC_OR_RETURN(hc_new(*rgb, classes->count, "the colours of classes", err));
+    if (hc_classes_have_own_colours(classes)) {
+        memcpy(*rgb, classes->colour, (size_t)classes->count * sizeof **rgb);
+    } else {
+        int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0;
+        hc_class_colours(classes->name + first, classes->count - first, *rgb + first);
+    }
+    return HC_OK;
+}
+
 static const uint8_t unknown_colour[3] = {128, 128, 128};
 
 /* The place of a pixel's value among the classes: from 0, -1 = none of them. */

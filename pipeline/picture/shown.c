@@ -1,6 +1,6 @@
 #include "pipeline/picture/shown.h"
 #include "core/allocate.h"
-#include "pipeline/ortho_map.h"
+#include "pipeline/picture/ortho_map.h"
 
 #include <math.h>
 #include <stdlib.h>

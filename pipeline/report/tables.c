@@ -1,6 +1,5 @@
 #include "pipeline/report/tables.h"
 #include "pipeline/report/panel.h"
-#include "pipeline/run/run.h"
 
 #include <math.h>
 #include <string.h>
@@ -298,7 +297,7 @@ static void add_pass(HcText *to, const cJSON *pass, int number) {
     hc_text_add(
         to, "<td class=\"n\">%.3g</td><td class=\"n\">%.3g</td><td>%s</td></tr>\n",
         number_in(pass, "waiting_for_reading"), number_in(pass, "waiting_for_writing"),
-        hc_run_limit(all, number_in(pass, "waiting_for_reading"), number_in(pass, "waiting_for_writing")));
+        hc_report_limit(all, number_in(pass, "waiting_for_reading"), number_in(pass, "waiting_for_writing")));
 }
 
 static void add_passes(HcText *to, const cJSON *seconds) {
@@ -355,4 +354,11 @@ void hc_report_add_times(HcText *to, const cJSON *record) {
     add_passes(to, seconds);
     add_step_times(to, record);
     add_plain_table(to, "times of the run, in seconds", seconds);
+}
+
+const char *hc_report_limit(double seconds, double waiting_for_reading, double waiting_for_writing) {
+    if (waiting_for_reading > 0.5 * seconds) {
+        return "reading";
+    }
+    return waiting_for_writing > 0.5 * seconds ? "writing" : "computing";
 }

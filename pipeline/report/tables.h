@@ -19,4 +19,7 @@ void hc_report_add_pixels(HcText *to, const cJSON *record);
 /* Times of passes and steps, and what each waited for. */
 void hc_report_add_times(HcText *to, const cJSON *record);
 
+/* What a run or a pass waited for most: "reading", "writing" or "computing". */
+const char *hc_report_limit(double seconds, double waiting_for_reading, double waiting_for_writing);
+
 #endif

@@ -6,7 +6,6 @@
 #include "pipeline/picture/shown.h"
 #include "pipeline/picture/unit.h"
 #include "pipeline/report/plot_panel.h"
-#include "pipeline/stages/figure/parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -410,7 +409,7 @@ static HcStatus paint_classes(const HcStage *stage, uint8_t *pixels, HcPanelEntr
     const HcClasses *classes = &stage->in.classes;
     uint8_t(*rgb)[3] = NULL;
     size_t count = hc_shown_pixels(&state->shown), valid = 0;
-    HC_OR_RETURN(hc_figure_class_colours(classes, &rgb, err));
+    HC_OR_RETURN(hc_image_class_colours(classes, &rgb, err));
     for (int32_t c = 0; c <= classes->count; c++) {
         bool is = c < classes->count;
         entry[c] = (HcPanelEntry){.name = is ? classes->name[c] : "values of no class"};

@@ -94,10 +94,3 @@ void hc_pass_slot(const HcChain *chain, const HcPass *pass, int32_t lines, HcSlo
     }
     out->all = out->scratch + hc_aligned(scratch);
 }
-
-const char *hc_run_limit(double seconds, double waiting_for_reading, double waiting_for_writing) {
-    if (waiting_for_reading > 0.5 * seconds) {
-        return "reading";
-    }
-    return waiting_for_writing > 0.5 * seconds ? "writing" : "computing";
-}

@@ -8,7 +8,7 @@
 #include "pipeline/picture/plots.h"
 #include "pipeline/picture/scale.h"
 #include "pipeline/picture/shown.h"
-#include "pipeline/ortho_map.h"
+#include "pipeline/picture/ortho_map.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>

@@ -36,11 +36,10 @@ void hc_scene_sums_want(HcSceneSums *sums, HcStage *stage, HcDifference differen
 /* Sums number k that the last plan wants, or NULL. */
 HcSceneSums *hc_scene_sums_of(const HcStage *stage, int32_t k);
 
-/* For the runner: opens them, adds a block or bytes of the file, closes them. */
+/* For the runner: opens them, adds a block or bytes of the file. hc_scene_sums_end (stage.h) closes them. */
 HcStatus hc_scene_sums_start(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_scene_sums_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
 HcStatus hc_scene_sums_parts(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) HC_MUST_CHECK;
-void hc_scene_sums_end(HcStage *stage);
 
 /* ---- what these are made of, for a stage that does more with the blocks ---- */
 

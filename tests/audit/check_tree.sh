@@ -33,7 +33,7 @@ expects() {
     git checkout -q . && git clean -fdq
 }
 
-scripts/check-tree libraries stages words operations tests pages figures # nothing is broken yet
+scripts/check-tree libraries order stages words operations tests pages figures # nothing is broken yet
 
 # Stages.
 sed -i '/STAGE(filter)/d' pipeline/stages/stages.h
@@ -129,6 +129,12 @@ sed -i '1i #include <gdal.h>' pipeline/run/run.c
 expects libraries "only io/ knows it"
 sed -i '1i #pragma omp parallel' cpu/work.c
 expects libraries "no room uses OpenMP"
+sed -i '1i #include "pipeline/run/run.h"' pipeline/report/tables.c
+expects order "pipeline/report/tables.c:1 includes pipeline/run/run.h, which lies above it"
+sed -i '1i #include "pipeline/stages/stages.h"' pipeline/chain.c
+expects order "pipeline/chain.c:1 includes pipeline/stages/stages.h, which lies above it"
+mkdir pipeline/fresh && echo '#include "pipeline/fresh/fresh.h"' >pipeline/fresh/fresh.c
+expects order "pipeline/fresh/fresh.c: give its folder a place"
 printf 'ldd "$HCUBE" |%s -q lib\n' ' grep' >>tests/app/cases/help.sh
 expects libraries "ends before its input does"
 echo "[nowhere](nowhere.md)" >>README.md

@@ -32,9 +32,9 @@ for model in filter bands cov pca preview; do
     compiles "tests/pipeline/stages/test_fresh_$model.c"
     grep -q 'fail_msg' "tests/pipeline/stages/test_fresh_$model.c"
 done
-compiles pipeline/stage_list.c
+compiles pipeline/stages/stage_list.c
 every_gate
-stages=$("${CC:-cc}" -E -I. $(pkg-config --cflags libcjson) pipeline/stage_list.c | grep -o '&hc_stage_[a-z0-9_]*' | wc -l)
+stages=$("${CC:-cc}" -E -I. $(pkg-config --cflags libcjson) pipeline/stages/stage_list.c | grep -o '&hc_stage_[a-z0-9_]*' | wc -l)
 ((stages >= 17)) || { echo "the list has $stages stages" >&2; exit 1; }
 refused new-stage "exists already" fresh_pca
 echo "five stages compile, and pass every gate"

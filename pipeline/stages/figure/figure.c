@@ -2,7 +2,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
-#include "pipeline/ortho_map.h"
+#include "pipeline/picture/ortho_map.h"
 #include "pipeline/picture/scale.h"
 #include "pipeline/picture/unit.h"
 #include "pipeline/stages/figure/parts.h"

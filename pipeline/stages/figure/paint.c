@@ -1,6 +1,7 @@
 /* From values to colours. */
 #include "core/allocate.h"
 #include "pipeline/picture/scale.h"
+#include "pipeline/picture/image.h"
 #include "pipeline/stages/figure/parts.h"
 
 #include <math.h>
@@ -84,7 +85,7 @@ static HcStatus paint_classes(const HcStage *stage, uint8_t *pixel, HcError *err
     const HcFigureState *state = stage->state;
     const HcClasses *classes = &stage->in.classes;
     uint8_t(*rgb)[3] = NULL;
-    HC_OR_RETURN(hc_figure_class_colours(classes, &rgb, err));
+    HC_OR_RETURN(hc_image_class_colours(classes, &rgb, err));
     for (size_t p = 0; p < hc_shown_pixels(&state->shown); p++, pixel += 4) {
         float value = state->shown.plane[p];
         bool known = value > -0.5f && value < (float)classes->count - 0.5f;
@@ -118,17 +119,6 @@ HcStatus hc_figure_paint(const HcStage *stage, uint8_t **pixels, HcError *err) {
 
 /* ---- classes ---- */
 
-HcStatus hc_figure_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) {
-    HC_OR_RETURN(hc_new(*rgb, classes->count, "the colours of classes", err));
-    if (hc_classes_have_own_colours(classes)) {
-        memcpy(*rgb, classes->colour, (size_t)classes->count * sizeof **rgb);
-    } else {
-        int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0;
-        hc_class_colours(classes->name + first, classes->count - first, *rgb + first);
-    }
-    return HC_OK;
-}
-
 static void add_entry(const HcFigureState *state, HcFigureClasses *to, const uint8_t rgb[3], const char *name,
                       int64_t pixels) {
     HcFigureEntry *entry = &to->entry[to->legend.count++];
@@ -147,7 +137,7 @@ HcStatus hc_figure_legend_of(const HcStage *stage, HcFigureClasses *to, HcError 
     const HcFigureState *state = stage->state;
     const HcClasses *classes = &stage->in.classes;
     uint8_t(*rgb)[3] = NULL;
-    HC_TRY(hc_figure_class_colours(classes, &rgb, err));
+    HC_TRY(hc_image_class_colours(classes, &rgb, err));
     HC_TRY(hc_new(to->entry, (size_t)classes->count + 1, "a legend", err));
     to->legend = (HcFigureLegend){.entry = to->entry};
     int32_t first = hc_classes_has_unclassified(classes) ? 1 : 0;

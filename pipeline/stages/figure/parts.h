@@ -39,9 +39,6 @@ HcStatus hc_figure_paint(const HcStage *stage, uint8_t **pixels, HcError *err) H
 /* The colours of the shown band `c`. */
 HcRamp hc_figure_ramp(const HcFigureParams *params, const HcFigureState *state, int32_t c);
 
-/* Colours of the classes: those of the data, or by their names. rgb: [classes], fresh memory. */
-HcStatus hc_figure_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) HC_MUST_CHECK;
-
 /* The legend of a class map: entries of the classes that occur, in fresh memory, hc_figure_legend_bytes at
  * most. Names are borrowed. */
 typedef struct HcFigureClasses {

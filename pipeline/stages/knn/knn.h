@@ -6,6 +6,7 @@
 #define HC_PIPELINE_STAGES_KNN_H
 
 #include "core/operation/knn/vote.h"
+#include "pipeline/report/accuracy_panel.h"
 #include "pipeline/spectra/accuracy.h"
 #include "pipeline/spectra/library/scaled.h"
 #include "pipeline/stages/classify/scores.h"

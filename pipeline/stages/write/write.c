@@ -5,7 +5,7 @@
 #include "io/write/picture/style.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
-#include "pipeline/ortho_map.h"
+#include "pipeline/picture/ortho_map.h"
 #include "pipeline/stages/denoise/residual.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/stages/write/write_sent.h"

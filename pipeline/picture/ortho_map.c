@@ -1,6 +1,6 @@
-#include "pipeline/ortho_map.h"
+#include "pipeline/picture/ortho_map.h"
 #include "pipeline/chain.h"
-#include "pipeline/run/run.h"
+#include "pipeline/settings.h"
 
 #include <inttypes.h>
 

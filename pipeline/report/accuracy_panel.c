@@ -1,10 +1,9 @@
 /* Accuracy in a report: the figures of each class, and the confusion matrix with its cells shaded by their
  * share of the class; and the matrix as a picture of its own. */
+#include "pipeline/report/accuracy_panel.h"
 #include "core/allocate.h"
 #include "figure/figure.h"
 #include "io/file.h"
-#include "pipeline/report/panel.h"
-#include "pipeline/spectra/accuracy.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The map of --ortho, which write and preview share. */
-#ifndef HC_PIPELINE_ORTHO_MAP_H
-#define HC_PIPELINE_ORTHO_MAP_H
+#ifndef HC_PIPELINE_PICTURE_ORTHO_MAP_H
+#define HC_PIPELINE_PICTURE_ORTHO_MAP_H
 
 #include "io/ortho/ortho.h"
 #include "pipeline/stage.h"

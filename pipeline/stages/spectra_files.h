@@ -1,7 +1,7 @@
 /* The files of some spectra that a stage has found: a library as ENVI or CSV, the places of their pixels, a
  * picture. What is written here is input of unmix, abundance and knn. */
-#ifndef HC_PIPELINE_SPECTRA_SPECTRA_FILES_H
-#define HC_PIPELINE_SPECTRA_SPECTRA_FILES_H
+#ifndef HC_PIPELINE_STAGES_SPECTRA_FILES_H
+#define HC_PIPELINE_STAGES_SPECTRA_FILES_H
 
 #include "io/library/library.h"
 #include "io/shape/points.h"
