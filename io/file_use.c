@@ -127,7 +127,7 @@ done:
     return status;
 }
 
-static const char *find_place(const HcPaths *paths, const char *path) {
+const char *hc_paths_find_place(const HcPaths *paths, const char *path) {
     for (int32_t p = 0; p < paths->count; p++) {
         if (hc_file_same_place(paths->path[p], path)) {
             return paths->path[p];
@@ -138,7 +138,7 @@ static const char *find_place(const HcPaths *paths, const char *path) {
 
 static HcStatus check_read(const HcFileUse *use, const char *who, const char *path, const char *replaced,
                            HcError *err) {
-    const char *read = find_place(&use->reads, replaced);
+    const char *read = hc_paths_find_place(&use->reads, replaced);
     if (read == NULL) {
         return HC_OK;
     }
@@ -158,7 +158,7 @@ HcStatus hc_file_use_write(HcFileUse *use, const char *who, const char *path, Hc
         }
         HC_TRY(check_read(use, who, path, sidecar, err));
     }
-    if (find_place(&use->writes, path) != NULL) {
+    if (hc_paths_find_place(&use->writes, path) != NULL) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "%s: %s: is written already", who, path));
     }
     HC_TRY(hc_paths_add(&use->writes, path, err));

@@ -27,4 +27,7 @@ HcStatus hc_file_use_write(HcFileUse *use, const char *who, const char *path, Hc
 
 void hc_file_use_clear(HcFileUse *use);
 
+/* The one of the paths that leads to the same place as this one, borrowed, or NULL. */
+const char *hc_paths_find_place(const HcPaths *paths, const char *path);
+
 #endif

@@ -33,6 +33,7 @@ void hc_chain_free(HcChain *chain) {
     hc_words_free(chain->words, chain->word_count);
     free(chain->file);
     hc_paths_clear(&chain->inputs);
+    hc_paths_clear(&chain->reads);
     free(chain->report);
     hc_file_use_clear(&chain->use);
     free(chain->stages);
@@ -263,19 +264,6 @@ done:
     return status;
 }
 
-static HcStatus add_named(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
-    HcStage *stage = user;
-    bool sent = stage->chain->sends == stage && strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0;
-    return sent || hc_chain_writes(stage->chain, path) ? HC_OK : hc_stage_will_write(stage, path, err);
-}
-
-/* What the options of a stage name and its plan has not named. */
-static HcStatus add_named_files(HcStage *stage, HcError *err) {
-    const HcOptionSet set = {.table = stage->kind->options, .params = stage->params};
-    return hc_options_files(&set, HC_FILE_WRITTEN, add_named, stage, err);
-}
-
 /* By what the stage is and its options alone: a result changes no type of an output. */
 static bool keeps_values(const HcStage *stage) {
     HcFit how = {0};
@@ -285,11 +273,11 @@ static bool keeps_values(const HcStage *stage) {
 }
 
 static HcStatus plan_stage(HcStage *stage, HcError *err) {
-    HcStatus status = stage->kind->plan(stage, err);
-    stage->out.stored = stage->out.stored && keeps_values(stage);
+    HcStatus status = stage->place > 0 ? hc_chain_collect_files(stage, err) : HC_OK;
     if (status == HC_OK) {
-        status = add_named_files(stage, err);
+        status = stage->kind->plan(stage, err);
     }
+    stage->out.stored = stage->out.stored && keeps_values(stage);
     return hc_stage_at_line(stage, status, err);
 }
 
@@ -308,8 +296,9 @@ static int64_t enough_for(const HcChain *chain) {
 }
 
 HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
-    chain->output_count = chain->read_count = 0;
+    chain->output_count = 0;
     chain->sends = NULL;
+    hc_paths_clear(&chain->reads);
     chain->source->enough = enough_for(chain);
     for (int32_t s = 0; s < chain->count; s++) {
         HcStage *stage = &chain->stages[s];

@@ -10,7 +10,7 @@
 #define HC_NOTES_MAX       64
 #define HC_CHAIN_FILES_MAX 128
 
-/* A file that a planned stage will write. */
+/* A file that a stage will write. */
 typedef struct HcOutput {
     const char *path; /* borrowed from its parameters or state */
     const HcStage *stage;
@@ -30,18 +30,16 @@ struct HcChain {
     bool single;          /* the run of one scene, no batch: an output may go to standard output, rasters get
                            * styles */
     const HcStage *sends; /* the planned stage whose output does, or NULL */
-    const char
-        *reads[HC_CHAIN_FILES_MAX]; /* files beside the scene that planned stages read, borrowed likewise */
-    int32_t read_count;
-    HcSource *source;   /* of the first step, borrowed from its state; no reader until it is planned */
-    bool settles_only;  /* a side chain: stages observe and settle, no file is written */
-    bool plain;         /* computed again to verify a run: read through GDAL, sums of blocks */
-    HcPaths inputs;     /* files that the command reads beside: the chain file, a list of scenes */
-    HcFileUse use;      /* all files of the run, by hc_chain_check_files */
-    int32_t step_reads; /* of those it reads, the first are read by steps */
-    bool overwrite;     /* of all outputs */
-    bool steps_keep;    /* a step's own --overwrite does not count */
-    char *report;       /* the report that the run writes (pipeline/report/report.h), or NULL */
+    HcPaths reads;        /* files beside the scene that the options of its stages name */
+    HcSource *source;     /* of the first step, borrowed from its state; no reader until it is planned */
+    bool settles_only;    /* a side chain: stages observe and settle, no file is written */
+    bool plain;           /* computed again to verify a run: read through GDAL, sums of blocks */
+    HcPaths inputs;       /* files that the command reads beside: the chain file, a list of scenes */
+    HcFileUse use;        /* all files of the run, by hc_chain_check_files */
+    int32_t step_reads;   /* of those it reads, the first are read by steps */
+    bool overwrite;       /* of all outputs */
+    bool steps_keep;      /* a step's own --overwrite does not count */
+    char *report;         /* the report that the run writes (pipeline/report/report.h), or NULL */
     bool asks; /* whether a scene that may have been meant as the input stays, even with `overwrite` */
     int64_t first_line, end_line;         /* of the lines that this rank takes through the chain */
     const struct HcRunSettings *settings; /* of the run that it is in, or NULL */
@@ -74,6 +72,11 @@ bool hc_chain_writes(const HcChain *chain, const char *path);
 
 /* Whether a file is a record that hcube wrote; fails where memory or the disk does. */
 HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
+
+/* Before a stage is planned: collects the files that its options name. Refuses (HC_E_USAGE) a file that is
+ * written twice, one that an earlier step writes and this one reads, or the reverse; and outputs that cannot
+ * be made or may not be replaced. */
+HcStatus hc_chain_collect_files(HcStage *stage, HcError *err) HC_MUST_CHECK;
 
 /* Checks all files after planning, before anything is computed. No output, record or derived file may replace
  * (HC_E_USAGE)

@@ -26,12 +26,33 @@ HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) {
     return HC_OK;
 }
 
-/* ---- what is read ---- */
+/* ---- what the options of a stage name ---- */
 
-static HcStatus add_read(const HcOption *option, const char *path, void *user, HcError *err) {
+static HcStatus collect_read(const HcOption *option, const char *path, void *user, HcError *err) {
     (void)option;
-    return hc_file_use_read(user, path, err);
+    HcStage *stage = user;
+    if (hc_chain_writes(stage->chain, path)) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
+                       stage->kind->name, path);
+    }
+    return hc_paths_add(&stage->chain->reads, path, err);
 }
+
+static HcStatus collect_output(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    return hc_stage_writes(user, path, err);
+}
+
+HcStatus hc_chain_collect_files(HcStage *stage, HcError *err) {
+    const HcOptionSet set = {.table = stage->kind->options, .params = stage->params};
+    HC_OR_RETURN(hc_options_files(&set, HC_FILE_READ, collect_read, stage, err));
+    /* The writer of a raster derives its names from their format, and may send it to standard output. */
+    return stage->kind->rare.check != NULL
+               ? HC_OK
+               : hc_options_files(&set, HC_FILE_WRITTEN, collect_output, stage, err);
+}
+
+/* ---- what is read ---- */
 
 static HcStatus add_path(const HcOption *option, const char *path, void *user, HcError *err) {
     (void)option;
@@ -56,9 +77,8 @@ done:
 
 static HcStatus add_reads(HcChain *chain, HcError *err) {
     HC_OR_RETURN(add_scene(chain, err));
-    for (int32_t s = 1; s < chain->count; s++) {
-        const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
-        HC_OR_RETURN(hc_options_files(&set, HC_FILE_READ, add_read, &chain->use, err));
+    for (int32_t r = 0; r < chain->reads.count; r++) {
+        HC_OR_RETURN(hc_file_use_read(&chain->use, chain->reads.path[r], err));
     }
     chain->step_reads = chain->use.reads.count;
     return hc_file_use_read_all(&chain->use, &chain->inputs, err);
@@ -148,6 +168,12 @@ static HcStatus check_outputs(HcChain *chain, HcError *err) {
     for (int32_t c = 0; c < chain->output_count; c++) {
         const HcStage *stage = chain->outputs[c].stage;
         const char *path = chain->outputs[c].path;
+        if (strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0) {
+            return hc_fail(
+                err, HC_E_USAGE,
+                "%s: -: only write sends its output to standard output (./- is a file of that name)",
+                stage->kind->name);
+        }
         HC_OR_RETURN(hc_file_use_write(&chain->use, stage->kind->name, path, err));
         HC_OR_RETURN(check_swapped(chain, stage->kind->name, path, bands_written(&chain->outputs[c]),
                                    hc_stage_overwrite(stage), err));

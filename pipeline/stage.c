@@ -126,31 +126,17 @@ bool hc_chain_writes(const HcChain *chain, const char *path) {
     return false;
 }
 
-static bool chain_reads(const HcChain *chain, const char *path) {
-    for (int32_t r = 0; r < chain->read_count; r++) {
-        if (hc_file_same_place(chain->reads[r], path)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) {
     HcChain *chain = stage->chain;
     const HcView *view = chain->source->view;
     if (chain->settles_only) {
         return HC_OK;
     }
-    if (strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0) {
-        return hc_fail(err, HC_E_USAGE,
-                       "%s: -: only write sends its output to standard output (./- is a file of that name)",
-                       stage->kind->name);
-    }
     if (view != NULL && hc_file_same_place(hc_reader_path(hc_view_reader(view)), path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads its scene from this file", stage->kind->name,
                        path);
     }
-    if (chain_reads(chain, path)) {
+    if (hc_paths_find_place(&chain->reads, path) != NULL) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: the chain reads this file", stage->kind->name, path);
     }
     if (hc_chain_writes(chain, path)) {
@@ -189,19 +175,6 @@ HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) {
     if (!stage->chain->settles_only) {
         HC_OR_RETURN(hc_file_check(path, hc_stage_overwrite(stage), err));
     }
-    return HC_OK;
-}
-
-HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
-    if (hc_chain_writes(stage->chain, path)) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
-                       stage->kind->name, path);
-    }
-    if (stage->chain->read_count == HC_CHAIN_FILES_MAX) {
-        return hc_fail(err, HC_E_USAGE, "%s: %s: more than %d files to read", stage->kind->name, path,
-                       HC_CHAIN_FILES_MAX);
-    }
-    stage->chain->reads[stage->chain->read_count++] = path;
     return HC_OK;
 }
 

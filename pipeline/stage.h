@@ -302,9 +302,8 @@ HcStatus hc_stage_at_line(const HcStage *stage, HcStatus status, HcError *err) H
 /* Whether outputs of the stage may replace existing files, by its own --overwrite or that of the chain. */
 bool hc_stage_overwrite(const HcStage *stage);
 
-/* Registers, at plan time, a file that the stage will write (borrowed). Refuses one that the chain writes
- * already, or reads. Files that options name (HcOption.file) are known without it. It serves derived names
- * and early refusals. */
+/* Registers, at plan time, a file that the stage will write beside those that its options name (borrowed).
+ * Refuses one that the chain writes already, or reads. */
 HcStatus hc_stage_will_write(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* Registers, at plan time, that the output of the stage goes to standard output (hc_file_send). Refuses a
@@ -315,10 +314,6 @@ HcStatus hc_stage_will_send(HcStage *stage, HcError *err) HC_MUST_CHECK;
  * not or may be replaced.
  */
 HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
-
-/* Registers, at plan time, a file that the stage reads (borrowed). Refuses one that an earlier stage has yet
- * to write. */
-HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* The ranks that share the run, NULL where this process has it alone. */
 HcRanks *hc_stage_ranks(const HcStage *stage);

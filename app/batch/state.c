@@ -52,8 +52,8 @@ static HcStatus list_inputs(const char *scene, const HcChain *chain, HcPaths *ou
     if (view != NULL) {
         HC_TRY(hc_view_files(view, &files, err));
     }
-    for (int32_t r = 0; chain != NULL && r < chain->read_count; r++) {
-        HC_TRY(hc_scene_files(chain->reads[r], &files, err));
+    for (int32_t r = 0; chain != NULL && r < chain->reads.count; r++) {
+        HC_TRY(hc_scene_files(chain->reads.path[r], &files, err));
     }
     for (int32_t f = 0; f < files.count; f++) {
         char *path = absolute(files.path[f]);

@@ -43,7 +43,6 @@ static HcStatus check(const HcStage *stage, const HcBackgroundParams *params, Hc
 }
 
 static HcStatus load(HcStatistics *statistics, HcStage *stage, const char *path, HcError *err) {
-    HC_OR_RETURN(hc_stage_reads(stage, path, err));
     if (statistics->mean == NULL) {
         HC_OR_RETURN(hc_statistics_load(statistics, path, err));
     }
@@ -101,7 +100,6 @@ static HcStatus plan_groups(HcBackground *background, HcStage *stage, const HcBa
         background->count = 1;
         return background->group != NULL ? HC_OK : hc_new(background->group, 1, what, err);
     }
-    HC_OR_RETURN(hc_stage_reads(stage, params->classes, err));
     if (background->count == 0) {
         HC_OR_RETURN(read_classes(background, stage, params, err));
     }

@@ -14,7 +14,6 @@ HcStatus hc_detections_plan(HcStage *stage, const HcDetectionParams *params, int
         return HC_OK;
     }
     HC_OR_RETURN(hc_points_check(who, "--detections", params->path, &stage->in, err));
-    HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     stage->needs.consumes = true;
     stage->needs.has_output = true;
     stage->output = params->path;

@@ -34,13 +34,6 @@ static size_t scene_pixels(const HcStage *stage) {
 }
 
 HcStatus hc_selected_plan(HcSelected *selected, HcStage *stage, const char *text, HcError *err) {
-    if (selected->file == NULL) {
-        selected->file = hc_view_file_of(text);
-        if (selected->file == NULL) {
-            return hc_fail_memory(err, 0, "the name of a mask");
-        }
-    }
-    HC_OR_RETURN(hc_stage_reads(stage, selected->file, err));
     if (selected->selection == NULL && selected->mask.data == NULL) {
         HcText note = {0};
         HcStatus status =
@@ -162,7 +155,6 @@ void hc_selected_close(HcSelected *selected, HcCompute *compute) {
     hc_memory_release(compute, &selected->mask);
     hc_memory_release(compute, &selected->index);
     hc_memory_release(compute, &selected->part);
-    free(selected->file);
     free(selected->inside);
     *selected = (HcSelected){0};
 }

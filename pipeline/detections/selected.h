@@ -8,7 +8,6 @@
 
 /* Zero-initialise; hc_selected_close() is always safe. */
 typedef struct HcSelected {
-    char *file;                 /* that the mask names */
     HcViewSelection *selection; /* from plan to open */
     HcBuffer mask;              /* [device] [lines][samples] of the scene, 1 = selected */
     uint8_t *inside;            /* the same on the host */

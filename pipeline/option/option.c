@@ -585,8 +585,13 @@ void hc_option_meaning(const HcOption *option, HcText *right) {
     }
 }
 
-/* FILE|none: the word is a choice. */
+/* FILE|none, --noise shift: the word is a choice. */
 static bool is_no_file(const HcOption *option, const char *word) {
+    for (int c = 0; option->choices != NULL && option->choices[c] != NULL; c++) {
+        if (strcmp(word, option->choices[c]) == 0) {
+            return true;
+        }
+    }
     bool is_none = strcmp(word, "none") == 0 && hc_text_ends_with(option->value, "|none");
     return is_none || word == option->alone;
 }

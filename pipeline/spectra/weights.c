@@ -115,9 +115,5 @@ HcStatus hc_weights_read(const char *path, HcStage *stage, double **weight, HcEr
     if (path == NULL) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_stage_reads(stage, path, err));
-    if (*weight == NULL) {
-        HC_OR_RETURN(read_weights(path, stage, weight, err));
-    }
-    return HC_OK;
+    return *weight == NULL ? read_weights(path, stage, weight, err) : HC_OK;
 }

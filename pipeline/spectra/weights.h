@@ -9,13 +9,12 @@
  *
  * `path` is a statistics file that cov --noise made (its name ends in .json), or a text. A text has a
  * standard deviation for each of these bands, or for each band of the file that the chain reads. Its numbers
- * are separated by blanks, line ends, commas or semicolons. The stage declares that it reads `path`. NULL =
+ * are separated by blanks, line ends, commas or semicolons. NULL =
  * no weights are wanted; *weight stays as it is.
  *
  * Statistics of more bands give those that come in (hc_statistics_take), with a note.
  *
- * HC_E_INPUT: no such file, no statistics of noise, other bands, a value that is not a number above 0.
- * Otherwise as hc_stage_reads. */
+ * HC_E_INPUT: no such file, no statistics of noise, other bands, a value that is not a number above 0. */
 HcStatus hc_weights_read(const char *path, HcStage *stage, double **weight, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -73,7 +73,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->window != NULL) {
         HC_OR_RETURN(hc_window_parse(params->window, &stage->in, &state->window, err));
     }
-    HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     stage->needs.passes_through = true;
     stage->output = params->path;
     if (!stage->settled) {

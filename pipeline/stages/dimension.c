@@ -42,9 +42,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(read_rates(params, &state->dimension, err));
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "dimension", err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    if (params->path != NULL) {
-        HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
-    }
     stage->needs.passes_through = true;
     stage->output = params->path;
     if (!stage->settled) {

@@ -146,16 +146,10 @@ static HcStatus plan(HcStage *stage, HcError *err) {
             "extract: --attributes %s: goes with --places, or with --statistics and --each polygon",
             params->attributes);
     }
-    if (!is_typed(stage)) {
-        HC_OR_RETURN(hc_stage_reads(stage, params->labels, err));
-    }
     HC_OR_RETURN(hc_spectra_files_plan(stage, &params->files, &state->header, err));
-    if (params->statistics != NULL) {
-        if (!hc_text_ends_with(params->statistics, ".csv")) {
-            return hc_fail(err, HC_E_USAGE, "extract: --statistics %s: does not end with .csv",
-                           params->statistics);
-        }
-        HC_OR_RETURN(hc_stage_writes(stage, params->statistics, err));
+    if (params->statistics != NULL && !hc_text_ends_with(params->statistics, ".csv")) {
+        return hc_fail(err, HC_E_USAGE, "extract: --statistics %s: does not end with .csv",
+                       params->statistics);
     }
     HC_OR_RETURN(read_labels(stage, err));
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));

@@ -166,7 +166,6 @@ static HcStatus load_model(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const HcLinearParams *params = params_of(stage);
     HcLinear *linear = stage->state;
-    HC_OR_RETURN(hc_stage_reads(stage, params->model, err));
     if (!has_transform(linear)) {
         HcTransform loaded = {0};
         status = hc_transform_load(&loaded, params->model, stage->kind->name, err);
@@ -190,9 +189,6 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, stage->kind->name, err));
     if (params->model != NULL) {
         HC_OR_RETURN(load_model(stage, err));
-    }
-    if (params->save_model != NULL) {
-        HC_OR_RETURN(hc_stage_writes(stage, params->save_model, err));
     }
     *fits = !params->inverse && params->model == NULL && !stage->settled;
     if (params->inverse) {

@@ -116,10 +116,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
                        params->path);
     }
-    HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     if (params->scree != NULL) {
         HC_OR_RETURN(hc_plot_file_check("preview", "--scree", params->scree, err));
-        HC_OR_RETURN(hc_stage_writes(stage, params->scree, err));
         if (stage_with_scree(stage) == NULL) {
             return hc_fail(err, HC_E_USAGE, "preview: --scree %s: there is no pca or mnf before this step",
                            params->scree);

@@ -26,7 +26,6 @@ static HcStatus plan_library(HcStage *stage, const char *path, char **header, Hc
 }
 
 HcStatus hc_spectra_files_plan(HcStage *stage, const HcSpectraParams *params, char **header, HcError *err) {
-    const char *const files[] = {params->path, params->csv, params->places, params->picture};
     const char *who = stage->kind->name;
     HC_OR_RETURN(plan_library(stage, params->path, header, err));
     if (params->csv != NULL && !hc_text_ends_with(params->csv, ".csv")) {
@@ -35,15 +34,7 @@ HcStatus hc_spectra_files_plan(HcStage *stage, const HcSpectraParams *params, ch
     if (params->places != NULL) {
         HC_OR_RETURN(hc_points_check(who, "--places", params->places, &stage->in, err));
     }
-    if (params->picture != NULL) {
-        HC_OR_RETURN(hc_plot_file_check(who, "--picture", params->picture, err));
-    }
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        if (files[i] != NULL) {
-            HC_OR_RETURN(hc_stage_writes(stage, files[i], err));
-        }
-    }
-    return HC_OK;
+    return params->picture != NULL ? hc_plot_file_check(who, "--picture", params->picture, err) : HC_OK;
 }
 
 static HcSpectraPlot plot_of(const HcScene *scene, const HcFoundSpectra *found) {

@@ -70,7 +70,6 @@ done:
 
 HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,
                                 const HcLibraryChoice *choice, const char *scale, HcError *err) {
-    HC_OR_RETURN(hc_stage_reads(stage, path, err));
     if (library->fit.count > 0) {
         return HC_OK;
     }

@@ -20,10 +20,10 @@ typedef struct HcScaledLibrary {
     HcSpectra some;   /* pixels whose values tell the unit of the scene */
 } HcScaledLibrary;
 
-/* In plan: declares that the stage reads the library, and reads it unless that is done already. `scale` is
+/* In plan: reads the library unless that is done already. `scale` is
  * the factor, "none", or "auto". With "auto" the factor stays unknown where headers do not give it.
  *
- * HC_E_USAGE: another `scale`. Otherwise as hc_stage_reads and hc_stage_library_read. */
+ * HC_E_USAGE: another `scale`. Otherwise as hc_stage_library_read. */
 HcStatus hc_scaled_library_read(HcScaledLibrary *library, HcStage *stage, const char *path,
                                 const HcLibraryChoice *choice, const char *scale, HcError *err) HC_MUST_CHECK;
 void hc_scaled_library_clear(HcScaledLibrary *library, HcCompute *compute);

@@ -78,7 +78,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         .rules = params->rules,
         .settings = settings,
         .describe = describe};
-    HC_OR_RETURN(hc_class_check_priors(stage, err));
     return hc_knn_plan(stage, &classes, err);
 }
 

@@ -27,9 +27,8 @@ static inline const HcClassParams *hc_class_params(const HcStage *stage) {
  * trained[labels] counts. */
 int32_t hc_class_average(const HcSamples *training, const int64_t *trained, int32_t labels, double *mean);
 
-/* priors.c: reads no file yet; makes the priors of the scores once state->trained is there. */
+/* priors.c: makes the priors of the scores once state->trained is there. */
 extern const char *const hc_class_prior_words[];
-HcStatus hc_class_check_priors(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_class_priors(HcStage *stage, HcError *err) HC_MUST_CHECK;
 
 /* class_svm.c: host memory of `count` training spectra: of the machine, and of each thread that

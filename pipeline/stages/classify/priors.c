@@ -14,11 +14,6 @@ static bool is_word(const char *text) {
     return hc_text_equal(text, hc_class_prior_words[0]) || hc_text_equal(text, hc_class_prior_words[1]);
 }
 
-HcStatus hc_class_check_priors(HcStage *stage, HcError *err) {
-    const char *priors = hc_class_params(stage)->priors;
-    return is_word(priors) ? HC_OK : hc_stage_reads(stage, priors, err);
-}
-
 /* The class that has a model and this name or number; -1 where none has. */
 static int32_t class_of(const HcKnnState *state, const char *name) {
     const HcScores *scores = &state->scores;

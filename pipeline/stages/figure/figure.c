@@ -180,7 +180,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(plan_bands(stage, state, err));
     HC_OR_RETURN(plan_stretch(params, state, err));
     state->gamma = gamma_of(stage);
-    HC_OR_RETURN(hc_stage_writes(stage, params->path, err));
     int64_t size = (int64_t)((double)params->size / ceil(sqrt(maps_of(state))));
     HC_OR_RETURN(hc_shown_plan(stage, params->ortho, size > 16 ? size : 16, &state->shown, err));
     HC_OR_RETURN(plan_ground(stage, state, err));

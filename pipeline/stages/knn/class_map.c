@@ -61,14 +61,6 @@ static HcStatus check_params(HcStage *stage, HcError *err) {
     return method->check != NULL ? method->check(stage, err) : HC_OK;
 }
 
-static HcStatus claim_reports(HcStage *stage, HcError *err) {
-    const HcKnnParams *params = hc_knn_params(stage);
-    for (int32_t r = 0; r < params->accuracy.report.count; r++) {
-        HC_OR_RETURN(hc_stage_writes(stage, params->accuracy.report.item[r], err));
-    }
-    return HC_OK;
-}
-
 /* A matrix of many classes could not be read. */
 static HcStatus check_drawn(const HcStage *stage, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
@@ -224,11 +216,6 @@ HcStatus hc_knn_plan(HcStage *stage, const HcKnnPlan *plan, HcError *err) {
     const HcKnnParams *params = hc_knn_params(stage);
     ((HcKnnState *)stage->state)->plan = *plan;
     HC_OR_RETURN(check_params(stage, err));
-    HC_OR_RETURN(hc_stage_reads(stage, params->training, err));
-    if (params->accuracy.validation != NULL) {
-        HC_OR_RETURN(hc_stage_reads(stage, params->accuracy.validation, err));
-    }
-    HC_OR_RETURN(claim_reports(stage, err));
     HC_OR_RETURN(hc_knn_read_labels(stage, err));
     HC_OR_RETURN(check_labels(stage, err));
     HC_OR_RETURN(check_drawn(stage, err));

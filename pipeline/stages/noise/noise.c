@@ -74,12 +74,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (params->picture != NULL) {
         HC_OR_RETURN(hc_plot_file_check("noise", "--picture", params->picture, err));
     }
-    const char *files[] = {params->path, params->csv, params->picture, params->column_csv};
-    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        if (files[k] != NULL) {
-            HC_OR_RETURN(hc_stage_writes(stage, files[k], err));
-        }
-    }
     stage->needs.passes_through = true;
     stage->output = params->path != NULL      ? params->path
                     : params->csv != NULL     ? params->csv

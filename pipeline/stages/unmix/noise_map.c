@@ -80,7 +80,6 @@ done:
 /* ---- plan ---- */
 
 HcStatus hc_noise_map_plan(HcNoiseMap *map, HcStage *stage, const char *path, HcError *err) {
-    HC_OR_RETURN(hc_stage_reads(stage, path, err));
     bool there = map->raster != NULL || map->column != NULL || map->level.data != NULL;
     if (!there) {
         HcText note = {0};

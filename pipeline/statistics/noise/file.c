@@ -30,7 +30,6 @@ static HcStatus refuse(HcStatus status, const HcStage *stage, const char *path, 
 
 HcStatus hc_noise_file_read(HcStatistics *noise, HcStage *stage, const char *path, const char *const *words,
                             HcNoiseMatrix matrix, HcError *err) {
-    HC_OR_RETURN(hc_stage_reads(stage, path, err));
     if (noise->mean != NULL) {
         hc_stage_remark(stage, path, noise->remark);
         return HC_OK;

@@ -27,7 +27,7 @@ only scene.hdr scene.img scene_glt.hdr scene_glt.img
 # The option: alone, with a file behind =, and not with a word behind it. Files are not replaced by what is made of them.
 refuse 3 "has no lookup table and no coordinates of its pixels" run read scene.hdr ! write map.img --ortho
 refuse 2 "one file too many" run read scene.hdr ! write map.img --ortho scene_glt.hdr
-refuse 2 "scene_glt.img: would replace this file, which is read" run read scene.hdr ! write scene_glt.hdr --ortho=scene_glt.hdr --overwrite
+refuse 2 "scene_glt.hdr: the chain reads this file" run read scene.hdr ! write scene_glt.hdr --ortho=scene_glt.hdr --overwrite
 run 0 stages write
 [[ $out == *"--ortho[=FILE]"* ]] || fail "the help of --ortho"
 only scene.hdr scene.img scene_glt.hdr scene_glt.img
