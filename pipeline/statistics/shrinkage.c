@@ -4,22 +4,30 @@
 
 static const char *const shrink_words[] = {"none", "ledoit-wolf", "rao-blackwell", "oas", NULL};
 
-HcStatus hc_shrinkage_check(const char *who, const char *text, HcError *err) {
+HcStatus hc_shrinkage_check_words(const char *who, const char *text, const char *const *words, HcError *err) {
+    HcText known = {0};
     double value = 0;
-    for (int i = 0; shrink_words[i] != NULL; i++) {
-        if (hc_text_equal(text, shrink_words[i])) {
+    for (int i = 0; words[i] != NULL; i++) {
+        if (hc_text_equal(text, words[i])) {
+            hc_text_clear(&known);
             return HC_OK;
         }
+        hc_text_add(&known, "%s, ", words[i]);
     }
-    if (hc_text_parse_double(text, &value) && value >= 0 && value <= 1) {
-        return HC_OK;
-    }
-    const char *nearest = hc_text_nearest(text, shrink_words);
-    return nearest != NULL
-               ? hc_fail(err, HC_E_USAGE, "%s: --shrink %s: unknown, did you mean %s?", who, text, nearest)
-               : hc_fail(err, HC_E_USAGE,
-                         "%s: --shrink %s: none, ledoit-wolf, rao-blackwell, oas, or a number from 0 to 1",
-                         who, text);
+    bool share = hc_text_parse_double(text, &value) && value >= 0 && value <= 1;
+    const char *nearest = hc_text_nearest(text, words);
+    HcStatus status =
+        share ? HC_OK
+        : nearest != NULL
+            ? hc_fail(err, HC_E_USAGE, "%s: --shrink %s: unknown, did you mean %s?", who, text, nearest)
+            : hc_fail_text(err, HC_E_USAGE, &known, "%s: --shrink %s: %sor a number from 0 to 1", who, text,
+                           hc_text_shown(&known));
+    hc_text_clear(&known);
+    return status;
+}
+
+HcStatus hc_shrinkage_check(const char *who, const char *text, HcError *err) {
+    return hc_shrinkage_check_words(who, text, shrink_words, err);
 }
 
 bool hc_shrinkage_needs_powers(const char *how) {
@@ -56,19 +64,19 @@ double hc_shrinkage_share(const HcStatistics *background, const char *how, doubl
     return share < 0 ? 0 : share < 1 ? share : 1;
 }
 
-void hc_shrinkage_apply(HcStatistics *background, double share) {
-    size_t bands = (size_t)background->scene.bands;
+void hc_shrinkage_mix(double *covariance, size_t bands, double share) {
     double trace = 0;
-    if (share == 0) {
-        return;
-    }
     for (size_t b = 0; b < bands; b++) {
-        trace += background->covariance[b * bands + b];
+        trace += covariance[b * bands + b];
     }
     for (size_t i = 0; i < bands * bands; i++) {
-        background->covariance[i] *= 1 - share;
+        covariance[i] *= 1 - share;
+        covariance[i] += i % (bands + 1) == 0 ? share * trace / (double)bands : 0;
     }
-    for (size_t b = 0; b < bands; b++) {
-        background->covariance[b * bands + b] += share * trace / (double)bands;
+}
+
+void hc_shrinkage_apply(HcStatistics *background, double share) {
+    if (share != 0) {
+        hc_shrinkage_mix(background->covariance, (size_t)background->scene.bands, share);
     }
 }

@@ -10,6 +10,10 @@
 /* As HcOption.check: refuses what is no word and no number from 0 to 1. */
 HcStatus hc_shrinkage_check(const char *who, const char *text, HcError *err) HC_MUST_CHECK;
 
+/* The same for these words, ended by NULL. */
+HcStatus hc_shrinkage_check_words(const char *who, const char *text, const char *const *words,
+                                  HcError *err) HC_MUST_CHECK;
+
 /* Whether such a text needs the fourth powers of the pixels. */
 bool hc_shrinkage_needs_powers(const char *how);
 
@@ -20,5 +24,6 @@ double hc_shrinkage_share(const HcStatistics *background, const char *how, doubl
 
 /* The covariance becomes (1 - share) covariance + share trace / bands. */
 void hc_shrinkage_apply(HcStatistics *background, double share);
+void hc_shrinkage_mix(double *covariance, size_t bands, double share);
 
 #endif

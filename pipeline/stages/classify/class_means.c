@@ -4,6 +4,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/stages/classify/covariance.h"
 #include "pipeline/stages/classify/classify.h"
+#include "pipeline/statistics/shrinkage.h"
 #include "pipeline/statistics/whitening.h"
 
 #include <math.h>
@@ -13,16 +14,7 @@
 static const char *const shrink_words[] = {"none", "ledoit-wolf", NULL};
 
 HcStatus hc_class_check_shrink(const char *who, const char *text, HcError *err) {
-    double value = 0;
-    if (hc_text_equal(text, "none") || hc_text_equal(text, "ledoit-wolf") ||
-        (hc_text_parse_double(text, &value) && value >= 0 && value <= 1)) {
-        return HC_OK;
-    }
-    const char *nearest = hc_text_nearest(text, shrink_words);
-    return nearest != NULL
-               ? hc_fail(err, HC_E_USAGE, "%s: --shrink %s: unknown, did you mean %s?", who, text, nearest)
-               : hc_fail(err, HC_E_USAGE, "%s: --shrink %s: none, ledoit-wolf, or a number from 0 to 1", who,
-                         text);
+    return hc_shrinkage_check_words(who, text, shrink_words, err);
 }
 
 int32_t hc_class_average(const HcSamples *training, const int64_t *trained, int32_t labels, double *mean) {
@@ -109,7 +101,7 @@ static HcStatus whiten(HcStage *stage, const HcSamples *training, HcWithin *with
             "more, or --shrink",
             stage->kind->name, (long long)within->count, within->classes, within->bands);
     }
-    hc_within_shrink(within, state->shrinkage);
+    hc_shrinkage_mix(within->covariance, within->bands, state->shrinkage);
     return hc_whitening_make(whitening, stage->compute, training->bands, within->covariance, err);
 }
 

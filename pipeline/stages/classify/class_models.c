@@ -4,6 +4,7 @@
 #include "core/allocate.h"
 #include "pipeline/memory.h"
 #include "pipeline/stages/classify/covariance.h"
+#include "pipeline/statistics/shrinkage.h"
 #include "pipeline/stages/classify/classify.h"
 
 #include <float.h>
@@ -79,7 +80,7 @@ static HcStatus fit_class(HcStage *stage, const HcSamples *training, const doubl
     if (hc_text_equal(params->shrink, "ledoit-wolf") && within.count <= (int64_t)n) {
         share = fmax(share, 1 / (double)within.count); /* the estimate is 0 for two spectra */
     }
-    hc_within_shrink(&within, share);
+    hc_shrinkage_mix(covariance, n, share);
     if (!factor(covariance, deviation, n)) {
         return hc_fail(
             err, HC_E_NUMERIC,
@@ -196,7 +197,10 @@ static HcStatus make_sid(HcStage *stage, HcSamples *training, HcError *err) {
     return with_means(stage, training, make_divergence, err);
 }
 
-const HcKnnMethod hc_class_ml = {
-    .name = "ml", .models = true, .scores = HC_SCORE_SQUARES, .probability = true, .make = make_ml};
+const HcKnnMethod hc_class_ml = {.name = "ml",
+                                 .models = true,
+                                 .scores = {HC_SCORE_SQUARES, HC_SCORE_SQUARES},
+                                 .probability = true,
+                                 .make = make_ml};
 const HcKnnMethod hc_class_sid = {
-    .name = "sid", .models = true, .scores = HC_SCORE_DIVERGENCE, .make = make_sid};
+    .name = "sid", .models = true, .scores = {HC_SCORE_DIVERGENCE, HC_SCORE_DIVERGENCE}, .make = make_sid};

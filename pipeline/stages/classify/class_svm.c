@@ -243,15 +243,8 @@ done:
 
 const HcKnnMethod hc_class_svm = {.name = "svm",
                                   .models = true,
-                                  .scores = HC_SCORE_KERNELS,
+                                  .scores = {HC_SCORE_KERNELS, HC_SCORE_MARGINS},
                                   .most = HC_SVM_CLASSES,
                                   .check = check_library,
                                   .needs = add_needs,
                                   .make = make};
-const HcKnnMethod hc_class_svm_linear = {.name = "svm",
-                                         .models = true,
-                                         .scores = HC_SCORE_MARGINS,
-                                         .most = HC_SVM_CLASSES,
-                                         .check = check_library,
-                                         .needs = add_needs,
-                                         .make = make};

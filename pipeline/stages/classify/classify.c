@@ -11,10 +11,8 @@ typedef HcClassParams Params; /* as tables of options name them */
 static const char *const method_words[] = {"lda", "ml", "distance", "sam", "sid", "svm", NULL};
 static const char *const kernel_words[] = {"rbf", "linear", NULL};
 
-/* As method_words, with each kernel. */
-static const HcKnnMethod *const methods[][2] = {
-    {&hc_class_lda, &hc_class_lda}, {&hc_class_ml, &hc_class_ml},   {&hc_class_distance, &hc_class_distance},
-    {&hc_class_sam, &hc_class_sam}, {&hc_class_sid, &hc_class_sid}, {&hc_class_svm, &hc_class_svm_linear}};
+static const HcKnnMethod *const methods[] = {&hc_class_lda, &hc_class_ml, &hc_class_distance, &hc_class_sam,
+                                             &hc_class_sid, &hc_class_svm}; /* as method_words */
 
 static const HcOption options[] = {
     {HC_CHOICE(Params, method), .choices = method_words, .standard = "lda",
@@ -63,10 +61,11 @@ static void describe(const HcStage *stage, HcText *to) {
 
 static HcStatus plan(HcStage *stage, HcError *err) {
     const HcClassParams *params = hc_class_params(stage);
-    const HcKnnMethod *method = methods[params->method][params->kernel];
+    const HcKnnMethod *method = methods[params->method];
     bool weighs = !hc_text_equal(params->priors, hc_class_prior_words[0]);
     const HcKnnPlan classes = {
         .method = method,
+        .scores = method->scores[params->kernel],
         .rule =
             {.metric = method->metric,
              .k = 1,

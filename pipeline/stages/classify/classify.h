@@ -17,7 +17,7 @@ typedef struct HcClassParams {
 } HcClassParams;
 
 extern const HcKnnMethod hc_class_lda, hc_class_ml, hc_class_distance, hc_class_sam, hc_class_sid,
-    hc_class_svm, hc_class_svm_linear;
+    hc_class_svm;
 
 static inline const HcClassParams *hc_class_params(const HcStage *stage) {
     return (const HcClassParams *)stage->params;

@@ -57,14 +57,3 @@ double hc_within_share(const HcWithin *within, const char *how) {
     double spread = (within->fourth / n - squares) / n;
     return spread < apart ? spread / apart : 1;
 }
-
-void hc_within_shrink(HcWithin *within, double share) {
-    double trace = 0;
-    for (size_t b = 0; b < within->bands; b++) {
-        trace += within->covariance[b * within->bands + b];
-    }
-    for (size_t i = 0; i < within->bands * within->bands; i++) {
-        within->covariance[i] *= 1 - share;
-        within->covariance[i] += i % (within->bands + 1) == 0 ? share * trace / (double)within->bands : 0;
-    }
-}

@@ -22,7 +22,4 @@ HcStatus hc_within_fit(HcWithin *within, const HcSamples *training, HcError *err
 /* The share of --shrink: none, ledoit-wolf or a number. */
 double hc_within_share(const HcWithin *within, const char *how);
 
-/* (1 - share) C + share trace(C) / bands. */
-void hc_within_shrink(HcWithin *within, double share);
-
 #endif

@@ -63,17 +63,16 @@ static HcStatus check_params(HcStage *stage, HcError *err) {
 
 /* A matrix of many classes could not be read. */
 static HcStatus check_drawn(const HcStage *stage, HcError *err) {
-    const HcKnnParams *params = hc_knn_params(stage);
-    for (int32_t r = 0; r < params->accuracy.report.count; r++) {
+    const HcOptionList *report = &hc_knn_params(stage)->accuracy.report;
+    int32_t classes = hc_knn_class_count(stage);
+    for (int32_t r = 0; r < report->count && classes > HC_ACCURACY_DRAWN; r++) {
         HcFigureFormat format;
-        if (hc_figure_format_of(params->accuracy.report.item[r], &format) &&
-            hc_knn_class_count(stage) > HC_ACCURACY_DRAWN) {
+        if (hc_figure_format_of(report->item[r], &format)) {
             return hc_fail(
                 err, HC_E_USAGE,
                 "%s: --report %s: %d classes: a matrix of at most %d is drawn (FILE.json and FILE.txt "
                 "hold all)",
-                stage->kind->name, params->accuracy.report.item[r], hc_knn_class_count(stage),
-                (int)HC_ACCURACY_DRAWN);
+                stage->kind->name, report->item[r], classes, (int)HC_ACCURACY_DRAWN);
         }
     }
     return HC_OK;
@@ -187,7 +186,7 @@ static void plan_needs(HcStage *stage) {
     double share = by_pixel ? accuracy->split : 1;
     size_t count = (size_t)(share * (double)hc_knn_training_count(stage)) + (size_t)labels;
     size_t matrix = plan->projects ? ((size_t)bands + 1) * (size_t)bands * sizeof(double) : 0;
-    HcScoreKind kind = plan->method->scores;
+    HcScoreKind kind = plan->scores;
     size_t scores = plan->scored ? hc_scores_bytes_device(kind, bands, labels) +
                                        hc_scores_bytes_model(kind, bands, labels)
                                  : 0;

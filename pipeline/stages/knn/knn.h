@@ -92,13 +92,13 @@ typedef struct HcKnnParams {
 
 /* How training spectra become what pixels are compared with. */
 typedef struct HcKnnMethod {
-    const char *name;   /* of --method; NULL = the stage has no such option */
-    HcScoreKind scores; /* of all classes, where they are made */
-    bool models;        /* each class has a model of its own: scores decide */
-    bool projects;      /* spectra are projected before they are compared */
-    bool probability;   /* the square of a score is -2 times a log-likelihood, but for a constant */
-    HcMetric metric;    /* of spectra without models */
-    int32_t most;       /* classes that may have scores, 0 = any */
+    const char *name;      /* of --method; NULL = the stage has no such option */
+    HcScoreKind scores[2]; /* of all classes, where they are made, for each word of --kernel */
+    bool models;           /* each class has a model of its own: scores decide */
+    bool projects;         /* spectra are projected before they are compared */
+    bool probability;      /* the square of a score is -2 times a log-likelihood, but for a constant */
+    HcMetric metric;       /* of spectra without models */
+    int32_t most;          /* classes that may have scores, 0 = any */
     HcStatus (*check)(const HcStage *stage, HcError *err); /* OPTIONAL. In plan */
     void (*needs)(HcStage *stage,
                   size_t count); /* OPTIONAL. In plan: what `make` takes for so many spectra */
@@ -110,7 +110,8 @@ typedef struct HcKnnMethod {
 /* What a stage says in plan. */
 typedef struct HcKnnPlan {
     const HcKnnMethod *method;
-    HcVoteRule rule; /* but for the number of classes */
+    HcScoreKind scores; /* of the method */
+    HcVoteRule rule;    /* but for the number of classes */
     bool projects;
     bool scored; /* scores of all classes decide, or are wanted */
     bool rules;  /* they go out, a band for each class */

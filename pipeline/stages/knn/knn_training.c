@@ -314,7 +314,7 @@ static HcStatus begin_scores(HcStage *stage, HcError *err) {
     HcKnnState *state = stage->state;
     HcScores *scores = &state->scores;
     scores->labels = hc_knn_class_count(stage);
-    scores->kind = state->plan.method->scores;
+    scores->kind = state->plan.scores;
     scores->number = state->training.pixels.number;
     HC_OR_RETURN(hc_new(scores->label, scores->labels, "classes", err));
     for (int32_t c = 1; c <= scores->labels; c++) {
