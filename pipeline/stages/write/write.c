@@ -329,6 +329,8 @@ static HcStatus open_write(HcStage *stage, HcError *err) {
     HC_OR_RETURN(describe_outcome(stage, err));
     if (hc_ranks_number(ranks) == 0) {
         HC_OR_RETURN(hc_writer_open(&state->writer, state->path, &state->scene, &how, err));
+        stage->output =
+            state->sent != NULL ? stage->output : hc_writer_path(state->writer); /* b.hdr is b.img */
     }
     if (state->ortho != NULL) {
         return open_store(stage, err);
