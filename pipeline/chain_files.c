@@ -28,14 +28,17 @@ HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) {
 
 /* ---- what the options of a stage name ---- */
 
-static HcStatus collect_read(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
-    HcStage *stage = user;
+HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
     if (hc_chain_writes(stage->chain, path)) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: an earlier step writes this file, but only at the end",
                        stage->kind->name, path);
     }
     return hc_paths_add(&stage->chain->reads, path, err);
+}
+
+static HcStatus collect_read(const HcOption *option, const char *path, void *user, HcError *err) {
+    (void)option;
+    return hc_stage_reads(user, path, err);
 }
 
 static HcStatus collect_output(const HcOption *option, const char *path, void *user, HcError *err) {

@@ -315,6 +315,10 @@ HcStatus hc_stage_will_send(HcStage *stage, HcError *err) HC_MUST_CHECK;
  */
 HcStatus hc_stage_writes(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
 
+/* Registers, at plan time, a file that a stage reads and no option alone names (copied). Refuses one that an
+ * earlier stage has yet to write. */
+HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) HC_MUST_CHECK;
+
 /* The ranks that share the run, NULL where this process has it alone. */
 HcRanks *hc_stage_ranks(const HcStage *stage);
 

@@ -4,7 +4,7 @@
     python3 bench/compare/false_alarms.py HCUBE [--sizes 144x40,400x10,400x40,2000x40] [--backgrounds 200]
         [--pixels 25000000] [--methods rx,mf,amf,ace] [--robust RATE]
 
-A cell has scenes of pixels from one Gaussian distribution. `other`: --background-mask takes PIXELS of them (the first
+A cell has scenes of pixels from one Gaussian distribution. `other`: --by mask takes PIXELS of them (the first
 number of a size; the second is the number of bands), and the rates of the others count. `own`: each background scores
 its own pixels. With --robust each scene leaves out pixels of its own. Printed is how many pixels have an announced rate
 of at most 1e-2, 1e-3 and 1e-4, divided by how many should.
@@ -76,7 +76,7 @@ def run_other(args, method, pixels, bands, random):
     for _ in range(args.backgrounds):
         write_scene(lines, samples, bands, random)
         write_classes("mask", lines, samples, pixels)
-        rates = rates_of(args.hcube, stage(method, "target.csv") + ["--background-mask", "mask.hdr", "--rates",
+        rates = rates_of(args.hcube, stage(method, "target.csv") + ["--by", "mask=mask.hdr", "--rates",
                                                                     "gaussian"])
         count(rates.reshape(2, -1)[1][pixels:], found)
     return found
@@ -87,10 +87,10 @@ def run_own(args, method, pixels, bands, random):
     samples = 250
     while found[0] < args.pixels:
         write_scene(pixels, samples, bands, random)
-        words = ["--columns", "1"]
+        words = ["--by", "columns=1"]
         if method == "rx":
             write_classes("classes", pixels, samples, None)
-            words = ["--background-classes", "classes.hdr"]
+            words = ["--by", "classes=classes.hdr"]
         count(rates_of(args.hcube, stage(method, "target.csv") + words + ["--rates", "gaussian"]).reshape(2, -1)[1],
               found)
     return found

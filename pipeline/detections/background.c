@@ -2,26 +2,15 @@
  * through the groups that these have. */
 #include "pipeline/detections/background.h"
 #include "core/allocate.h"
-#include "io/training/training.h"
 #include "pipeline/memory.h"
 #include "pipeline/statistics/shrinkage.h"
-#include "pipeline/option/words.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Rounds that pixels are left out in, at most. */
 enum { TRIMS_MAX = 10 };
 
 static const char what[] = "backgrounds";
-
-static size_t scene_pixels(const HcStage *stage) {
-    return (size_t)stage->in.lines * (size_t)stage->in.samples;
-}
-
-size_t hc_background_part_pixels(const HcStage *stage) {
-    return (size_t)hc_selected_lines(stage) * (size_t)stage->in.samples;
-}
 
 static bool is_robust(const HcBackgroundParams *params) {
     return !isnan(params->robust);
@@ -54,67 +43,38 @@ static HcStatus load(HcStatistics *statistics, HcStage *stage, const char *path,
     return hc_statistics_take(statistics, &stage->in, path, err);
 }
 
-static HcStatus take_labels(HcBackground *background, const HcStage *stage, const HcLabelled *pixels,
-                            HcError *err) {
-    int32_t count = pixels->classes.count - 1;
-    HC_OR_RETURN(hc_new(background->name, (size_t)count, what, err));
-    HC_OR_RETURN(hc_new(background->group, (size_t)count, what, err));
-    HC_OR_RETURN(hc_new(background->label, scene_pixels(stage), what, err));
-    for (int32_t c = 0; c < count; c++) {
-        background->name[c] = strdup(pixels->classes.name[c + 1]);
-        if (background->name[c] == NULL) {
-            return hc_fail_memory(err, 0, "the name of a class");
-        }
-        background->count = c + 1;
-    }
-    for (int64_t k = 0; k < pixels->count; k++) {
-        background->label[(int64_t)pixels->line[k] * stage->in.samples + pixels->sample[k]] =
-            (uint8_t)pixels->label[k];
-    }
-    return HC_OK;
+static size_t part_pixels(const HcStage *stage) {
+    return (size_t)hc_grouping_lines(stage) * (size_t)stage->in.samples;
 }
 
-static HcStatus read_classes(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                             HcError *err) {
-    HcStatus status = HC_OK;
-    const char *path = params->classes;
-    HcLabelled pixels = {0};
-    HcText note = {0};
-    HC_TRY(hc_labelled_read_any(path, params->field, params->layer, NULL, &stage->in, &pixels, err));
-    if (pixels.classes.count - 1 > HC_BACKGROUND_CLASSES_MAX) {
-        HC_TRY(hc_fail(err, HC_E_UNSUPPORTED, "%s: --background-classes %s: %d classes, at most %d may be",
-                       stage->kind->name, path, pixels.classes.count - 1, HC_BACKGROUND_CLASSES_MAX));
-    }
-    HC_TRY(take_labels(background, stage, &pixels, err));
-    hc_labelled_note(&pixels, &note);
-    hc_stage_note_file(stage, path, &note);
-done:
-    hc_labelled_clear(&pixels);
-    return status;
+/* Whether the largest group of columns can have an inverse. */
+static HcStatus check_columns(const HcBackground *background, const HcStage *stage,
+                              const HcBackgroundParams *params, HcError *err) {
+    int32_t width = background->grouping.width;
+    int64_t most = stage->in.lines * width;
+    return width == 0 || !hc_text_equal(params->shrink, "none") || most > stage->in.bands
+               ? HC_OK
+               : hc_fail(err, HC_E_INPUT,
+                         "%s: --by columns=%d: a group has at most %lld pixels, fewer than %d bands need: "
+                         "give more columns, fewer bands, or --shrink",
+                         stage->kind->name, width, (long long)most, stage->in.bands);
 }
 
-/* The groups, and what scoring by classes needs. */
-static HcStatus plan_groups(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                            int32_t scores, HcError *err) {
-    if (params->classes == NULL) {
-        background->count = 1;
-        return background->group != NULL ? HC_OK : hc_new(background->group, 1, what, err);
-    }
-    if (background->count == 0) {
-        HC_OR_RETURN(read_classes(background, stage, params, err));
-    }
-    size_t bands = (size_t)stage->in.bands, pixel = (size_t)scores * sizeof(float) + 1;
-    hc_stage_takes(stage, HC_SPACE_DEVICE, hc_background_part_pixels(stage) * pixel);
-    hc_stage_takes(stage, HC_SPACE_HOST,
-                   scene_pixels(stage) + hc_background_part_pixels(stage) * (2 * pixel + 1) +
-                       (size_t)background->count * (bands + 1) * bands * sizeof(double));
-    return HC_OK;
+HcStatus hc_background_plan_groups(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
+                                   bool fitted, HcError *err) {
+    HcGrouping *grouping = &background->grouping;
+    bool sums = !stage->settled && !fitted && params->file == NULL;
+    HC_OR_RETURN(check(stage, params, err));
+    HC_OR_RETURN(hc_grouping_plan(grouping, stage, &params->groups, HC_BY_ALL, sums, 0, err));
+    HC_OR_RETURN(check_columns(background, stage, params, err));
+    hc_stage_takes(stage, HC_SPACE_HOST, (size_t)grouping->count * sizeof *background->group);
+    return background->group != NULL ? HC_OK : hc_new(background->group, grouping->count, what, err);
 }
 
 /* Passes over the scene, as far as they are known. */
 static int32_t rounds(const HcBackground *background, const HcBackgroundParams *params) {
     int32_t trims = 0;
-    for (int32_t g = 0; g < background->count && is_robust(params); g++) {
+    for (int32_t g = 0; g < background->grouping.count && is_robust(params); g++) {
         const HcBackgroundGroup *group = &background->group[g];
         trims = (int32_t)hc_max64(trims, group->stable ? group->trims : TRIMS_MAX);
     }
@@ -123,32 +83,35 @@ static int32_t rounds(const HcBackground *background, const HcBackgroundParams *
 
 HcStatus hc_background_plan(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
                             int32_t directions, int32_t scores, bool fitted, HcError *err) {
-    HC_OR_RETURN(check(stage, params, err));
-    HC_OR_RETURN(plan_groups(background, stage, params, scores, err));
+    int32_t count = background->grouping.count;
+    size_t bands = (size_t)stage->in.bands, pixel = (size_t)scores * sizeof(float) + 1;
+    if (!hc_grouping_is_one(&background->grouping)) {
+        bool columns = background->grouping.width > 0;
+        hc_stage_takes(stage, HC_SPACE_DEVICE,
+                       part_pixels(stage) * pixel +
+                           (columns ? hc_grouping_part_bytes(&background->grouping, stage) : 0));
+        hc_stage_takes(stage, HC_SPACE_HOST,
+                       part_pixels(stage) * (2 * pixel + 1) +
+                           (size_t)count * (bands + 1) * bands * sizeof(double));
+    }
     if (stage->settled || fitted) {
         return HC_OK;
     }
     if (params->file != NULL) {
         return load(&background->group[0].statistics, stage, params->file, err);
     }
-    for (int32_t g = 0; g < background->count; g++) {
+    for (int32_t g = 0; g < count; g++) {
         hc_scene_sums_plan(stage, HC_DIFFERENCE_NONE);
     }
     background->directions = directions;
     stage->needs.rounds = rounds(background, params);
     if (is_robust(params)) {
-        hc_trim_plan(stage, background->count, hc_selected_lines(stage), directions);
+        hc_trim_plan(stage, count, hc_grouping_lines(stage), directions);
     }
     if (needs_powers(params)) {
-        hc_powers_plan(stage, background->count, hc_selected_lines(stage));
+        hc_powers_plan(stage, count, hc_grouping_lines(stage));
     }
-    stage->needs.selects = stage->needs.selects || params->mask != NULL || params->classes != NULL;
-    if (params->classes != NULL) { /* masks of groups; one of the host, and the labels as they are read */
-        hc_stage_takes(stage, HC_SPACE_DEVICE, (size_t)background->count * scene_pixels(stage));
-        hc_stage_takes(stage, HC_SPACE_DEVICE, params->mask == NULL ? hc_selected_part_bytes(stage) : 0);
-        hc_stage_takes(stage, HC_SPACE_HOST, (1 + 4 * sizeof(int32_t)) * scene_pixels(stage));
-    }
-    return params->mask != NULL ? hc_selected_plan(&background->selected, stage, params->mask, err) : HC_OK;
+    return HC_OK;
 }
 
 /* ---- sums ---- */
@@ -157,64 +120,32 @@ static HcStatus open_sums(HcBackground *background, int32_t number, HcStage *sta
     return hc_scene_sums_open(&background->group[number].sums, stage, HC_DIFFERENCE_NONE, NULL, err);
 }
 
-/* Masks of groups: the pixels of a class that the mask leaves. */
-static HcStatus open_masks(HcBackground *background, HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    const uint8_t *inside = background->selected.inside;
-    uint8_t *mask = NULL;
-    HC_TRY(hc_new(mask, scene_pixels(stage), "a mask", err));
-    for (int32_t g = 0; g < background->count; g++) {
-        for (size_t p = 0; p < scene_pixels(stage); p++) {
-            mask[p] = background->label[p] == g + 1 && (inside == NULL || inside[p] != 0);
-        }
-        HC_TRY(hc_memory_upload(stage->compute, mask, scene_pixels(stage), &background->group[g].mask, err));
-    }
-    if (inside == NULL) {
-        HC_TRY(hc_selected_open_part(&background->selected, stage, err));
-    }
-done:
-    free(mask);
-    return status;
-}
-
 static HcStatus open_scores(HcBackground *background, HcStage *stage, int32_t scores, HcError *err) {
     HcComputeInfo info;
     HcCompute *compute = stage->compute;
-    size_t pixels = hc_background_part_pixels(stage);
+    size_t pixels = part_pixels(stage);
     size_t bytes = pixels * (size_t)scores * sizeof(float);
     hc_compute_info(compute, &info);
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_DEVICE, bytes + pixels, &background->part, err));
     if (info.shared_memory) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, pixels, &background->valid, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, bytes, &background->score, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, pixels, &background->score_mask, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, bytes, &background->result, err));
     return hc_alloc(compute, HC_MEMORY_HOST, pixels, &background->result_mask, err);
 }
 
-HcStatus hc_background_open(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
-                            int32_t scores, HcError *err) {
-    if (params->mask != NULL) {
-        HC_OR_RETURN(hc_selected_open(&background->selected, stage, "--background-mask", params->mask, err));
-    }
-    if (background->label != NULL) {
-        HC_OR_RETURN(open_masks(background, stage, err));
+HcStatus hc_background_open(HcBackground *background, HcStage *stage, int32_t scores, HcError *err) {
+    HC_OR_RETURN(hc_grouping_open(&background->grouping, stage, err));
+    if (!hc_grouping_is_one(&background->grouping)) {
         HC_OR_RETURN(open_scores(background, stage, scores, err));
+        HC_OR_RETURN(hc_background_open_bare(background, stage, err));
     }
-    for (int32_t g = 0; g < background->count; g++) {
+    for (int32_t g = 0; g < background->grouping.count; g++) {
         HC_OR_RETURN(open_sums(background, g, stage, err));
     }
     return HC_OK;
-}
-
-bool hc_background_has(const HcBackground *background, const HcStage *stage, int32_t number, int64_t first,
-                       int64_t end) {
-    const uint8_t *label = background->label;
-    int64_t samples = stage->in.samples;
-    return label == NULL ||
-           memchr(label + first * samples, number + 1, (size_t)((end - first) * samples)) != NULL;
 }
 
 /* Adds pixels to what the round is for. */
@@ -228,11 +159,8 @@ static HcStatus add(HcBackgroundGroup *group, HcStage *stage, HcQueue *queue, co
 static HcStatus add_lines(HcBackground *background, int32_t number, HcStage *stage, HcQueue *queue,
                           const HcBlock *in, int64_t first, int64_t end, HcError *err) {
     HcBackgroundGroup *group = &background->group[number];
-    const uint8_t *mask = group->mask.data != NULL ? group->mask.data : background->selected.mask.data;
-    HcBlock part = hc_block_part(in, first, end, 0);
-    if (mask != NULL) {
-        HC_OR_RETURN(hc_selected_take_by(&background->selected, mask, queue, in, first, end, &part, err));
-    }
+    HcBlock part;
+    HC_OR_RETURN(hc_grouping_take(&background->grouping, number, false, queue, in, first, end, &part, err));
     if (group->trim.directions > 0) {
         HcBlock all = part;
         HC_OR_RETURN(hc_trim_take(&group->trim, queue, &all, &part, err));
@@ -243,18 +171,18 @@ static HcStatus add_lines(HcBackground *background, int32_t number, HcStage *sta
 HcStatus hc_background_observe(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
                                HcError *err) {
     const HcBackgroundGroup *one = &background->group[0];
-    bool whole = background->label == NULL && background->selected.mask.data == NULL;
-    if (whole && one->trim.directions == 0 && one->powers.sums == NULL) {
+    if (hc_grouping_is_whole(&background->grouping) && one->trim.directions == 0 &&
+        one->powers.sums == NULL) {
         return add(&background->group[0], stage, queue, in, err);
     }
     int64_t end = in->line0 + in->lines;
-    int64_t step = hc_selected_lines(stage);
+    int64_t step = hc_grouping_lines(stage);
     for (int64_t line = in->line0; line < end; line += step) {
         int64_t next = hc_min64(line + step, end);
-        for (int32_t g = 0; g < background->count; g++) {
+        for (int32_t g = 0; g < background->grouping.count; g++) {
             const HcBackgroundGroup *group = &background->group[g];
             if ((group->sums.wanted || group->powers.sums != NULL) &&
-                hc_background_has(background, stage, g, line, next)) {
+                hc_grouping_has(&background->grouping, g, line, next)) {
                 HC_OR_RETURN(add_lines(background, g, stage, queue, in, line, next, err));
             }
         }
@@ -264,35 +192,26 @@ HcStatus hc_background_observe(HcBackground *background, HcStage *stage, HcQueue
 
 /* ---- statistics ---- */
 
-HcStatus hc_background_named(const HcBackground *background, const HcStage *stage, int32_t number,
-                             HcStatus status, HcError *err) {
-    if (status != HC_E_NUMERIC || err == NULL || background->name == NULL) {
-        return status;
-    }
-    size_t length = strlen(stage->kind->name);
-    if (strncmp(err->text, stage->kind->name, length) == 0 && strncmp(err->text + length, ": ", 2) == 0) {
-        memmove(err->text, err->text + length + 2, strlen(err->text + length + 2) + 1);
-    }
-    return hc_fail_before(err, status, "class \"%s\"", background->name[number]);
-}
-
-/* Fewer than two pixels have no covariance, and those of a class without --shrink no inverse. */
+/* Fewer than two pixels have no covariance, and those of a class without --shrink no inverse. Some columns
+ * may have too few: *bare. */
 static HcStatus check_pixels(const HcBackground *background, const HcStage *stage,
-                             const HcBackgroundParams *params, int32_t number, int64_t pixels, HcError *err) {
+                             const HcBackgroundParams *params, int32_t number, int64_t pixels, bool *bare,
+                             HcError *err) {
+    const HcGrouping *grouping = &background->grouping;
     bool shrunk = !hc_text_equal(params->shrink, "none");
-    if (background->name != NULL && pixels < (shrunk ? 2 : stage->in.bands + 1)) {
-        return hc_fail(
-            err, HC_E_NUMERIC,
-            "%s: --background-classes %s: class \"%s\" has %lld valid pixels, fewer than %d bands need: "
-            "give fewer bands, %sor a map without this class",
-            stage->kind->name, params->classes, background->name[number], (long long)pixels, stage->in.bands,
-            shrunk ? "" : "--shrink, ");
+    *bare = !hc_grouping_is_one(grouping) && pixels < (shrunk ? 2 : stage->in.bands + 1);
+    if (*bare && grouping->width == 0) {
+        return hc_fail(err, HC_E_NUMERIC,
+                       "%s: --by classes=%s: class \"%s\" has %lld valid pixels, fewer than %d bands need: "
+                       "give fewer bands, %sor a map without this class",
+                       stage->kind->name, grouping->classes, grouping->name[number], (long long)pixels,
+                       stage->in.bands, shrunk ? "" : "--shrink, ");
     }
-    return params->mask == NULL || pixels >= 2
+    return grouping->mask == NULL || pixels >= 2 || *bare
                ? HC_OK
                : hc_fail(err, HC_E_NUMERIC,
-                         "%s: --background-mask %s: the mask leaves %lld valid pixels of the scene",
-                         stage->kind->name, params->mask, (long long)pixels);
+                         "%s: --by mask=%s: the mask leaves %lld valid pixels of the scene",
+                         stage->kind->name, grouping->mask, (long long)pixels);
 }
 
 static HcStatus settle_sums(HcBackground *background, int32_t number, HcStage *stage,
@@ -302,10 +221,15 @@ static HcStatus settle_sums(HcBackground *background, int32_t number, HcStage *s
     HcBackgroundGroup *group = &background->group[number];
     HcStatistics *statistics = &group->statistics;
     HC_TRY(hc_scene_sums_take(&group->sums, stage, queue, &moments, err));
-    HC_TRY(check_pixels(background, stage, params, number, moments.count, err));
+    HC_TRY(check_pixels(background, stage, params, number, moments.count, &group->bare, err));
     hc_statistics_clear(statistics);
-    HC_TRY(hc_background_named(
-        background, stage, number,
+    if (group->bare) {
+        statistics->pixels = moments.count;
+        group->stable = true;
+        goto done;
+    }
+    HC_TRY(hc_grouping_named(
+        &background->grouping, stage, number,
         hc_statistics_make(statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err), err));
     if (group->trim.directions > 0) {
         HC_TRY(hc_trim_undo(&group->trim, statistics->covariance, stage->in.bands, err));
@@ -329,7 +253,7 @@ static void note_trims(HcBackground *background, HcStage *stage, const HcBackgro
     int64_t candidates = 0, pixels = 0;
     int32_t trims = 0;
     bool stable = true;
-    for (int32_t g = 0; g < background->count; g++) {
+    for (int32_t g = 0; g < background->grouping.count; g++) {
         HcBackgroundGroup *group = &background->group[g];
         candidates += group->candidates;
         pixels += group->statistics.pixels;
@@ -339,35 +263,29 @@ static void note_trims(HcBackground *background, HcStage *stage, const HcBackgro
     }
     hc_stage_note(stage, "--robust %g: %lld of %lld pixels are left out of the background%s, in %d round%s%s",
                   params->robust, (long long)(candidates - pixels), (long long)candidates,
-                  background->name != NULL ? "s" : "", trims, trims == 1 ? "" : "s",
+                  hc_grouping_is_one(&background->grouping) ? "" : "s", trims, trims == 1 ? "" : "s",
                   stable ? "" : ", and the last one still changed them");
 }
 
 static HcStatus settle_powers(HcBackground *background, HcStage *stage, HcQueue *queue, HcError *err) {
-    for (int32_t g = 0; g < background->count; g++) {
+    for (int32_t g = 0; g < background->grouping.count; g++) {
         HcBackgroundGroup *group = &background->group[g];
-        HC_OR_RETURN(hc_powers_settle(&group->powers, stage, queue, &group->fourth, err));
+        if (group->powers.sums != NULL) {
+            HC_OR_RETURN(hc_powers_settle(&group->powers, stage, queue, &group->fourth, err));
+        }
     }
     return HC_OK;
 }
 
 static HcStatus open_powers(HcBackground *background, HcStage *stage, HcError *err) {
-    for (int32_t g = 0; g < background->count; g++) {
+    for (int32_t g = 0; g < background->grouping.count; g++) {
         HcBackgroundGroup *group = &background->group[g];
-        HC_OR_RETURN(hc_powers_open(&group->powers, &background->powers_part, stage, &group->statistics,
-                                    hc_selected_lines(stage), err));
+        if (!group->bare) {
+            HC_OR_RETURN(hc_powers_open(&group->powers, &background->powers_part, stage, &group->statistics,
+                                        hc_grouping_lines(stage), err));
+        }
     }
     return HC_OK;
-}
-
-/* What only sums need. */
-static void end_sums(HcBackground *background, HcStage *stage, const HcBackgroundParams *params) {
-    for (int32_t g = 0; g < background->count; g++) {
-        hc_memory_release(stage->compute, &background->group[g].mask);
-    }
-    if (params->mask == NULL) {
-        hc_selected_close(&background->selected, stage->compute);
-    }
 }
 
 bool hc_background_trims(const HcBackground *background, int32_t number) {
@@ -377,19 +295,19 @@ bool hc_background_trims(const HcBackground *background, int32_t number) {
 HcStatus hc_background_settle(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
                               HcQueue *queue, HcBackgroundNext *next, HcError *err) {
     *next = HC_BACKGROUND_DONE;
-    if (background->group[0].powers.sums != NULL) {
+    if (background->powers_part.data != NULL) {
         HC_OR_RETURN(settle_powers(background, stage, queue, err));
-        end_sums(background, stage, params);
+        hc_grouping_end_sums(&background->grouping, stage);
         return HC_OK;
     }
-    for (int32_t g = 0; g < background->count; g++) {
+    for (int32_t g = 0; g < background->grouping.count; g++) {
         HcBackgroundGroup *group = &background->group[g];
         int64_t before = group->statistics.pixels;
         if (!group->sums.wanted) {
             continue; /* no more pixels of it are left out */
         }
         HC_OR_RETURN(settle_sums(background, g, stage, params, queue, err));
-        if (is_robust(params) && trims_again(group, before)) {
+        if (is_robust(params) && !group->bare && trims_again(group, before)) {
             *next = HC_BACKGROUND_TRIM;
             HC_OR_RETURN(open_sums(background, g, stage, err));
         }
@@ -405,7 +323,7 @@ HcStatus hc_background_settle(HcBackground *background, HcStage *stage, const Hc
         *next = HC_BACKGROUND_AGAIN;
         return open_powers(background, stage, err);
     }
-    end_sums(background, stage, params);
+    hc_grouping_end_sums(&background->grouping, stage);
     return HC_OK;
 }
 
@@ -413,8 +331,14 @@ HcStatus hc_background_trim(HcBackground *background, HcStage *stage, const HcBa
                             int32_t number, HcFar *far, HcError *err) {
     HcBackgroundGroup *group = &background->group[number];
     far->limit = hc_trim_limit(params->robust, group->candidates, far->directions, far->squares);
-    return hc_trim_set(&group->trim, &background->work, stage, far, hc_selected_lines(stage),
+    return hc_trim_set(&group->trim, &background->work, stage, far, hc_grouping_lines(stage),
                        background->directions, err);
+}
+
+void hc_background_give_up(HcBackground *background, int32_t number) {
+    HcBackgroundGroup *group = &background->group[number];
+    hc_scene_sums_close(&group->sums);
+    group->stable = group->bare = true;
 }
 
 void hc_background_shrink(HcBackgroundGroup *group, const HcBackgroundParams *params) {
@@ -437,7 +361,7 @@ HcNullLaw hc_background_law(const HcBackground *background, const HcBackgroundPa
                        .directions = directions,
                        .pixels = group->statistics.pixels,
                        .apart = params->file != NULL || is_robust(params),
-                       .inside = background->selected.inside,
+                       .inside = background->grouping.inside,
                        .deviation = 1};
 }
 
@@ -451,25 +375,50 @@ static void report_group(const HcBackgroundGroup *group, const HcBackgroundParam
     }
 }
 
-void hc_background_report(const HcBackground *background, const HcBackgroundParams *params, HcJson *to) {
-    if (background->name == NULL) {
-        report_group(&background->group[0], params, to);
-        return;
-    }
+static void report_classes(const HcBackground *background, const HcBackgroundParams *params, HcJson *to) {
     hc_json_open_array(to, "background_classes");
-    for (int32_t g = 0; g < background->count && background->group[g].statistics.mean != NULL; g++) {
+    for (int32_t g = 0; g < background->grouping.count && background->group[g].statistics.mean != NULL; g++) {
         hc_json_open_object(to, NULL);
-        hc_json_put_text(to, "name", background->name[g]);
+        hc_json_put_text(to, "name", background->grouping.name[g]);
         hc_json_put_number(to, "pixels", (double)background->group[g].statistics.pixels);
         report_group(&background->group[g], params, to);
         hc_json_close(to);
     }
     hc_json_close(to);
+}
+
+/* Columns are too many to name each. */
+static void report_columns(const HcBackground *background, HcJson *to) {
+    int64_t pixels = 0, without = 0, left_out = background->far;
+    double shrinkage = 0;
+    for (int32_t g = 0; g < background->grouping.count; g++) {
+        const HcBackgroundGroup *group = &background->group[g];
+        pixels += group->statistics.pixels;
+        without += group->bare;
+        left_out += group->trims > 0 ? group->candidates - group->statistics.pixels : 0;
+        shrinkage += group->shrinkage / background->grouping.count;
+    }
+    hc_json_put_number(to, "background_pixels", (double)pixels);
+    hc_json_put_number(to, "column_groups", background->grouping.count);
+    hc_json_put_number(to, "groups_without_score", (double)without);
+    hc_json_put_number(to, "left_out", (double)left_out);
+    hc_json_put_double(to, "mean_shrinkage", shrinkage);
+}
+
+void hc_background_report(const HcBackground *background, const HcBackgroundParams *params, HcJson *to) {
+    if (hc_grouping_is_one(&background->grouping)) {
+        report_group(&background->group[0], params, to);
+        return;
+    }
+    if (background->grouping.width > 0) {
+        report_columns(background, to);
+    } else {
+        report_classes(background, params, to);
+    }
     hc_json_put_number(to, "without_score", (double)background->bare);
 }
 
 static void close_group(HcBackgroundGroup *group, HcCompute *compute) {
-    hc_memory_release(compute, &group->mask);
     hc_scene_sums_close(&group->sums);
     hc_trim_close(&group->trim, compute);
     hc_powers_close(&group->powers, compute);
@@ -480,19 +429,14 @@ void hc_background_close(HcBackground *background, HcStage *stage) {
     HcBuffer *const buffers[] = {&background->powers_part, &background->part,       &background->valid,
                                  &background->score,       &background->score_mask, &background->result,
                                  &background->result_mask};
-    for (int32_t g = 0; g < background->count; g++) {
+    for (int32_t g = 0; g < background->grouping.count && background->group != NULL; g++) {
         close_group(&background->group[g], stage->compute);
-        if (background->name != NULL) {
-            free(background->name[g]);
-        }
     }
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         hc_memory_release(stage->compute, buffers[i]);
     }
-    hc_selected_close(&background->selected, stage->compute);
+    hc_grouping_close(&background->grouping, stage);
     hc_trim_work_close(&background->work, stage->compute);
-    free(background->name);
-    free(background->label);
     free(background->group);
     *background = (HcBackground){0};
 }

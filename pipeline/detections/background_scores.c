@@ -1,65 +1,67 @@
-/* Scores by the backgrounds of classes: each class scores the lines that have it, and its pixels are taken.
- */
+/* Scores by the backgrounds of groups: each group scores its columns of the lines that have it, and its
+ * pixels are taken. */
+#include "core/allocate.h"
 #include "pipeline/detections/background.h"
+#include "pipeline/memory.h"
 
 #include <string.h>
 
 /* What is on the host of some rows. */
 typedef struct Rows {
     int64_t first, end;
-    const uint8_t *valid;
     float *result;
     uint8_t *result_mask;
 } Rows;
 
-static HcStatus score_class(HcBackground *background, HcStage *stage, HcGroupScorer *scorer, int32_t number,
-                            HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
-                            const Rows *rows, HcError *err) {
-    size_t targets = (size_t)out->bands;
-    HcBlock from = hc_block_part(in, rows->first, rows->end, 0);
+/* Takes the pixels of a group from the scores of its columns, which are on the host. */
+static void take_scores(const HcGrouping *grouping, int32_t number, const HcBlock *score, const Rows *rows) {
+    size_t targets = (size_t)score->bands;
+    int32_t column = 0;
+    int32_t columns = hc_grouping_columns(grouping, number, &column);
+    for (int64_t p = 0; p < (int64_t)hc_block_pixels(score); p++) {
+        int64_t row = p / columns, sample = column + p % columns;
+        if (score->mask[p] != 0 && hc_grouping_at(grouping, rows->first + row, sample) == number) {
+            size_t to = (size_t)(row * grouping->samples + sample);
+            memcpy(rows->result + to * targets, score->data + (size_t)p * targets, targets * sizeof(float));
+            rows->result_mask[to] = 1;
+        }
+    }
+}
+
+static HcStatus score_one(HcBackground *background, HcStage *stage, HcGroupScorer *scorer, int32_t number,
+                          HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                          const Rows *rows, HcError *err) {
+    HcBlock from;
+    HC_OR_RETURN(
+        hc_grouping_take(&background->grouping, number, true, queue, in, rows->first, rows->end, &from, err));
     HcBlock score = hc_block_part(out, rows->first, rows->end, 0);
-    size_t pixels = hc_block_pixels(&score);
+    score.samples = from.samples;
+    size_t pixels = hc_block_pixels(&score), values = hc_block_values(&score);
     score.data = background->part.data;
-    score.mask = (uint8_t *)(score.data + pixels * targets);
+    score.mask = (uint8_t *)(score.data + values);
     HC_OR_RETURN(scorer(stage, number, queue, &from, &score, scratch, err));
     if (background->score.data != NULL) {
-        HC_OR_RETURN(
-            hc_download(queue, score.data, background->score.data, pixels * targets * sizeof(float), err));
+        HC_OR_RETURN(hc_download(queue, score.data, background->score.data, values * sizeof(float), err));
         HC_OR_RETURN(hc_download(queue, score.mask, background->score_mask.data, pixels, err));
         score.data = background->score.data;
         score.mask = background->score_mask.data;
     }
     HC_OR_RETURN(hc_wait(queue, err));
-    const uint8_t *label = background->label + rows->first * stage->in.samples;
-    for (size_t p = 0; p < pixels; p++) {
-        if (label[p] == number + 1 && score.mask[p] != 0) {
-            memcpy(rows->result + p * targets, score.data + p * targets, targets * sizeof(float));
-            rows->result_mask[p] = 1;
-        }
-    }
+    take_scores(&background->grouping, number, &score, rows);
     return HC_OK;
-}
-
-/* Valid pixels of interior lines that have no class. */
-static void count_bare(HcBackground *background, const HcBlock *out, const Rows *rows) {
-    int64_t samples = out->samples;
-    int64_t first = hc_max64(rows->first, out->line0);
-    int64_t end = hc_min64(rows->end, out->line0 + out->lines);
-    for (int64_t p = first * samples; p < end * samples; p++) {
-        background->bare += background->label[p] == 0 && rows->valid[p - rows->first * samples] != 0;
-    }
 }
 
 static HcStatus score_rows(HcBackground *background, HcStage *stage, HcGroupScorer *scorer, HcQueue *queue,
                            const HcBlock *in, const HcBlock *out, void *scratch, const Rows *rows,
                            HcError *err) {
+    const HcGrouping *grouping = &background->grouping;
     HcBlock to = hc_block_part(out, rows->first, rows->end, 0);
     size_t pixels = hc_block_pixels(&to);
     memset(rows->result, 0, hc_block_values(&to) * sizeof(float));
     memset(rows->result_mask, 0, pixels);
-    for (int32_t c = 0; c < background->count; c++) {
-        if (hc_background_has(background, stage, c, rows->first, rows->end)) {
-            HC_OR_RETURN(score_class(background, stage, scorer, c, queue, in, out, scratch, rows, err));
+    for (int32_t g = 0; g < grouping->count; g++) {
+        if (!background->group[g].bare && hc_grouping_has(grouping, g, rows->first, rows->end)) {
+            HC_OR_RETURN(score_one(background, stage, scorer, g, queue, in, out, scratch, rows, err));
         }
     }
     if (background->result.data != NULL) {
@@ -72,40 +74,65 @@ static HcStatus score_rows(HcBackground *background, HcStage *stage, HcGroupScor
 
 HcStatus hc_background_score(HcBackground *background, HcStage *stage, HcGroupScorer *scorer, HcQueue *queue,
                              const HcBlock *in, const HcBlock *out, void *scratch, HcError *err) {
-    if (background->label == NULL) {
+    if (hc_grouping_is_one(&background->grouping)) {
         return scorer(stage, 0, queue, in, out, scratch, err);
     }
+    HC_OR_RETURN(hc_background_count_bare(background, stage, queue, in, out, err));
     int64_t end = hc_block_first_line(out) + hc_block_rows(out);
-    int64_t step = hc_selected_lines(stage);
+    int64_t step = hc_grouping_lines(stage);
     for (int64_t line = hc_block_first_line(out); line < end; line += step) {
         Rows rows = {.first = line, .end = hc_min64(line + step, end)};
-        HcBlock from = hc_block_part(in, rows.first, rows.end, 0);
         HcBlock to = hc_block_part(out, rows.first, rows.end, 0);
-        rows.valid = from.mask;
-        rows.result = to.data;
-        rows.result_mask = to.mask;
-        if (background->valid.data != NULL) {
-            HC_OR_RETURN(hc_download(queue, from.mask, background->valid.data, hc_block_pixels(&from), err));
-            rows.valid = background->valid.data;
-            rows.result = background->result.data;
-            rows.result_mask = background->result_mask.data;
-        }
+        bool shared = background->result.data == NULL;
+        rows.result = shared ? to.data : background->result.data;
+        rows.result_mask = shared ? to.mask : background->result_mask.data;
         HC_OR_RETURN(hc_wait(queue, err));
-        count_bare(background, out, &rows);
         HC_OR_RETURN(score_rows(background, stage, scorer, queue, in, out, scratch, &rows, err));
     }
     return HC_OK;
 }
 
-HcStatus hc_background_gather(HcBackground *background, HcStage *stage, HcError *err) {
-    if (background->label == NULL) {
-        return HC_OK;
+/* ---- pixels without a score ---- */
+
+/* Lines of a mask that are copied to the host at once. */
+enum { PIECE = 16 };
+
+static bool is_bare(const HcBackground *background, int64_t line, int64_t sample) {
+    int64_t group = hc_grouping_at(&background->grouping, line, sample);
+    return group < 0 || background->group[group].bare;
+}
+
+HcStatus hc_background_open_bare(HcBackground *background, HcStage *stage, HcError *err) {
+    return hc_alloc(stage->compute, HC_MEMORY_HOST, PIECE * (size_t)stage->in.samples, &background->valid,
+                    err);
+}
+
+HcStatus hc_background_count_bare(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
+                                  const HcBlock *out, HcError *err) {
+    int64_t samples = stage->in.samples;
+    HcBlock interior = hc_block_part(in, out->line0, out->line0 + out->lines, 0);
+    const uint8_t *mask = background->valid.data;
+    for (int64_t line = 0; line < interior.lines; line += PIECE) {
+        int64_t pixels = hc_min64(PIECE, interior.lines - line) * samples;
+        HC_OR_RETURN(
+            hc_download(queue, interior.mask + line * samples, background->valid.data, (size_t)pixels, err));
+        HC_OR_RETURN(hc_wait(queue, err));
+        for (int64_t p = 0; p < pixels; p++) {
+            background->bare +=
+                mask[p] != 0 && is_bare(background, interior.line0 + line + p / samples, p % samples);
+        }
     }
+    return HC_OK;
+}
+
+HcStatus hc_background_gather(HcBackground *background, HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &background->bare, 1, err));
     if (background->bare > 0) {
-        hc_stage_note(stage,
-                      "%lld pixels have no class in --background-classes: they have no score and are masked",
-                      (long long)background->bare);
+        hc_stage_note(stage, "%lld pixels %s", (long long)background->bare,
+                      background->grouping.width == 0
+                          ? "have no class in --by classes: they have no score and are masked"
+                          : "have no score and are masked: their columns have too few valid pixels, or "
+                            "pixels without variation");
     }
     return HC_OK;
 }

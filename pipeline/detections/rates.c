@@ -130,18 +130,23 @@ HcStatus hc_rates_open(HcScoreRates *rates, HcStage *stage, bool low, HcError *e
                     &rates->result, err);
 }
 
-HcStatus hc_rates_fit(HcScoreRates *rates, const HcStage *stage, int64_t groups, const HcNullLaw *law,
-                      HcError *err) {
-    size_t count = (size_t)groups * (size_t)rates->bands;
+HcStatus hc_rates_fit(HcScoreRates *rates, const HcStage *stage, const HcGrouping *grouping,
+                      const HcNullLaw *law, HcError *err) {
+    size_t count = (size_t)grouping->count * (size_t)rates->bands;
+    rates->grouping = grouping;
     if (!rates->open || !by_null(rates->choice)) {
         return HC_OK;
     }
-    if (law->null == HC_NULL_UNKNOWN) {
+    const HcNullLaw *first = law;
+    while (first->pixels == 0 && first + 1 < law + count) {
+        first++; /* a group without a score */
+    }
+    if (first->null == HC_NULL_UNKNOWN) {
         return hc_fail(err, HC_E_NUMERIC,
                        "%s: --rates %s: %lld pixels that --robust leaves are too few for rates in %d "
                        "directions: give --rates rank, a smaller --robust, or fewer bands",
-                       stage->kind->name, hc_rate_words[rates->choice], (long long)law->pixels,
-                       law->directions);
+                       stage->kind->name, hc_rate_words[rates->choice], (long long)first->pixels,
+                       first->directions);
     }
     HC_OR_RETURN(hc_new(rates->law, count, what, err));
     memcpy(rates->law, law, count * sizeof *law);
@@ -319,16 +324,10 @@ typedef struct Rating {
     HcBlock score, out; /* [host] of the same rows */
 } Rating;
 
-static size_t group_of(const HcScoreRates *rates, const HcStage *stage, int64_t line, int64_t sample) {
-    return rates->label != NULL ? (size_t)rates->label[line * stage->in.samples + sample] - 1
-           : rates->columns > 0 ? (size_t)(sample / rates->columns)
-                                : 0;
-}
-
 static void rate_pixel(const Rating *rating, int64_t line, int64_t sample, const float *score, float *out) {
     const HcScoreRates *rates = rating->rates;
     size_t bands = (size_t)rates->bands;
-    size_t group = group_of(rates, rating->stage, line, sample);
+    size_t group = (size_t)hc_grouping_at(rates->grouping, line, sample);
     memcpy(out, score, bands * sizeof *out);
     out += bands;
     for (size_t b = 0; b < bands; b++) {

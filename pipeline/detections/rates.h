@@ -13,11 +13,11 @@
 
 #include "core/system/team.h"
 #include "pipeline/detections/false_alarm.h"
-#include "pipeline/stage.h"
+#include "pipeline/groups/grouping.h"
 
 #define HC_RATES_OPTION(Params, member)                                                                      \
     {                                                                                                        \
-        HC_CHOICE(Params, member),                                                                           \
+        HC_CHOICE(Params, member, "rates"),                                                                  \
             .heading = "Rates and places of scores", .choices = hc_rate_words, .otherwise = "scores alone",  \
             .help = "bands with the false-alarm rate of each score, behind all "                             \
                     "scores: that of a Gaussian background, the share of the scene, "                        \
@@ -39,12 +39,11 @@ typedef struct HcScoreRates {
     int32_t bands; /* of scores */
     bool low;      /* low scores are the best */
     bool open;
-    size_t scratch;       /* bytes of a pixel that the scorer works in */
-    HcNullLaw *law;       /* [groups of pixels, each of which has a background][bands]; NULL = unknown */
-    const uint8_t *label; /* [pixels of the scene] the group of a pixel, from 1; NULL = all are in group 0 */
-    int64_t columns;      /* of a group, where groups are columns; else 0 */
-    uint32_t *key;        /* [bands][pixels of the scene] scores in order, 0 = none; sorted in settle */
-    int64_t *start;       /* [bands][65537] first place of the keys whose upper 16 bits are that or more */
+    size_t scratch;             /* bytes of a pixel that the scorer works in */
+    const HcGrouping *grouping; /* each group has a background */
+    HcNullLaw *law;             /* [groups][bands]; NULL = unknown */
+    uint32_t *key;              /* [bands][pixels of the scene] scores in order, 0 = none; sorted in settle */
+    int64_t *start; /* [bands][65537] first place of the keys whose upper 16 bits are that or more */
     HcTeam *team;
     HcBuffer part;                /* [device] scores of some lines, their mask, scratch of the scorer */
     HcBuffer score, mask, result; /* [host] the same, where blocks lie elsewhere, and what goes out */
@@ -71,10 +70,10 @@ bool hc_rates_observes(int32_t choice);
 /* In open. */
 HcStatus hc_rates_open(HcScoreRates *rates, HcStage *stage, bool low, HcError *err) HC_MUST_CHECK;
 
-/* Once the stage can score: law[groups][bands] is copied. HC_E_NUMERIC where Gaussian rates are asked for and
- * not known, since --robust has left too few pixels. */
-HcStatus hc_rates_fit(HcScoreRates *rates, const HcStage *stage, int64_t groups, const HcNullLaw *law,
-                      HcError *err) HC_MUST_CHECK;
+/* Once the stage can score: law[groups][bands] is copied; `grouping` is borrowed. HC_E_NUMERIC where Gaussian
+ * rates are asked for and not known, since --robust has left too few pixels. */
+HcStatus hc_rates_fit(HcScoreRates *rates, const HcStage *stage, const HcGrouping *grouping,
+                      const HcNullLaw *law, HcError *err) HC_MUST_CHECK;
 
 /* In observe and settle, in the round behind that in which the stage could score. */
 HcStatus hc_rates_observe(HcScoreRates *rates, HcStage *stage, HcScorer *scorer, HcQueue *queue,

@@ -258,6 +258,7 @@ static const struct {
                                  "eigenvalues mean forward inverse"},
     [HC_JSON_STATISTICS] = {"hcube_statistics", "statistics file", 1,
                             BAND_KEYS "noise pixels mean covariance"},
+    [HC_JSON_GROUPS] = {"hcube_group_statistics", "file of statistics of groups", 1, NULL},
     [HC_JSON_SUMS] = {"hcube_sums", "sums file", 2, NULL},
     [HC_JSON_NOISE] = {"hcube_noise", "noise file", 1,
                        "pixels difference_pixels differences median_snr differences_over_regression "

@@ -56,7 +56,8 @@ void hc_json_put_bands(HcJson *to, const HcScene *scene);
 typedef enum HcJsonKind {
     HC_JSON_MODEL,
     HC_JSON_STATISTICS,
-    HC_JSON_SUMS, /* version 1 of integers, 2 of floats */
+    HC_JSON_GROUPS, /* statistics of several groups */
+    HC_JSON_SUMS,   /* version 1 of integers, 2 of floats */
     HC_JSON_NOISE,
     HC_JSON_DIMENSION,
     HC_JSON_ACCURACY,

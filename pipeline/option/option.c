@@ -429,9 +429,10 @@ static const HcOption *renamed(const HcOptionSet *sets, int32_t set_count, const
     size_t length = is_long ? strcspn(word + 2, "=") : 0;
     for (int32_t s = 0; s < set_count && length > 0; s++) {
         HC_EACH_OPTION(option, sets[s].table) {
-            if (option->was != NULL && strlen(option->was) == length &&
-                strncmp(option->was, word + 2, length) == 0) {
-                return option;
+            HC_EACH_TERM(was, option->was) {
+                if (strcspn(was, " ") == length && strncmp(was, word + 2, length) == 0) {
+                    return option;
+                }
             }
         }
     }
@@ -466,8 +467,9 @@ HcStatus hc_options_renew(const char *who, const HcOptionSet *sets, int32_t set_
         if (option->kind == HC_OPTION_INT && hc_text_parse_int(value, &number)) {
             HC_OR_RETURN(renew(option, &words[w], value, note, err));
         } else if (option_of_word(sets, set_count, words[w], &params) == NULL) {
-            return hc_fail(err, HC_E_USAGE, "%s: --%s%s%s: the option is called --%s %s", who, option->was,
-                           *value != '\0' ? " " : "", value, option->name, option->value);
+            return hc_fail(err, HC_E_USAGE, "%s: %.*s%s%s: the option is called --%s %s", who,
+                           (int)strcspn(words[w], "="), words[w], *value != '\0' ? " " : "", value,
+                           option->name, option->value);
         }
     }
     return HC_OK;
@@ -601,10 +603,15 @@ static HcStatus visit_file(const HcOption *option, const char *word, HcOptionVis
     if (option->file_of == NULL) {
         return visit(option, word, user, err);
     }
-    char *path = option->file_of(word);
-    HcStatus status =
-        path != NULL ? visit(option, path, user, err) : hc_fail_memory(err, (double)strlen(word), "a path");
-    free(path);
+    HcStatus status = HC_OK;
+    for (const char *at = word; at != NULL && status == HC_OK;
+         at = option->next_of != NULL ? option->next_of(at) : NULL) {
+        char *path = option->file_of(at);
+        status = path == NULL      ? hc_fail_memory(err, (double)strlen(word), "a path")
+                 : path[0] != '\0' ? visit(option, path, user, err)
+                                   : HC_OK;
+        free(path);
+    }
     return status;
 }
 

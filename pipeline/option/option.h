@@ -51,7 +51,7 @@ typedef struct HcOptionList {
 
 typedef struct HcOption {
     const char *name; /* "components": given as --components */
-    const char *was;  /* its name before, which hc_options_renew takes or refuses; or NULL */
+    const char *was;  /* names before it, apart by blanks, that hc_options_renew takes or refuses; or NULL */
     HcOptionKind kind;
     size_t offset; /* of the field in the parameters */
     char letter;   /* 'k': also as -k; 0 = none */
@@ -73,6 +73,9 @@ typedef struct HcOption {
     /* The file of a value that says more than its name (FILE:LAYER), in fresh memory; NULL where the value is
      * the name. */
     char *(*file_of)(const char *value);
+    /* With file_of, where a value may name several files: what follows the first of them, NULL = nothing. A
+     * file_of that returns "" has found none. */
+    const char *(*next_of)(const char *value);
     /* For TEXT: refuses values that are wrong for every scene, as ranges do for numbers; or NULL. */
     HcStatus (*check)(const char *who, const char *value, HcError *err);
     bool positional; /* may be given without its name, in the order of the table */

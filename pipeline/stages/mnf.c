@@ -14,6 +14,7 @@ typedef struct Params {
     const char *noise_window;
     const char *dark;
     int32_t singular, matrix;
+    HcGroupingParams groups;
 } Params;
 
 typedef struct State {
@@ -23,6 +24,7 @@ typedef struct State {
     HcStatistics noise; /* that of a file or dark image, once there */
     HcNoiseChoice choice;
     HcSceneSums sums, noise_sums;
+    HcGrouping grouping;
 } State;
 
 static const char *const singular_words[] = {"drop", "stop", NULL};
@@ -67,6 +69,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, dark), .of_fit = true, .excludes = HC_LINEAR_FITTED, .one_of = "dark noise",
      .file = HC_FILE_READ, .value = "SCENE",
      .help = "take the noise covariance from this dark image with the same bands"},
+    HC_FIT_BY_OPTION(Params, groups, HC_LINEAR_FITTED),
     {HC_CHOICE(Params, singular), .of_fit = true, .choices = singular_words, .standard = "drop",
      .help = "leave out bands that are constant, without noise or repeated, or stop at the first one"},
     {0}};
@@ -132,6 +135,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
             hc_scene_sums_want(&state->noise_sums, stage, state->difference,
                                params->noise_window != NULL ? &state->window : NULL);
         }
+        return hc_scene_sums_plan_by(stage, &state->grouping, &params->groups, err);
     }
     return HC_OK;
 }
@@ -234,6 +238,7 @@ static bool fits(const HcStage *stage, HcFit *how) {
     bool does = hc_linear_fits(stage, how);
     how->noise = difference_of(params);
     how->window = params->noise_window;
+    how->own = params->groups.by.count > 0 ? "--by" : NULL;
     return does;
 }
 
@@ -252,6 +257,7 @@ static void report(const HcStage *stage, HcJson *to) {
 static void close_mnf(HcStage *stage) {
     State *state = stage->state;
     hc_statistics_clear(&state->noise);
+    hc_grouping_close(&state->grouping, stage);
     hc_linear_close(stage);
     *state = (State){0};
 }

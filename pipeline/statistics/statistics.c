@@ -38,16 +38,20 @@ HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMom
     return HC_OK;
 }
 
-HcStatus hc_statistics_save(const HcStatistics *statistics, const char *path, bool overwrite, HcError *err) {
+void hc_statistics_put(const HcStatistics *statistics, HcJson *to) {
     size_t n = (size_t)statistics->scene.bands;
+    hc_json_put_text(to, "noise", statistics->noise);
+    hc_json_put_number(to, "pixels", (double)statistics->pixels);
+    hc_json_put_bands(to, &statistics->scene);
+    hc_json_put_doubles(to, "mean", statistics->mean, n);
+    hc_json_put_doubles(to, "covariance", statistics->covariance, n * n);
+}
+
+HcStatus hc_statistics_save(const HcStatistics *statistics, const char *path, bool overwrite, HcError *err) {
     HcJson json;
     hc_json_begin(&json);
     hc_json_put_kind(&json, HC_JSON_STATISTICS, 1);
-    hc_json_put_text(&json, "noise", statistics->noise);
-    hc_json_put_number(&json, "pixels", (double)statistics->pixels);
-    hc_json_put_bands(&json, &statistics->scene);
-    hc_json_put_doubles(&json, "mean", statistics->mean, n);
-    hc_json_put_doubles(&json, "covariance", statistics->covariance, n * n);
+    hc_statistics_put(statistics, &json);
     HcStatus status = hc_json_save(&json, path, overwrite, err);
     hc_json_clear(&json);
     return status;

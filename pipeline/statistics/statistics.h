@@ -24,6 +24,8 @@ void hc_statistics_clear(HcStatistics *statistics);
 HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
                             HcDifference difference, const char *noise, HcError *err) HC_MUST_CHECK;
 
+/* Adds what a statistics file has beyond its kind. */
+void hc_statistics_put(const HcStatistics *statistics, HcJson *to);
 HcStatus hc_statistics_save(const HcStatistics *statistics, const char *path, bool overwrite,
                             HcError *err) HC_MUST_CHECK;
 HcStatus hc_statistics_load(HcStatistics *out, const char *path, HcError *err) HC_MUST_CHECK;

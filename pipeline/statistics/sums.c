@@ -3,13 +3,17 @@
 
 #include <stdlib.h>
 
+int32_t hc_scene_sums_halo(const HcScene *scene, HcDifference difference) {
+    return hc_stencil_is(difference) ? hc_host_sums_needs(scene, difference).halo
+                                     : hc_stencil_halo(difference);
+}
+
 void hc_scene_sums_plan(HcStage *stage, HcDifference difference) {
     size_t bands = (size_t)stage->in.bands;
-    int32_t halo = hc_stencil_halo(difference);
+    int32_t halo = hc_scene_sums_halo(&stage->in, difference);
     stage->needs.observes = true;
     if (hc_stencil_is(difference)) {
         HcHostNeeds host = hc_host_sums_needs(&stage->in, difference);
-        halo = host.halo;
         stage->needs.selects = true;
         hc_stage_takes(stage, HC_SPACE_DEVICE, host.device);
         hc_stage_takes(stage, HC_SPACE_HOST, host.host);
@@ -46,7 +50,12 @@ HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference diff
     *sums = (HcSceneSums){.difference = difference,
                           .window = window,
                           .limit = hc_sums_limit(&stage->in, difference),
-                          .wanted = true};
+                          .wanted = true,
+                          .grouping = sums->grouping,
+                          .number = sums->number};
+    if (sums->grouping != NULL) {
+        HC_OR_RETURN(hc_grouping_open(sums->grouping, stage, err));
+    }
     if (hc_stencil_is(difference)) {
         HC_OR_RETURN(hc_host_sums_open(&sums->host, stage->compute, &stage->in, difference, window, err));
     }
@@ -62,15 +71,28 @@ void hc_scene_sums_close(HcSceneSums *sums) {
     *sums = (HcSceneSums){0};
 }
 
+static HcStatus add_block(HcSceneSums *sums, HcQueue *queue, const HcBlock *in, HcError *err) {
+    return sums->host != NULL ? hc_host_sums_add(sums->host, queue, in, sums->sums, err)
+                              : hc_gram(queue, in, sums->difference, sums->window, sums->sums, err);
+}
+
 HcStatus hc_scene_sums_add(HcSceneSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
                            HcError *err) {
+    HcGrouping *grouping = sums->grouping;
+    int64_t end = in->line0 + in->lines, step = hc_grouping_lines(stage);
     if (sums->sums == NULL) {
         HC_OR_RETURN(open_on_grid(sums, stage, err));
     }
-    if (sums->host != NULL) {
-        return hc_host_sums_add(sums->host, queue, in, sums->sums, err);
+    if (grouping == NULL || hc_grouping_is_whole(grouping)) {
+        return add_block(sums, queue, in, err);
     }
-    return hc_gram(queue, in, sums->difference, sums->window, sums->sums, err);
+    for (int64_t line = in->line0, next; line < end; line = next) {
+        HcBlock part;
+        next = hc_min64(line + step, end);
+        HC_OR_RETURN(hc_grouping_take(grouping, sums->number, false, queue, in, line, next, &part, err));
+        HC_OR_RETURN(add_block(sums, queue, &part, err));
+    }
+    return HC_OK;
 }
 
 HcStatus hc_scene_sums_part(HcSceneSums *sums, HcStage *stage, HcGramPart *parts, int32_t *count,
@@ -138,6 +160,19 @@ void hc_scene_sums_want(HcSceneSums *sums, HcStage *stage, HcDifference differen
     sums->difference = difference;
     sums->window = window;
     stage->needs.sums.of[stage->needs.sums.count++] = sums;
+}
+
+void hc_scene_sums_by(HcSceneSums *sums, HcGrouping *grouping, int32_t number) {
+    sums->grouping = grouping;
+    sums->number = number;
+}
+
+HcStatus hc_scene_sums_plan_by(HcStage *stage, HcGrouping *grouping, const HcGroupingParams *params,
+                               HcError *err) {
+    for (int32_t k = 0; k < stage->needs.sums.count; k++) {
+        hc_scene_sums_by(stage->needs.sums.of[k], grouping, 0);
+    }
+    return hc_grouping_plan(grouping, stage, params, HC_BY_MASK, true, stage->needs.halo, err);
 }
 
 HcSceneSums *hc_scene_sums_of(const HcStage *stage, int32_t k) {

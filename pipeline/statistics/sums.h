@@ -15,6 +15,7 @@
 #define HC_PIPELINE_STATISTICS_SUMS_H
 
 #include "core/operation/gram/gram_raw.h"
+#include "pipeline/groups/grouping.h"
 #include "pipeline/neighbours/host.h"
 #include "pipeline/stage.h"
 #include "pipeline/statistics/statistics.h"
@@ -27,11 +28,18 @@ typedef struct HcSceneSums {
     const HcWindow *window;  /* borrowed, NULL = the scene */
     int64_t limit;           /* of the integers, 0 = floats */
     bool wanted;             /* from open to close */
+    HcGrouping *grouping;    /* borrowed, NULL = all pixels */
+    int32_t number;          /* the group that is summed */
 } HcSceneSums;
 
 /* In plan: sums of the scene that comes into the stage, or of its differences, in `window` (borrowed, NULL =
  * all of it). Adds to the needs of the stage: observing, halo, device memory, float sums. */
 void hc_scene_sums_want(HcSceneSums *sums, HcStage *stage, HcDifference difference, const HcWindow *window);
+
+/* In plan, once all sums are wanted: they are those of the pixels that a mask leaves, and of differences
+ * whose pixels it all leaves. The stage closes the grouping. */
+HcStatus hc_scene_sums_plan_by(HcStage *stage, HcGrouping *grouping, const HcGroupingParams *params,
+                               HcError *err) HC_MUST_CHECK;
 
 /* Sums number k that the last plan wants, or NULL. */
 HcSceneSums *hc_scene_sums_of(const HcStage *stage, int32_t k);
@@ -46,6 +54,12 @@ HcStatus hc_scene_sums_parts(HcStage *stage, HcGramPart *parts, int32_t *count, 
 /* Adds to the needs of a stage that collects such sums: observing, halo, device memory, float sums. Call it
  * in plan, once for each HcSceneSums. */
 void hc_scene_sums_plan(HcStage *stage, HcDifference difference);
+
+/* Before open: they are those of a group, which open opens. */
+void hc_scene_sums_by(HcSceneSums *sums, HcGrouping *grouping, int32_t number);
+
+/* Lines of context that they need. */
+int32_t hc_scene_sums_halo(const HcScene *scene, HcDifference difference);
 
 /* For the scene that comes into the stage. */
 HcStatus hc_scene_sums_open(HcSceneSums *sums, HcStage *stage, HcDifference difference,

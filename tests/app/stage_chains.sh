@@ -57,8 +57,8 @@ each_chain() {
     done
     "$check" mnf --components 8 ! detect --targets "$endmembers" --method mtmf
     "$check" detect --targets "$endmembers" --method mf --rates both
-    "$check" detect --targets "$endmembers" --method mf --columns 1 --shrink oas
-    "$check" detect --targets "$endmembers" --method ace --columns 4
+    "$check" detect --targets "$endmembers" --method mf --by columns=1 --shrink oas
+    "$check" detect --targets "$endmembers" --method ace --by columns=4
     "$check" endmembers e.sli --count 4 --overwrite
     "$check" extract --labels classes.img x.sli --overwrite
 }

@@ -407,14 +407,14 @@ static void chains_agree(void **state) {
         {"denoise --method subspace --stripes --columns 1", 59, 1e-5},
         {"rx", 1, 1e-5},
         {"mnf --components 8 ! rx", 1, 1e-5},
-        {"rx --background-mask part.img:1=0", 1, 1e-5},
-        {"rx --background-mask part.img:1=0 --shrink ledoit-wolf", 1, 1e-5},
+        {"rx --by mask=part.img:1=0", 1, 1e-5},
+        {"rx --by mask=part.img:1=0 --shrink ledoit-wolf", 1, 1e-5},
         {"rx --robust 1e-3", 1, 1e-5},
         {"detect --method mf --target-at 25,40 --target-at 70,60 --robust 1e-3", 2, 1e-5},
         {"mnf --components 8 ! rx --side 11 --guard 3 ! filter mean3x3", 1, 1e-4},
         {"detect --method mf --target-at 25,40 --target-at 70,60", 2, 1e-5},
-        {"detect --method mf --target-at 25,40 --columns 4", 1, 0}, /* the same bits */
-        {"detect --method ace --target-at 25,40 --target-at 70,60 --columns 7 --shrink oas", 2, 0},
+        {"detect --method mf --target-at 25,40 --by columns=4", 1, 0}, /* the same bits */
+        {"detect --method ace --target-at 25,40 --target-at 70,60 --by columns=7 --shrink oas", 2, 0},
         {"detect --method ace --target-at 25,40 --target-at 70,60", 2, 1e-5},
         {"detect --method amf --target-at 25,40", 1, 1e-5},
         {"detect --method sid --target-at 25,40 --target-at 70,60", 2, 1e-5},

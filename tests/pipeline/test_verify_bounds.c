@@ -199,7 +199,7 @@ static const struct {
     {"detect --targets library.csv --method sid", SPECTRA, 0},
     {"detect --targets library.csv --method osp", SPECTRA, 0},
     {"detect --targets library.csv --method ace --rates both", 3 * SPECTRA, 0},
-    {"detect --targets library.csv --method mf --columns 24", SPECTRA, 0},
+    {"detect --targets library.csv --method mf --by columns=24", SPECTRA, 0},
     {"mnf --components 4 ! detect --targets library.csv --method mtmf", 2 * SPECTRA, 0},
     {"knn --training library.csv -k 1 --confidence --distance --neighbours", 4, 0},
     {"classify --training library.csv --method sam --rules --distance", 2 + SPECTRA, 0},

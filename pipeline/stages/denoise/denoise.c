@@ -53,6 +53,7 @@ static const HcOption options[] = {
     {HC_FLAG(HcDenoiseParams, stripes), .of_fit = true,
      .help = "take away stripes first: a value for each column and band, where medians of both halves of "
              "the scene agree that there are any"},
+    HC_FIT_BY_OPTION(HcDenoiseParams, groups, "model"),
     {HC_INT(HcDenoiseParams, columns), .of_fit = true, .range = {1, 1000000}, .value = "COUNT",
      .otherwise = "one level of noise for all columns",
      .help =
@@ -327,7 +328,7 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
         return hc_stripes_observe(&state->stripes, queue, in, err);
     }
     if (state->levels.noise.width > 0) {
-        HC_OR_RETURN(hc_column_sums_add(&state->levels.noise.sums, stage, queue, in, err));
+        HC_OR_RETURN(hc_column_sums_add(&state->levels.noise.sums, &state->grouping, stage, queue, in, err));
     }
     return hc_denoise_params(stage)->stripes ? hc_scene_sums_add(&state->lower, stage, queue, in, err)
                                              : HC_OK;
@@ -473,9 +474,10 @@ static HcStatus gather(HcStage *stage, HcError *err) {
 static bool fits_model(const HcStage *stage, HcFit *how) {
     bool does = hc_linear_fits(stage, how);
     how->noise = hc_denoise_difference(stage);
-    how->own = hc_denoise_params(stage)->stripes       ? "--stripes"
-               : hc_denoise_params(stage)->columns > 0 ? "--columns"
-                                                       : NULL;
+    how->own = hc_denoise_params(stage)->stripes               ? "--stripes"
+               : hc_denoise_params(stage)->groups.by.count > 0 ? "--by"
+               : hc_denoise_params(stage)->columns > 0         ? "--columns"
+                                                               : NULL;
     return does;
 }
 
@@ -529,6 +531,7 @@ static void close_denoise(HcStage *stage) {
     hc_moments_clear(&state->noise_sums);
     hc_stripes_close(&state->stripes);
     hc_levels_close(&state->levels);
+    hc_grouping_close(&state->grouping, stage);
     hc_statistics_clear(&state->noise);
     hc_linear_close(stage);
     *state = (HcDenoise){0};

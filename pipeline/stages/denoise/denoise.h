@@ -21,6 +21,7 @@ typedef struct HcDenoiseParams {
     bool stripes;
     double require_gain; /* [dB], NAN = any */
     int64_t columns;     /* of a group that has a level of noise of its own, 0 = none has */
+    HcGroupingParams groups;
 } HcDenoiseParams;
 
 typedef struct HcDenoise {
@@ -47,6 +48,7 @@ typedef struct HcDenoise {
     HcStripes stripes;
     double *offset; /* [samples][used] what stripes are in the components that are kept; NULL = none */
     HcLevels levels;
+    HcGrouping grouping;
     HcBuffer room; /* [host] lines whose columns are changed */
     size_t room_bytes;
 } HcDenoise;

@@ -30,14 +30,15 @@ HcDifference hc_denoise_difference(const HcStage *stage) {
 HcStatus hc_denoise_plan_noise(HcStage *stage, HcError *err) {
     HcDenoise *state = stage->state;
     const char *noise = hc_denoise_params(stage)->noise;
-    if (stage->round > 0) {
-        return HC_OK; /* the sums are there */
+    if (stage->round > 0) { /* the sums are there */
+        return hc_scene_sums_plan_by(stage, &state->grouping, &hc_denoise_params(stage)->groups, err);
     }
     hc_evidence_plan(stage);
     hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
     if (hc_denoise_difference(stage) != HC_DIFFERENCE_NONE) {
         hc_scene_sums_want(&state->differences, stage, hc_denoise_difference(stage), NULL);
     }
+    HC_OR_RETURN(hc_scene_sums_plan_by(stage, &state->grouping, &hc_denoise_params(stage)->groups, err));
     if (hc_denoise_noise_kind(stage) == HC_DENOISE_FILE) {
         HC_OR_RETURN(
             hc_noise_file_read(&state->noise, stage, noise, hc_denoise_noise_words, HC_NOISE_USUAL, err));

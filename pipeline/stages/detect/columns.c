@@ -1,5 +1,5 @@
-/* detect --columns: mf, cem, amf and ace with the mean and covariance of each group of detector columns
- * (pipeline/detections/column_sums.h). Plumes of gas are found this way: detectors of a pushbroom
+/* detect --by columns: mf, cem, amf and ace with the mean and covariance of each group of detector columns
+ * (pipeline/groups/column_sums.h). Plumes of gas are found this way: detectors of a pushbroom
  * sensor differ by more than a weak plume does (Thompson et al. 2015). Sums, filters and scores are
  * operations, so that blocks and sums stay on the device. */
 #include "core/allocate.h"
@@ -8,11 +8,9 @@
 #include "pipeline/stages/detect/detect.h"
 #include "pipeline/statistics/shrinkage.h"
 
-#include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
-/* Lines of a mask that are copied to the host at once. */
-enum { PIECE = 16 };
+static const char what[] = "filters of columns";
 
 /* ---- plan ---- */
 
@@ -28,96 +26,55 @@ static bool is_whitened(const HcStage *stage) {
     return hc_detect_method(stage)->column == HC_COLUMN_COHERENCE;
 }
 
-static int64_t groups_of(const HcStage *stage) {
-    return hc_column_groups((int32_t)stage->in.samples, (int32_t)hc_detect_params(stage)->columns);
+static const HcGrouping *grouping_of(const HcStage *stage) {
+    return &((const HcDetectState *)stage->state)->scored.background.grouping;
+}
+
+static const char *shrink_of(const HcStage *stage) {
+    return hc_detect_params(stage)->scored.background.shrink;
 }
 
 /* What filters are made of and become, without sums and triangles. */
 static size_t device_bytes(const HcStage *stage) {
-    size_t groups = (size_t)groups_of(stage);
+    size_t groups = (size_t)grouping_of(stage)->count;
     size_t bands = (size_t)stage->in.bands;
     size_t each = (filter_values(stage) + targets_of(stage) + 2) * sizeof(double) + sizeof(int32_t) + 1;
     return groups * each + ((targets_of(stage) + 1) * bands + 1) * sizeof(double);
 }
 
-static HcStatus check(const HcStage *stage, HcError *err) {
-    const HcDetectParams *params = hc_detect_params(stage);
-    const HcBackgroundParams *background = &params->background;
-    if (!hc_detect_method(stage)->background) {
-        return hc_fail(err, HC_E_USAGE, "detect: --columns %lld: --method %s has no background",
-                       (long long)params->columns, hc_detect_method(stage)->name);
-    }
-    if (hc_shrinkage_needs_powers(background->shrink)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "detect: --columns %lld: --shrink %s needs fourth powers of each group: give "
-                       "rao-blackwell or oas",
-                       (long long)params->columns, background->shrink);
-    }
-    return HC_OK;
-}
-
-/* Whether the largest group can have an inverse. */
-static HcStatus check_pixels(const HcStage *stage, HcError *err) {
-    const HcDetectParams *params = hc_detect_params(stage);
-    int64_t most = stage->in.lines * hc_min64(params->columns, stage->in.samples);
-    if (hc_text_equal(params->background.shrink, "none") && most <= stage->in.bands) {
-        return hc_fail(
-            err, HC_E_INPUT,
-            "detect: --columns %lld: a group has at most %lld pixels, fewer than %d bands need: give "
-            "more columns, fewer bands, or --shrink",
-            (long long)params->columns, (long long)most, stage->in.bands);
-    }
-    return HC_OK;
-}
-
-HcStatus hc_detect_columns_plan(HcStage *stage, HcError *err) {
-    const HcDetectParams *params = hc_detect_params(stage);
-    HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
-    size_t samples = (size_t)stage->in.samples;
-    size_t groups = (size_t)groups_of(stage);
-    HC_OR_RETURN(check(stage, err));
-    HC_OR_RETURN(check_pixels(stage, err));
-    hc_stage_takes(stage, HC_SPACE_HOST, groups * (targets_of(stage) + 3) * sizeof(double) + PIECE * samples);
+static HcStatus plan(HcStage *stage, HcError *err) {
+    size_t groups = (size_t)grouping_of(stage)->count;
+    size_t values = hc_column_values(stage->in.bands);
+    (void)err;
+    hc_stage_takes(stage, HC_SPACE_HOST, groups * (targets_of(stage) + 3) * sizeof(double));
     hc_stage_takes(stage, HC_SPACE_DEVICE, device_bytes(stage));
-    if (stage->settled || columns->scored != NULL) {
-        hc_stage_takes(stage, HC_SPACE_DEVICE,
-                       is_whitened(stage) ? groups * hc_column_values(stage->in.bands) * sizeof(double) : 0);
+    if (stage->settled || ((const HcDetectState *)stage->state)->scored.made) {
+        hc_stage_takes(stage, HC_SPACE_DEVICE, is_whitened(stage) ? groups * values * sizeof(double) : 0);
         return HC_OK;
     }
     hc_stage_takes(stage, HC_SPACE_WORKER, hc_column_filters_bytes(stage->in.bands));
-    hc_stage_takes(stage, HC_SPACE_APART, hc_column_filters_squares(stage->in.bands, groups_of(stage)));
-    hc_column_sums_plan(stage, (int32_t)params->columns);
-    return params->background.mask != NULL
-               ? hc_selected_plan(&columns->selected, stage, params->background.mask, err)
-               : HC_OK;
+    hc_stage_takes(stage, HC_SPACE_APART, hc_column_filters_squares(stage->in.bands, (int64_t)groups));
+    hc_column_sums_plan(stage, grouping_of(stage)->width);
+    return HC_OK;
 }
 
 /* ---- sums ---- */
 
-HcStatus hc_detect_columns_open(HcStage *stage, HcError *err) {
-    const HcDetectParams *params = hc_detect_params(stage);
-    HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
-    if (params->background.mask != NULL) {
-        HC_OR_RETURN(
-            hc_selected_open(&columns->selected, stage, "--background-mask", params->background.mask, err));
+static HcStatus open_columns(HcStage *stage, HcError *err) {
+    HcDetectState *state = stage->state;
+    HcGrouping *grouping = &state->scored.background.grouping;
+    if (grouping->mask != NULL) {
+        HC_OR_RETURN(hc_grouping_open(grouping, stage, err));
     }
-    return hc_column_sums_open(&columns->sums, stage, (int32_t)params->columns, err);
+    HC_OR_RETURN(hc_column_sums_open(&state->columns.sums, stage, grouping->width, err));
+    return hc_detect_open_targets(stage, err);
 }
 
-HcStatus hc_detect_columns_observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
-    if (columns->selected.mask.data == NULL) {
-        return hc_column_sums_add(&columns->sums, stage, queue, in, err);
-    }
-    int64_t end = in->line0 + in->lines;
-    int64_t step = hc_selected_lines(stage);
-    for (int64_t line = in->line0; line < end; line += step) {
-        HcBlock part;
-        int64_t next = hc_min64(line + step, end);
-        HC_OR_RETURN(hc_selected_take(&columns->selected, queue, in, line, next, &part, err));
-        HC_OR_RETURN(hc_column_sums_add(&columns->sums, stage, queue, &part, err));
-    }
-    return HC_OK;
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    HcDetectState *state = stage->state;
+    HC_OR_RETURN(
+        hc_column_sums_add(&state->columns.sums, &state->scored.background.grouping, stage, queue, in, err));
+    return hc_detect_observe_targets(stage, queue, in, err);
 }
 
 /* ---- filters ---- */
@@ -130,19 +87,17 @@ static void *next_of(const HcBuffer *memory, size_t *at, size_t bytes) {
 
 /* Places of what the operation is given and makes, in one piece of device memory. */
 static HcStatus open_filters(HcStage *stage, HcDetectColumns *columns, HcColumnFilters *how, HcError *err) {
-    const HcDetectMethod *method = hc_detect_method(stage);
-    const HcDetectParams *params = hc_detect_params(stage);
-    const char *shrink = params->background.shrink;
+    const char *shrink = shrink_of(stage);
     HcBuffer *memory = &columns->memory;
-    size_t groups = (size_t)groups_of(stage);
+    size_t groups = (size_t)grouping_of(stage)->count;
     size_t at = 0;
     HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, device_bytes(stage), memory, err));
     *how =
-        (HcColumnFilters){.groups = groups_of(stage),
+        (HcColumnFilters){.groups = grouping_of(stage)->count,
                           .bands = stage->in.bands,
                           .targets = (int32_t)targets_of(stage),
-                          .absorption = params->absorption,
-                          .products = method->products,
+                          .absorption = hc_detect_params(stage)->absorption,
+                          .products = hc_detect_method(stage)->products,
                           .shrink = hc_text_equal(shrink, "oas")             ? HC_COLUMN_SHRINK_OAS
                                     : hc_text_equal(shrink, "rao-blackwell") ? HC_COLUMN_SHRINK_RAO_BLACKWELL
                                                                              : HC_COLUMN_SHRINK_SHARE};
@@ -160,190 +115,151 @@ static HcStatus open_filters(HcStage *stage, HcDetectColumns *columns, HcColumnF
     return HC_OK;
 }
 
-/* Filters of the sums, and what is told of them. spectrum: [targets][bands]. */
-static HcStatus make_filters(HcStage *stage, HcQueue *queue, const double *spectrum, HcError *err) {
+/* What is told of the filters, on the host. */
+typedef struct Told {
+    double *deviation, *shrinkage;
+    int64_t *pixels;
+    int32_t *directions;
+    uint8_t *scored;
+} Told;
+
+static HcStatus open_told(Told *told, size_t groups, size_t targets, HcError *err) {
+    HC_OR_RETURN(hc_new(told->scored, groups, what, err));
+    HC_OR_RETURN(hc_new(told->pixels, groups, what, err));
+    HC_OR_RETURN(hc_new(told->shrinkage, groups, what, err));
+    HC_OR_RETURN(hc_new(told->deviation, groups * targets, what, err));
+    return hc_new(told->directions, groups, what, err);
+}
+
+static void close_told(Told *told) {
+    free(told->deviation);
+    free(told->directions);
+    free(told->scored);
+    free(told->pixels);
+    free(told->shrinkage);
+}
+
+static HcStatus download_told(const Told *told, HcQueue *queue, const HcColumnFilters *how, HcError *err) {
+    size_t groups = (size_t)how->groups;
+    HC_OR_RETURN(hc_download(queue, how->deviation, told->deviation,
+                             groups * (size_t)how->targets * sizeof(double), err));
+    HC_OR_RETURN(hc_download(queue, how->shrinkage, told->shrinkage, groups * sizeof(double), err));
+    HC_OR_RETURN(hc_download(queue, how->pixels, told->pixels, groups * sizeof(int64_t), err));
+    HC_OR_RETURN(hc_download(queue, how->directions, told->directions, groups * sizeof(int32_t), err));
+    HC_OR_RETURN(hc_download(queue, how->scored, told->scored, groups, err));
+    return hc_wait(queue, err);
+}
+
+/* Filters of the sums, and what is told of them. */
+static HcStatus make_filters(HcStage *stage, HcQueue *queue, const Told *told, HcError *err) {
+    const HcDetectState *state = stage->state;
     HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
     HcColumnFilters how;
-    size_t groups = (size_t)groups_of(stage);
     size_t n = (size_t)stage->in.bands;
     int64_t *sums;
     HC_OR_RETURN(open_filters(stage, columns, &how, err));
     HC_OR_RETURN(hc_column_sums_take_on_device(&columns->sums, stage, queue, &sums, err));
     HC_OR_RETURN(hc_upload(queue, columns->sums.unit, (void *)how.unit, (n + 1) * sizeof(double), err));
     HC_OR_RETURN(
-        hc_upload(queue, spectrum, (void *)how.spectrum, targets_of(stage) * n * sizeof(double), err));
+        hc_upload(queue, state->spectrum, (void *)how.spectrum, targets_of(stage) * n * sizeof(double), err));
     how.sums = sums;
     if (is_whitened(stage)) { /* triangles take the place of the sums */
         how.whitening = (double *)(void *)sums;
         how.stride = hc_column_values(stage->in.bands);
     }
     HC_OR_RETURN(hc_column_filters(queue, &how, err));
-    HC_OR_RETURN(hc_download(queue, how.deviation, columns->deviation,
-                             groups * targets_of(stage) * sizeof(double), err));
-    HC_OR_RETURN(hc_download(queue, how.shrinkage, columns->shrinkage, groups * sizeof(double), err));
-    HC_OR_RETURN(hc_download(queue, how.pixels, columns->pixels, groups * sizeof(int64_t), err));
-    HC_OR_RETURN(hc_download(queue, how.directions, columns->directions, groups * sizeof(int32_t), err));
-    HC_OR_RETURN(hc_download(queue, how.scored, columns->scored, groups, err));
-    HC_OR_RETURN(hc_wait(queue, err));
     columns->scoring = (HcColumnScoring){.kind = hc_detect_method(stage)->column,
-                                         .width = (int32_t)hc_detect_params(stage)->columns,
+                                         .width = grouping_of(stage)->width,
                                          .filter = how.filter,
                                          .deviation = how.deviation,
                                          .whitening = how.whitening,
                                          .stride = how.stride,
                                          .scored = how.scored};
-    return HC_OK;
+    return download_told(told, queue, &how, err);
 }
 
-static HcStatus refuse_all(const HcStage *stage, HcError *err) {
-    const HcDetectColumns *columns = &((const HcDetectState *)stage->state)->columns;
-    int64_t most = 0;
-    for (int64_t g = 0; g < columns->groups; g++) {
-        most = hc_max64(most, columns->pixels[g]);
-    }
-    return hc_fail(
-        err, HC_E_NUMERIC,
-        "detect: --columns %lld: no group of columns has a filter: the largest background has %lld "
-        "pixels, for %d bands",
-        (long long)hc_detect_params(stage)->columns, (long long)most, stage->in.bands);
-}
-
-/* Groups without a filter. */
-static int64_t count_bare_groups(const HcDetectColumns *columns) {
-    int64_t count = 0;
-    for (int64_t g = 0; g < columns->groups; g++) {
-        count += columns->scored[g] == 0;
-    }
-    return count;
-}
-
-static HcStatus fit_rates(HcStage *stage, HcError *err) {
+/* As the groups of the background have it. law: [groups][targets]. */
+static void take_told(HcStage *stage, const Told *told, HcNullLaw *law) {
     HcDetectState *state = stage->state;
-    const HcDetectColumns *columns = &state->columns;
     size_t targets = targets_of(stage);
-    HcNullLaw *law = NULL;
-    state->rates.columns = hc_detect_params(stage)->columns;
-    HC_OR_RETURN(hc_new(law, (size_t)columns->groups * targets, "distributions of scores", err));
-    for (size_t i = 0; i < (size_t)columns->groups * targets; i++) {
-        law[i] = (HcNullLaw){.null = hc_detect_method(stage)->null,
-                             .directions = columns->directions[i / targets],
-                             .pixels = columns->pixels[i / targets],
-                             .inside = columns->selected.inside,
-                             .deviation = columns->deviation[i]};
+    for (size_t g = 0; g < (size_t)grouping_of(stage)->count; g++) {
+        HcBackgroundGroup *group = &state->scored.background.group[g];
+        group->statistics.pixels = told->pixels[g];
+        group->shrinkage = told->shrinkage[g];
+        group->bare = told->scored[g] == 0;
+        state->columns.counts = state->columns.counts || group->bare;
+        for (size_t t = 0; t < targets; t++) {
+            law[g * targets + t] = (HcNullLaw){.null = hc_detect_method(stage)->null,
+                                               .directions = told->directions[g],
+                                               .pixels = told->pixels[g],
+                                               .inside = grouping_of(stage)->inside,
+                                               .deviation = told->deviation[g * targets + t]};
+        }
     }
-    HcStatus status = hc_rates_fit(&state->rates, stage, columns->groups, law, err);
-    free(law);
-    return status;
+    state->scored.background.far = state->columns.sums.far[0];
 }
 
-HcStatus hc_detect_columns_make(HcStage *stage, const double *spectrum, HcError *err) {
-    static const char what[] = "filters of columns";
+static HcStatus begin_fit(HcStage *stage, HcNullLaw *law, HcError *err) {
     HcStatus status = HC_OK;
     HcQueue *queue = NULL;
-    HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
-    size_t groups = (size_t)groups_of(stage);
-    HC_TRY(hc_new(columns->scored, groups, what, err));
-    HC_TRY(hc_new(columns->pixels, groups, what, err));
-    HC_TRY(hc_new(columns->shrinkage, groups, what, err));
-    HC_TRY(hc_new(columns->deviation, groups * targets_of(stage), what, err));
-    HC_TRY(hc_new(columns->directions, groups, what, err));
+    HcDetectState *state = stage->state;
+    Told told = {0};
+    HC_TRY(hc_detect_spectra(stage, err));
+    HC_TRY(open_told(&told, (size_t)grouping_of(stage)->count, targets_of(stage), err));
     HC_TRY(hc_queue_open(stage->compute, &queue, err));
-    HC_TRY(make_filters(stage, queue, spectrum, err));
-    columns->groups = (int64_t)groups;
-    columns->far = columns->sums.far[0];
+    HC_TRY(make_filters(stage, queue, &told, err));
+    take_told(stage, &told, law);
     if (!is_whitened(stage)) {
-        hc_column_sums_close(&columns->sums);
+        hc_column_sums_close(&state->columns.sums);
     }
-    int64_t bare = count_bare_groups(columns);
-    if (bare == columns->groups) {
-        HC_TRY(refuse_all(stage, err));
-    }
-    if (bare > 0) {
-        HC_TRY(
-            hc_alloc(stage->compute, HC_MEMORY_HOST, PIECE * (size_t)stage->in.samples, &columns->mask, err));
-    }
-    HC_TRY(fit_rates(stage, err));
+    HC_TRY(state->columns.counts ? hc_background_open_bare(&state->scored.background, stage, err) : HC_OK);
 done:
     hc_queue_close(queue);
+    close_told(&told);
     return status;
 }
 
 /* ---- scores ---- */
 
-/* Valid pixels of interior lines whose group has no filter, by the mask of what comes in. */
-static HcStatus count_bare(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
-                           HcError *err) {
-    HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
-    HcBlock interior = hc_block_part(in, out->line0, out->line0 + out->lines, 0);
-    int64_t width = hc_detect_params(stage)->columns;
-    uint8_t *mask = columns->mask.data;
-    for (int64_t line = 0; line < interior.lines; line += PIECE) {
-        int64_t pixels = hc_min64(PIECE, interior.lines - line) * interior.samples;
-        HC_OR_RETURN(hc_download(queue, interior.mask + line * interior.samples, mask, (size_t)pixels, err));
-        HC_OR_RETURN(hc_wait(queue, err));
-        for (int64_t p = 0; p < pixels; p++) {
-            columns->bare += mask[p] != 0 && columns->scored[p % interior.samples / width] == 0;
-        }
+static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
+                      HcError *err) {
+    HcDetectState *state = stage->state;
+    (void)scratch;
+    if (state->columns.counts) {
+        HC_OR_RETURN(hc_background_count_bare(&state->scored.background, stage, queue, in, out, err));
     }
-    return HC_OK;
+    return hc_column_scores(queue, in, &state->columns.scoring, out, err);
 }
 
-HcStatus hc_detect_columns_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
-                                   HcError *err) {
-    HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
-    if (columns->mask.data != NULL) {
-        HC_OR_RETURN(count_bare(stage, queue, in, out, err));
-    }
-    return hc_column_scores(queue, in, &columns->scoring, out, err);
-}
-
-/* ---- what is told ---- */
-
-HcStatus hc_detect_columns_gather(HcStage *stage, HcError *err) {
-    HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
-    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &columns->bare, 1, err));
-    if (columns->bare > 0) {
-        hc_stage_note(stage,
-                      "%lld pixels have no score and are masked: their columns have too few valid pixels, or "
-                      "pixels without variation",
-                      (long long)columns->bare);
-    }
-    if (columns->far > 0) {
+static HcStatus gather(HcStage *stage, HcError *err) {
+    int64_t far = ((const HcDetectState *)stage->state)->scored.background.far;
+    (void)err;
+    if (far > 0) {
         hc_stage_note(stage,
                       "%lld pixels are left out of the backgrounds of their columns: a value is more than 32 "
                       "times the largest of a sample of the scene",
-                      (long long)columns->far);
+                      (long long)far);
     }
     return HC_OK;
 }
 
-void hc_detect_columns_report(const HcStage *stage, HcJson *to) {
-    const HcDetectColumns *columns = &((const HcDetectState *)stage->state)->columns;
-    int64_t pixels = 0, without = 0;
-    double shrinkage = 0;
-    for (int64_t g = 0; g < columns->groups; g++) {
-        pixels += columns->pixels[g];
-        without += columns->scored[g] == 0;
-        shrinkage += columns->shrinkage[g] / (double)columns->groups;
-    }
-    hc_json_put_number(to, "background_pixels", (double)pixels);
-    hc_json_put_number(to, "column_groups", (double)columns->groups);
-    hc_json_put_number(to, "groups_without_score", (double)without);
-    hc_json_put_number(to, "without_score", (double)columns->bare);
-    hc_json_put_number(to, "left_out", (double)columns->far);
-    hc_json_put_double(to, "mean_shrinkage", shrinkage);
+static void report(const HcStage *stage, HcJson *to) {
+    const HcDetectState *state = stage->state;
+    hc_background_report(&state->scored.background, &hc_detect_params(stage)->scored.background, to);
 }
 
 void hc_detect_columns_close(HcStage *stage) {
     HcDetectColumns *columns = &((HcDetectState *)stage->state)->columns;
     hc_column_sums_close(&columns->sums);
-    hc_selected_close(&columns->selected, stage->compute);
-    hc_memory_release(stage->compute, &columns->mask);
     hc_memory_release(stage->compute, &columns->memory);
-    free(columns->deviation);
-    free(columns->directions);
-    free(columns->scored);
-    free(columns->pixels);
-    free(columns->shrinkage);
-    *columns = (HcDetectColumns){0};
 }
+
+const HcScorerClass hc_detect_by_columns = {.observes = true,
+                                            .plan = plan,
+                                            .open = open_columns,
+                                            .observe = observe,
+                                            .settle = hc_detect_settle_targets,
+                                            .begin_fit = begin_fit,
+                                            .score = score,
+                                            .gather = gather,
+                                            .report = report};

@@ -35,55 +35,59 @@ static const HcOption options[] = {
      .help =
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
          "gives amounts in their unit"},
-    {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "one for the scene",
-     .excludes = "background background-classes robust",
-     .help = "a background for each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
-    HC_BACKGROUND_OPTIONS(Params, background),
-    {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
-     .standard = "none",
+    HC_BACKGROUND_OPTIONS(Params, scored.background),
+    {HC_TEXT(Params, scored.background.shrink, "shrink"), .check = hc_shrinkage_check,
+     .value = HC_SHRINKAGE_WORDS, .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1)"},
-    HC_RATES_OPTION(Params, rates),
-    HC_DETECTION_OPTIONS(Params, detections),
+    HC_RATES_OPTION(Params, scored.rates),
+    HC_DETECTION_OPTIONS(Params, scored.detections),
     {0}};
 
 /* ---- plan ---- */
 
+static const HcBackgroundParams *background_params(const HcStage *stage) {
+    return &hc_detect_params(stage)->scored.background;
+}
+
+/* What a method without a background makes no use of. */
+static HcStatus check_unused(const HcStage *stage, HcError *err) {
+    const HcBackgroundParams *background = background_params(stage);
+    const char *unused = background->file != NULL                     ? "background"
+                         : background->groups.by.count > 0            ? "by"
+                         : !isnan(background->robust)                 ? "robust"
+                         : !hc_text_equal(background->shrink, "none") ? "shrink"
+                                                                      : NULL;
+    return unused == NULL || hc_detect_method(stage)->background
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "detect: --%s: --method %s has no background", unused,
+                         hc_detect_method(stage)->name);
+}
+
+static HcStatus check_mixture(const HcStage *stage, HcError *err) {
+    static const char why[] = "a detection of mtmf has a high share and a low infeasibility: no single order";
+    const HcScoredParams *params = &hc_detect_params(stage)->scored;
+    const HcStage *before = hc_detect_transform(stage);
+    if (before == NULL || before->kind->gives != HC_GIVES_WHITE_COMPONENTS) {
+        return hc_fail(err, HC_E_USAGE, "detect: --method mtmf: give mnf right before it (mnf --components)");
+    }
+    if (params->detections.path != NULL) {
+        return hc_fail(err, HC_E_USAGE, "detect: --detections %s: %s", params->detections.path, why);
+    }
+    return params->rates < 0
+               ? HC_OK
+               : hc_fail(err, HC_E_USAGE, "detect: --rates %s: %s", hc_rate_words[params->rates], why);
+}
+
 static HcStatus check_params(const HcStage *stage, HcError *err) {
-    const Params *params = hc_detect_params(stage);
     const HcDetectMethod *method = hc_detect_method(stage);
-    const char *unused = params->background.file != NULL                     ? "background"
-                         : params->background.mask != NULL                   ? "background-mask"
-                         : params->background.classes != NULL                ? "background-classes"
-                         : !isnan(params->background.robust)                 ? "robust"
-                         : !hc_text_equal(params->background.shrink, "none") ? "shrink"
-                                                                             : NULL;
-    if (!method->background && unused != NULL) {
-        return hc_fail(err, HC_E_USAGE, "detect: --%s: --method %s has no background", unused, method->name);
+    bool absorption = hc_detect_params(stage)->absorption;
+    HC_OR_RETURN(check_unused(stage, err));
+    if (stage->in.meaning == HC_COMPONENT && (absorption || method->spectra)) {
+        return hc_fail(err, HC_E_USAGE, "detect: --%s%s: components come in, spectra are needed",
+                       absorption ? "absorption" : "method ", absorption ? "" : method->name);
     }
-    if (params->absorption && stage->in.meaning == HC_COMPONENT) {
-        return hc_fail(err, HC_E_USAGE, "detect: --absorption: components come in, spectra are needed");
-    }
-    if (method->white) {
-        const HcStage *before = hc_detect_transform(stage);
-        if (before == NULL || before->kind->gives != HC_GIVES_WHITE_COMPONENTS) {
-            return hc_fail(err, HC_E_USAGE,
-                           "detect: --method mtmf: give mnf right before it (mnf --components)");
-        }
-    }
-    if (method->white && (params->detections.path != NULL || params->rates >= 0)) {
-        bool places = params->detections.path != NULL;
-        return hc_fail(
-            err, HC_E_USAGE,
-            "detect: --%s %s: a detection of %s has a high share and a low infeasibility: no single order",
-            places ? "detections" : "rates", places ? params->detections.path : hc_rate_words[params->rates],
-            method->name);
-    }
-    if (method->spectra && stage->in.meaning == HC_COMPONENT) {
-        return hc_fail(err, HC_E_USAGE, "detect: --method %s: components come in, spectra are needed",
-                       method->name);
-    }
-    return HC_OK;
+    return method->white ? check_mixture(stage, err) : HC_OK;
 }
 
 static HcStatus name_bands(HcStage *stage, HcError *err) {
@@ -110,80 +114,52 @@ static int32_t scores_of(const HcStage *stage) {
     return each * ((const HcDetectState *)stage->state)->targets;
 }
 
-static HcStatus plan_bands(HcStage *stage, HcError *err) {
-    int32_t rates = hc_detect_params(stage)->rates;
-    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    HC_OR_RETURN(hc_scene_reband(&stage->out, scores_of(stage) * (1 + hc_rates_count(rates)), HC_OTHER, err));
-    stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
-    HC_OR_RETURN(name_bands(stage, err));
-    return hc_rates_name(stage, rates, scores_of(stage), err);
+/* Sums of columns alone have operations of their own. Other products, and what takes more passes, go group by
+ * group. */
+static bool has_columns_alone(const HcStage *stage) {
+    const HcBackgroundParams *params = background_params(stage);
+    const HcGrouping *grouping = &((const HcDetectState *)stage->state)->scored.background.grouping;
+    return grouping->width > 0 && grouping->label == NULL && isnan(params->robust) &&
+           !hc_shrinkage_needs_powers(params->shrink);
 }
 
-static bool by_columns(const HcStage *stage) {
-    return hc_detect_params(stage)->columns > 0;
-}
-
-/* Whether pixels are compared with groups of pixels (pipeline/detections/background.h). */
-static bool by_groups(const HcStage *stage) {
-    return !by_columns(stage) && hc_detect_method(stage)->background;
-}
-
-static bool sums_scene(const HcStage *stage) {
-    return by_groups(stage) && hc_detect_params(stage)->background.file == NULL;
-}
-
-/* Detectors: one for each group, or one. */
-static int32_t detectors_of(const HcStage *stage) {
-    int32_t groups = ((const HcDetectState *)stage->state)->background.count;
-    return groups > 0 ? groups : 1;
-}
+static const HcScorerClass *choose(const HcStage *stage);
 
 static HcStatus plan_needs(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
+    HcScored *scored = &state->scored;
     size_t bands = (size_t)stage->in.bands;
     size_t rows = (size_t)state->targets + 1 + bands;
+    scored->observes = hc_detect_looks(stage);
     hc_stage_takes(stage, HC_SPACE_PIXEL,
                    hc_detect_method(stage)->background ? bands * sizeof(float) + 1 : 0);
-    if (by_columns(stage)) {
-        HC_OR_RETURN(hc_detect_columns_plan(stage, err));
-    }
-    if (by_groups(stage)) {
-        HC_OR_RETURN(hc_background_plan(&state->background, stage, &hc_detect_params(stage)->background,
-                                        state->targets, scores_of(stage), state->made, err));
-    }
-    hc_stage_takes(stage, HC_SPACE_DEVICE, (size_t)detectors_of(stage) * (rows + 1) * bands * sizeof(double));
-    if (stage->settled || state->made) {
-        return HC_OK;
-    }
-    if (hc_detect_looks(stage)) {
+    HC_OR_RETURN(
+        hc_background_plan_groups(&scored->background, stage, background_params(stage), scored->made, err));
+    const HcScorerClass *kind = choose(stage);
+    int32_t detectors = kind->fit != NULL ? scored->background.grouping.count : 1;
+    hc_stage_takes(stage, HC_SPACE_DEVICE, (size_t)detectors * (rows + 1) * bands * sizeof(double));
+    if (scored->observes && !stage->settled && !scored->made) {
         stage->needs.observes = true;
         hc_stage_takes(stage, HC_SPACE_HOST, 2 * hc_spectra_bytes(&state->pixels, stage->in.bands));
         hc_stage_takes(stage, HC_SPACE_HOST,
                        state->library.fit.count > 0 ? hc_scaled_library_bytes(&state->library) : 0);
     }
-    return HC_OK;
-}
-
-static HcStatus check_rates(const HcStage *stage, HcError *err) {
-    const Params *params = hc_detect_params(stage);
-    bool shrunk = params->background.shrink != NULL && !hc_text_equal(params->background.shrink, "none");
-    char why[64];
-    HcNull null = shrunk ? HC_NULL_UNKNOWN : hc_detect_method(stage)->null;
-    (void)snprintf(why, sizeof why, "%s %s", shrunk ? "with" : "of",
-                   shrunk ? "--shrink" : hc_detect_method(stage)->name);
-    return hc_rates_check(stage, params->rates, null, why, err);
+    return hc_scored_plan(stage, kind, state->targets, err);
 }
 
 static HcStatus plan(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
+    char why[64];
     HC_OR_RETURN(hc_statistics_of_values(&stage->in, "detect", err));
     HC_OR_RETURN(check_params(stage, err));
     HC_OR_RETURN(hc_detect_plan_targets(stage, err));
-    HC_OR_RETURN(check_rates(stage, err));
-    HC_OR_RETURN(plan_bands(stage, err));
-    HC_OR_RETURN(plan_needs(stage, err));
-    hc_rates_plan(&state->rates, stage, hc_detect_params(stage)->rates, scores_of(stage), state->made);
-    return hc_detections_plan(stage, &hc_detect_params(stage)->detections, scores_of(stage), err);
+    (void)snprintf(why, sizeof why, "of %s", hc_detect_method(stage)->name);
+    HC_OR_RETURN(hc_scored_check_rates(stage, hc_detect_method(stage)->null, why, err));
+    HC_OR_RETURN(hc_scored_plan_bands(stage, scores_of(stage), err));
+    HC_OR_RETURN(name_bands(stage, err));
+    state->scored.name = state->name;
+    state->scored.low = hc_detect_method(stage)->low;
+    return plan_needs(stage, err);
 }
 
 /* ---- the detector ---- */
@@ -221,19 +197,9 @@ static void set_laws(const HcStage *stage, const HcScoring *detector, HcNullLaw 
     }
 }
 
-/* The detectors can score: law[groups][scores]. */
-static HcStatus fit_rates(HcStage *stage, const HcNullLaw *law, HcError *err) {
-    HcDetectState *state = stage->state;
-    if (state->detections.law != NULL && state->background.label == NULL) {
-        memcpy(state->detections.law, law, (size_t)scores_of(stage) * sizeof *law);
-    }
-    state->rates.label = state->background.label;
-    return hc_rates_fit(&state->rates, stage, detectors_of(stage), law, err);
-}
-
 /* Refuses a covariance without an inverse. */
 static HcStatus shrink(HcStage *stage, HcBackgroundGroup *group, HcError *err) {
-    hc_background_shrink(group, &hc_detect_params(stage)->background);
+    hc_background_shrink(group, background_params(stage));
     if (group->shrinkage == 0 && group->statistics.pixels <= stage->in.bands) {
         return hc_fail(err, HC_E_NUMERIC,
                        "detect: the background has %lld pixels, fewer than %d bands need: give more pixels, "
@@ -243,21 +209,19 @@ static HcStatus shrink(HcStage *stage, HcBackgroundGroup *group, HcError *err) {
     return HC_OK;
 }
 
-static HcDetectInput input_of(const HcStage *stage, const double *spectrum, int32_t number) {
+static HcDetectInput input_of(const HcStage *stage, int32_t number) {
     const HcDetectState *state = stage->state;
+    const HcStatistics *background = &state->scored.background.group[number].statistics;
     const HcStage *transform = hc_detect_transform(stage);
     HcDetectInput in = {.compute = stage->compute,
                         .bands = stage->in.bands,
                         .targets = state->targets,
-                        .spectrum = spectrum,
+                        .spectrum = state->spectrum,
                         .name = state->name,
-                        .absorption = hc_detect_params(stage)->absorption};
-    if (state->background.count > 0) {
-        const HcStatistics *background = &state->background.group[number].statistics;
-        in.pixels = background->pixels;
-        in.mean = background->mean;
-        in.covariance = background->covariance;
-    }
+                        .absorption = hc_detect_params(stage)->absorption,
+                        .pixels = background->pixels,
+                        .mean = background->mean,
+                        .covariance = background->covariance};
     if (transform != NULL) {
         in.variance = ((const HcLinear *)transform->state)->transform.eigenvalues;
     }
@@ -266,111 +230,59 @@ static HcDetectInput input_of(const HcStage *stage, const double *spectrum, int3
 
 /* Pixels far from the background along a target, on either side, are no part of it: among many bands a weak
  * target is not far by its whole distance. */
-static HcStatus trim_group(HcStage *stage, const double *spectrum, int32_t number, HcError *err) {
+static HcStatus trim_group(HcStage *stage, int32_t number, HcError *err) {
     HcStatus status = HC_OK;
     HcDetectState *state = stage->state;
     HcScoring filter = {0};
-    HcDetectInput in = input_of(stage, spectrum, number);
+    HC_TRY(hc_detect_spectra(stage, err));
+    HcDetectInput in = input_of(stage, number);
     HC_TRY(hc_detect_filter(&in, in.covariance, in.mean, &filter, err));
     for (size_t i = 0; i < (size_t)in.bands * (size_t)in.targets; i++) {
         filter.projection[i] /= filter.deviation[i % (size_t)in.targets];
     }
     HcFar far = {.directions = in.targets, .projection = filter.projection, .offset = in.mean};
-    HC_TRY(hc_background_trim(&state->background, stage, &hc_detect_params(stage)->background, number, &far,
-                              err));
+    HC_TRY(hc_background_trim(&state->scored.background, stage, background_params(stage), number, &far, err));
 done:
     hc_scoring_clear(&filter);
     return status;
 }
 
-static HcStatus trim(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    const HcBackground *background = &((const HcDetectState *)stage->state)->background;
-    double *spectrum = NULL;
-    HC_TRY(hc_detect_spectra(stage, &spectrum, err));
-    for (int32_t g = 0; g < background->count; g++) {
-        if (hc_background_trims(background, g)) {
-            HC_TRY(hc_background_named(background, stage, g, trim_group(stage, spectrum, g, err), err));
-        }
-    }
-done:
-    free(spectrum);
-    return status;
+static HcStatus begin_fit(HcStage *stage, HcNullLaw *law, HcError *err) {
+    HcDetectState *state = stage->state;
+    (void)law;
+    HC_OR_RETURN(hc_detect_spectra(stage, err));
+    return hc_new(state->detector, state->scored.background.grouping.count, "detectors", err);
 }
 
-/* Of targets and background, which are there. law: [scores]. */
-static HcStatus make_group(HcStage *stage, const double *spectrum, int32_t number, HcNullLaw *law,
-                           HcError *err) {
+/* law: [scores], once the detector of a group is there; 0 = not known. */
+static HcStatus make(HcStage *stage, int32_t number, HcNullLaw *law, bool known, HcError *err) {
     HcStatus status = HC_OK;
     HcDetectState *state = stage->state;
-    HcBackground *background = &state->background;
     HcScoring detector = {0};
-    HcNullLaw unknown = {0};
-    if (by_groups(stage)) {
-        HC_TRY(shrink(stage, &background->group[number], err));
-    }
-    HcDetectInput in = input_of(stage, spectrum, number);
+    HcDetectInput in = input_of(stage, number);
     HC_TRY(hc_detect_method(stage)->make(&in, &detector, err));
     HC_TRY(upload(stage, &detector, &state->detector[number], err));
-    set_laws(stage, &detector,
-             by_groups(stage) ? hc_background_law(background, &hc_detect_params(stage)->background, number,
-                                                  hc_detect_method(stage)->null, detector.components)
-                              : unknown,
-             law);
+    if (known) {
+        set_laws(stage, &detector,
+                 hc_background_law(&state->scored.background, background_params(stage), number,
+                                   hc_detect_method(stage)->null, detector.components),
+                 law);
+    }
 done:
     hc_scoring_clear(&detector);
     return status;
 }
 
-static HcStatus make(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    HcDetectState *state = stage->state;
-    int32_t count = detectors_of(stage);
-    double *spectrum = NULL;
-    HcNullLaw *law = NULL;
-    HC_TRY(hc_detect_spectra(stage, &spectrum, err));
-    if (by_columns(stage)) {
-        HC_TRY(hc_detect_columns_make(stage, spectrum, err));
-        state->made = true;
-        goto done;
-    }
-    HC_TRY(hc_new(state->detector, count, "detectors", err));
-    HC_TRY(hc_new(law, (size_t)count * (size_t)scores_of(stage), "distributions of scores", err));
-    for (int32_t g = 0; g < count; g++) {
-        HC_TRY(hc_background_named(
-            &state->background, stage, g,
-            make_group(stage, spectrum, g, law + (size_t)g * (size_t)scores_of(stage), err), err));
-    }
-    state->made = true;
-    HC_TRY(fit_rates(stage, law, err));
-done:
-    free(law);
-    free(spectrum);
-    return status;
+static HcStatus fit_group(HcStage *stage, int32_t number, HcNullLaw *law, HcError *err) {
+    HC_OR_RETURN(shrink(stage, &((HcDetectState *)stage->state)->scored.background.group[number], err));
+    return make(stage, number, law, true, err);
+}
+
+static HcStatus fit_alone(HcStage *stage, int32_t number, HcNullLaw *law, HcError *err) {
+    return make(stage, number, law, false, err);
 }
 
 /* ---- the run ---- */
-
-static HcStatus open_detect(HcStage *stage, HcError *err) {
-    HcDetectState *state = stage->state;
-    const HcDetectionParams *detections = &hc_detect_params(stage)->detections;
-    if (detections->path != NULL) {
-        HC_OR_RETURN(hc_detections_open(&state->detections, detections, scores_of(stage),
-                                        hc_detect_method(stage)->low, err));
-    }
-    HC_OR_RETURN(hc_rates_open(&state->rates, stage, hc_detect_method(stage)->low, err));
-    if (!sums_scene(stage) && !by_columns(stage) && !hc_detect_looks(stage)) {
-        return make(stage, err);
-    }
-    if (sums_scene(stage)) {
-        HC_OR_RETURN(hc_background_open(&state->background, stage, &hc_detect_params(stage)->background,
-                                        scores_of(stage), err));
-    }
-    if (by_columns(stage)) {
-        HC_OR_RETURN(hc_detect_columns_open(stage, err));
-    }
-    return hc_detect_open_targets(stage, err);
-}
 
 static HcStatus score_group(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
                             const HcBlock *out, void *scratch, HcError *err) {
@@ -391,84 +303,47 @@ static HcStatus score_group(HcStage *stage, int32_t number, HcQueue *queue, cons
 
 static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                       HcError *err) {
-    HcDetectState *state = stage->state;
-    return by_columns(stage)
-               ? hc_detect_columns_process(stage, queue, in, out, err)
-               : hc_background_score(&state->background, stage, score_group, queue, in, out, scratch, err);
+    return hc_scored_by_groups(stage, score_group, queue, in, out, scratch, err);
 }
 
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    HcDetectState *state = stage->state;
-    if (state->made) {
-        return hc_rates_observe(&state->rates, stage, score, queue, in, err);
+static void report_groups(const HcStage *stage, HcJson *to) {
+    const HcBackground *background = &((const HcDetectState *)stage->state)->scored.background;
+    if (hc_grouping_is_one(&background->grouping)) {
+        hc_json_put_number(to, "background_pixels", (double)background->group[0].statistics.pixels);
     }
-    if (sums_scene(stage)) {
-        HC_OR_RETURN(hc_background_observe(&state->background, stage, queue, in, err));
-    }
-    if (by_columns(stage)) {
-        HC_OR_RETURN(hc_detect_columns_observe(stage, queue, in, err));
-    }
-    return stage->round == 0 ? hc_detect_observe_targets(stage, queue, in, err) : HC_OK;
+    hc_background_report(background, background_params(stage), to);
 }
 
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    HcDetectState *state = stage->state;
-    HcBackgroundNext next = HC_BACKGROUND_DONE;
-    if (state->made) {
-        state->columns.bare = state->background.bare = 0; /* counted again in process */
-        return hc_rates_settle(&state->rates, stage, err);
-    }
-    if (sums_scene(stage)) {
-        HC_OR_RETURN(hc_background_settle(&state->background, stage, &hc_detect_params(stage)->background,
-                                          queue, &next, err));
-        stage->needs.rounds += hc_rates_observes(hc_detect_params(stage)->rates);
-    }
-    if (stage->round == 0) {
-        HC_OR_RETURN(hc_detect_settle_targets(stage, queue, err));
-    }
-    return next == HC_BACKGROUND_TRIM   ? trim(stage, err)
-           : next == HC_BACKGROUND_DONE ? make(stage, err)
-                                        : HC_OK;
-}
+static const HcScorerClass by_groups = {.groups = true,
+                                        .open = hc_detect_open_targets,
+                                        .observe = hc_detect_observe_targets,
+                                        .settle = hc_detect_settle_targets,
+                                        .trim = trim_group,
+                                        .begin_fit = begin_fit,
+                                        .fit = fit_group,
+                                        .score = score,
+                                        .report = report_groups};
 
-static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
-                        HcError *err) {
-    HcDetectState *state = stage->state;
-    return hc_detect_params(stage)->rates < 0
-               ? score(stage, queue, in, out, scratch, err)
-               : hc_rates_process(&state->rates, stage, score, queue, in, out, err);
-}
+/* By the targets alone. */
+static const HcScorerClass by_targets = {.open = hc_detect_open_targets,
+                                         .observe = hc_detect_observe_targets,
+                                         .settle = hc_detect_settle_targets,
+                                         .begin_fit = begin_fit,
+                                         .fit = fit_alone,
+                                         .score = score};
 
-static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
-    HcDetectState *state = stage->state;
-    (void)err;
-    hc_detections_consume(&state->detections, block);
-    return HC_OK;
-}
-
-static HcStatus gather(HcStage *stage, HcError *err) {
-    HcDetectState *state = stage->state;
-    if (by_columns(stage)) {
-        HC_OR_RETURN(hc_detect_columns_gather(stage, err));
-    }
-    HC_OR_RETURN(hc_background_gather(&state->background, stage, err));
-    return hc_detections_gather(&state->detections, stage, err);
-}
-
-static HcStatus finish(HcStage *stage, HcError *err) {
-    HcDetectState *state = stage->state;
-    return hc_detections_finish(&state->detections, stage, &hc_detect_params(stage)->detections,
-                                (const char *const *)state->name, err);
+static const HcScorerClass *choose(const HcStage *stage) {
+    return !hc_detect_method(stage)->background ? &by_targets
+           : has_columns_alone(stage)           ? &hc_detect_by_columns
+                                                : &by_groups;
 }
 
 static void report(const HcStage *stage, HcJson *to) {
     const HcDetectState *state = stage->state;
-    const HcDetectMethod *method = hc_detect_method(stage);
-    if (!state->made) {
+    if (!state->scored.made) {
         return;
     }
-    hc_json_put_text(to, "score", method->what);
-    hc_detections_report(&state->detections, to);
+    hc_json_put_text(to, "score", hc_detect_method(stage)->what);
     hc_json_open_array(to, "targets");
     for (int32_t j = 0; j < state->targets; j++) {
         hc_json_put_text(to, NULL, state->name[j]);
@@ -478,14 +353,7 @@ static void report(const HcStage *stage, HcJson *to) {
         hc_json_put_double(to, "scale", state->library.factor);
         hc_library_figures_json(&state->library.fit.figures, to);
     }
-    if (by_columns(stage)) {
-        hc_detect_columns_report(stage, to);
-    } else if (method->background) {
-        if (state->background.label == NULL) {
-            hc_json_put_number(to, "background_pixels", (double)state->background.group[0].statistics.pixels);
-        }
-        hc_background_report(&state->background, &hc_detect_params(stage)->background, to);
-    }
+    hc_scored_report(stage, to);
 }
 
 static void release(const HcStage *stage, HcDeviceScoring *detector) {
@@ -496,17 +364,16 @@ static void release(const HcStage *stage, HcDeviceScoring *detector) {
 
 static void close_detect(HcStage *stage) {
     HcDetectState *state = stage->state;
-    for (int32_t g = 0; g < detectors_of(stage) && state->detector != NULL; g++) {
+    for (int32_t g = 0; g < state->scored.background.grouping.count && state->detector != NULL; g++) {
         release(stage, &state->detector[g]);
     }
     free(state->detector);
-    hc_background_close(&state->background, stage);
+    free(state->spectrum);
     hc_detect_columns_close(stage);
-    hc_rates_close(&state->rates, stage);
+    hc_scored_close(stage);
     free(state->name);
     hc_scaled_library_clear(&state->library, stage->compute);
     hc_spectra_clear(&state->pixels, stage->compute);
-    hc_detections_close(&state->detections);
     *state = (HcDetectState){0};
 }
 
@@ -524,13 +391,7 @@ const HcStageClass hc_stage_detect = {
     .params_size = sizeof(HcDetectParams),
     .state_size = sizeof(HcDetectState),
     .plan = plan,
-    .open = open_detect,
-    .observe = observe,
-    .settle = settle,
-    .process = process,
-    .consume = consume,
-    .gather = gather,
-    .finish = finish,
+    HC_SCORED_HOOKS,
     .report = report,
     .rare = {.unit = unit},
     .close = close_detect,

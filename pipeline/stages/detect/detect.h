@@ -5,23 +5,18 @@
 
 #include "core/operation/image/column_scores.h"
 #include "core/operation/image/reduce.h"
-#include "pipeline/detections/background.h"
-#include "pipeline/detections/column_sums.h"
-#include "pipeline/detections/detections.h"
-#include "pipeline/detections/rates.h"
+#include "pipeline/detections/scored.h"
+#include "pipeline/groups/column_sums.h"
 #include "pipeline/spectra/library/scaled.h"
 
 typedef struct HcDetectParams {
+    HcScoredParams scored; /* first */
     int32_t method;
     const char *targets;
     HcLibraryChoice choice;
     const char *scale;
     HcOptionList pixels;
     bool absorption;
-    int64_t columns; /* that share a background, 0 = the scene has one */
-    HcBackgroundParams background;
-    int32_t rates; /* detections/rates.h */
-    HcDetectionParams detections;
 } HcDetectParams;
 
 /* What a method is given: spectra of the targets as they come in, and the background where it needs one. */
@@ -74,21 +69,12 @@ extern const HcDetectMethod *const hc_detect_methods[];
 /* " " and " infeasibility" and so on: the names of bands that are the target alone. */
 extern const char *const hc_detect_plain[];
 
-/* With --columns: the filters of groups of columns. */
+/* By columns alone: filters of groups of columns, which the device makes. */
 typedef struct HcDetectColumns {
     HcColumnSums sums;
-    HcSelected selected; /* with a mask */
-    int64_t groups;
-    double *deviation;       /* [groups][targets] of the scores of mf and cem on the background */
-    int32_t *directions;     /* [groups] in which the background varies */
-    uint8_t *scored;         /* [groups] 0 = too few pixels, or no variation */
-    int64_t *pixels;         /* [groups] of the background */
-    double *shrinkage;       /* [groups] */
-    int64_t far;             /* pixels that are left out of the background */
-    int64_t bare;            /* valid pixels of groups without a filter */
-    HcBuffer mask;           /* [host] lines of a mask, where some group has no filter */
     HcBuffer memory;         /* [device] the filters, and what is told of them */
     HcColumnScoring scoring; /* what the scores are made of; triangles lie where the sums were */
+    bool counts;             /* some group has no filter */
 } HcDetectColumns;
 
 /* A scoring in the memory of the device. */
@@ -99,16 +85,14 @@ typedef struct HcDeviceScoring {
 } HcDeviceScoring;
 
 typedef struct HcDetectState {
+    HcScored scored;         /* first */
     HcScaledLibrary library; /* of --targets */
     HcSpectra pixels;        /* of --target-at */
-    HcBackground background;
-    char **name; /* [targets], borrowed from the library or the pixels */
+    char **name;             /* [targets], borrowed from the library or the pixels */
     int32_t targets;
+    double *spectrum;          /* [targets][bands] in the unit of the scene, once wanted */
     HcDeviceScoring *detector; /* of each group of the background, or one */
-    bool made;
     HcDetectColumns columns;
-    HcScoreRates rates;
-    HcDetections detections;
 } HcDetectState;
 
 static inline const HcDetectParams *hc_detect_params(const HcStage *stage) {
@@ -134,17 +118,8 @@ void hc_scoring_clear(HcScoring *detector);
 /* What a target adds to the mean of the background; mean NULL = 0. */
 void hc_detect_signal(const HcDetectInput *in, int32_t target, const double *mean, double *signal);
 
-/* columns.c: the hooks of the stage, with --columns. */
-HcStatus hc_detect_columns_plan(HcStage *stage, HcError *err) HC_MUST_CHECK;
-HcStatus hc_detect_columns_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
-HcStatus hc_detect_columns_observe(HcStage *stage, HcQueue *queue, const HcBlock *in,
-                                   HcError *err) HC_MUST_CHECK;
-/* Sums of all ranks become filters of these targets (spectra as HcDetectInput has them). */
-HcStatus hc_detect_columns_make(HcStage *stage, const double *spectrum, HcError *err) HC_MUST_CHECK;
-HcStatus hc_detect_columns_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
-                                   HcError *err) HC_MUST_CHECK;
-HcStatus hc_detect_columns_gather(HcStage *stage, HcError *err) HC_MUST_CHECK;
-void hc_detect_columns_report(const HcStage *stage, HcJson *to);
+/* columns.c: the way to score by columns alone. */
+extern const HcScorerClass hc_detect_by_columns;
 void hc_detect_columns_close(HcStage *stage);
 
 /* targets.c: in plan, reads the library and names the targets. */
@@ -156,8 +131,8 @@ HcStatus hc_detect_observe_targets(HcStage *stage, HcQueue *queue, const HcBlock
                                    HcError *err) HC_MUST_CHECK;
 /* After the pass, on all ranks. */
 HcStatus hc_detect_settle_targets(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_CHECK;
-/* Fresh memory [targets][bands that come in], in the unit of the scene. */
-HcStatus hc_detect_spectra(HcStage *stage, double **spectrum, HcError *err) HC_MUST_CHECK;
+/* Fills state->spectrum where it is not there. */
+HcStatus hc_detect_spectra(HcStage *stage, HcError *err) HC_MUST_CHECK;
 /* The pca or mnf that made the components that come in; NULL where spectra come in. */
 const HcStage *hc_detect_transform(const HcStage *stage);
 

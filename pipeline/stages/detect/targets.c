@@ -166,17 +166,19 @@ static void transform_spectra(const HcTransform *transform, const HcScaledLibrar
     }
 }
 
-HcStatus hc_detect_spectra(HcStage *stage, double **spectrum, HcError *err) {
+HcStatus hc_detect_spectra(HcStage *stage, HcError *err) {
     HcDetectState *state = stage->state;
+    if (state->spectrum != NULL) {
+        return HC_OK;
+    }
     const HcStage *made = hc_detect_transform(stage);
     size_t bands = (size_t)stage->in.bands;
     int32_t of_library = state->library.fit.count;
     if (made != NULL && of_library > 0 && hc_scaled_library_looks(&state->library)) {
         HC_OR_RETURN(unit_of_mean(stage, &((const HcLinear *)made->state)->transform, err));
     }
-    double *out = NULL;
-    HC_OR_RETURN(hc_new(out, (size_t)state->targets * bands, "targets", err));
-    *spectrum = out;
+    HC_OR_RETURN(hc_new(state->spectrum, (size_t)state->targets * bands, "targets", err));
+    double *out = state->spectrum;
     if (made != NULL && of_library > 0) {
         transform_spectra(&((const HcLinear *)made->state)->transform, &state->library, stage->in.bands, out);
     }

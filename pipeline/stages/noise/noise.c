@@ -20,6 +20,7 @@ typedef struct Params {
     int32_t compare;
     int64_t columns; /* of a group, 0 = none */
     const char *column_csv;
+    HcGroupingParams groups;
     bool overwrite;
 } Params;
 
@@ -30,6 +31,7 @@ typedef struct State {
     double ratio_median; /* of the bands, NaN = no band has one */
     HcNoiseChoice choice;
     HcNoiseColumns columns;
+    HcGrouping grouping;
 } State;
 
 static const HcOption options[] = {
@@ -41,6 +43,7 @@ static const HcOption options[] = {
      .help = "plot of the signal-to-noise ratio over the bands to write: .png, .svg or .pdf"},
     {HC_CHOICE(Params, compare), .choices = hc_neighbour_words, .standard = "mean3x3",
      .help = "difference of neighbours that the regression is compared with"},
+    HC_FIT_BY_OPTION(Params, groups, NULL),
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "the scene alone",
      .help = "also the noise of each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     {HC_TEXT(Params, column_csv, "column-csv"), .file = HC_FILE_WRITTEN, .value = "COLUMNS.csv",
@@ -82,6 +85,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (!stage->settled) {
         hc_scene_sums_want(&state->sums, stage, HC_DIFFERENCE_NONE, NULL);
         hc_scene_sums_want(&state->differences, stage, difference_of(stage), NULL);
+        HC_OR_RETURN(hc_scene_sums_plan_by(stage, &state->grouping, &params->groups, err));
         if (params->columns > 0) {
             plan_columns(stage);
         }
@@ -123,7 +127,9 @@ static HcStatus open_noise(HcStage *stage, HcError *err) {
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     State *state = stage->state;
-    return state->columns.width > 0 ? hc_column_sums_add(&state->columns.sums, stage, queue, in, err) : HC_OK;
+    return state->columns.width > 0
+               ? hc_column_sums_add(&state->columns.sums, &state->grouping, stage, queue, in, err)
+               : HC_OK;
 }
 
 /* The regression of the scene serves all columns. */
@@ -338,6 +344,7 @@ static void close_noise(HcStage *stage) {
     hc_statistics_clear(&state->regression);
     hc_statistics_clear(&state->neighbours);
     hc_noise_columns_close(&state->columns);
+    hc_grouping_close(&state->grouping, stage);
     free(state->ratio);
     state->ratio = NULL;
 }

@@ -10,9 +10,7 @@
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
 #include "pipeline/memory.h"
-#include "pipeline/detections/background.h"
-#include "pipeline/detections/detections.h"
-#include "pipeline/detections/rates.h"
+#include "pipeline/detections/scored.h"
 #include "pipeline/statistics/shrinkage.h"
 #include "pipeline/stages/rx/local.h"
 #include "pipeline/stages/stages.h"
@@ -22,10 +20,8 @@
 #include <stdio.h>
 
 typedef struct Params {
-    HcBackgroundParams background;
+    HcScoredParams scored; /* first */
     int64_t window, guard;
-    int32_t rates; /* detections/rates.h */
-    HcDetectionParams detections;
 } Params;
 
 /* What pixels are compared with. */
@@ -36,45 +32,37 @@ typedef struct Fit {
 } Fit;
 
 typedef struct State {
-    HcBackground background;
-    bool fitted;
-    Fit *fit;          /* [background.count] */
+    HcScored scored;   /* first */
+    Fit *fit;          /* [groups] */
     HcWindows windows; /* with --side */
-    int64_t bare;      /* valid pixels without a score */
-    HcScoreRates rates;
-    HcDetections detections;
+    int64_t bare;      /* valid pixels whose window gives no score */
 } State;
 
 static const HcOption options[] = {
-    HC_BACKGROUND_OPTIONS(Params, background),
     {HC_INT(Params, window, "side"), .was = "window", .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels",
-     .value = "SIDE", .otherwise = "the whole scene",
-     .excludes = "robust background background-mask background-classes",
+     .value = "SIDE", .otherwise = "the whole scene", .excludes = "robust background by",
      .help = "compare with the pixels of a square of this side around each pixel; odd"},
     {HC_INT(Params, guard), .range = {1, HC_LOCAL_WINDOW_MAX - 2}, .unit = "pixels", .value = "SIDE",
      .otherwise = "1, the pixel itself", .needs = "side",
      .help = "leave an inner square of this side out; odd"},
-    {HC_TEXT(Params, background.shrink, "shrink"), .check = hc_shrinkage_check, .value = HC_SHRINKAGE_WORDS,
-     .standard = "none",
+    HC_BACKGROUND_OPTIONS(Params, scored.background),
+    {HC_TEXT(Params, scored.background.shrink, "shrink"), .check = hc_shrinkage_check,
+     .value = HC_SHRINKAGE_WORDS, .standard = "none",
      .help = "mix the covariance with a multiple of the unit matrix of the same trace: by an estimate, or by "
              "this share (0 to 1). With --side: the share of the covariance of the scene in that of each "
              "square"},
-    HC_RATES_OPTION(Params, rates),
-    HC_DETECTION_OPTIONS(Params, detections),
+    HC_RATES_OPTION(Params, scored.rates),
+    HC_DETECTION_OPTIONS(Params, scored.detections),
     {0}};
 
 static const HcBackgroundParams *background_params(const HcStage *stage) {
-    return &((const Params *)stage->params)->background;
-}
-
-static bool is_local(const HcStage *stage) {
-    return ((const Params *)stage->params)->window > 0;
+    return &((const Params *)stage->params)->scored.background;
 }
 
 /* The share of the scene in the covariance of a window; -1 where --shrink is a rule. */
 static double share_of_window(const HcStage *stage) {
     double share = 0;
-    const char *text = ((const Params *)stage->params)->background.shrink;
+    const char *text = background_params(stage)->shrink;
     return hc_text_equal(text, "none") || hc_text_parse_double(text, &share) ? share : -1;
 }
 
@@ -92,12 +80,9 @@ static HcWindowAsk window_ask(const HcStage *stage, int32_t directions) {
 
 static HcStatus check_window(const HcStage *stage, HcError *err) {
     const Params *params = stage->params;
-    if (!is_local(stage)) {
-        return HC_OK;
-    }
     if (share_of_window(stage) < 0) {
         return hc_fail(err, HC_E_USAGE, "rx: --shrink %s: with --side a share from 0 to 1",
-                       params->background.shrink);
+                       params->scored.background.shrink);
     }
     if (params->window % 2 == 0 || (params->guard > 0 && params->guard % 2 == 0)) {
         bool window = params->window % 2 == 0;
@@ -108,49 +93,6 @@ static HcStatus check_window(const HcStage *stage, HcError *err) {
                ? HC_OK
                : hc_fail(err, HC_E_USAGE, "rx: --guard %lld: a square inside that of --side %lld",
                          (long long)params->guard, (long long)params->window);
-}
-
-static HcStatus check_rates(const HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    bool shrunk = !hc_text_equal(params->background.shrink, "none");
-    return hc_rates_check(stage, params->rates,
-                          is_local(stage) || shrunk ? HC_NULL_UNKNOWN : HC_NULL_CHI_SQUARE,
-                          is_local(stage) ? "with --side" : "with --shrink", err);
-}
-
-static HcStatus plan_scores(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    State *state = stage->state;
-    size_t bands = (size_t)stage->in.bands;
-    HC_OR_RETURN(hc_statistics_of_values(&stage->in, "rx", err));
-    HC_OR_RETURN(check_window(stage, err));
-    HC_OR_RETURN(check_rates(stage, err));
-    HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    HC_OR_RETURN(hc_scene_reband(&stage->out, 1 + hc_rates_count(params->rates), HC_OTHER, err));
-    HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "RX score"));
-    HC_OR_RETURN(hc_rates_name(stage, params->rates, 1, err));
-    stage->out.has_nodata = false; /* any value may be a score: the mask alone says where there is none */
-    /* The whitened pixels and their mask; windows have strips of them. */
-    hc_stage_takes(stage, HC_SPACE_PIXEL, is_local(stage) ? 0 : bands * sizeof(float) + 1);
-    HC_OR_RETURN(hc_background_plan(&state->background, stage, &params->background, stage->in.bands, 1,
-                                    state->fitted, err));
-    hc_stage_takes(stage, HC_SPACE_DEVICE,
-                   (size_t)state->background.count * (bands + 1) * bands * sizeof(double));
-    return HC_OK;
-}
-
-static HcStatus plan(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    State *state = stage->state;
-    HC_OR_RETURN(plan_scores(stage, err));
-    hc_rates_plan(&state->rates, stage, params->rates, 1, state->fitted);
-    HC_OR_RETURN(hc_detections_plan(stage, &params->detections, 1, err));
-    if (is_local(stage)) {
-        HcWindowAsk ask = window_ask(stage, stage->in.bands);
-        ask.tight = false;
-        hc_windows_plan(&ask, stage);
-    }
-    return HC_OK;
 }
 
 /* The least window that has that many pixels in this scene, 0 where none has. */
@@ -181,17 +123,6 @@ static HcStatus check_pixels(const HcWindowAsk *ask, HcError *err) {
                    ask->window, (long long)pixels, (long long)ask->lines, (long long)ask->samples,
                    ask->directions, (long long)least, cure,
                    ask->share > 0 ? "" : ", --shrink, or fewer bands (pca --components)");
-}
-
-static HcStatus open_window(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    const Fit *fit = &state->fit[0];
-    HcWindowAsk ask = window_ask(stage, fit->components);
-    HC_OR_RETURN(check_pixels(&ask, err));
-    ask.pixels = state->background.group[0].statistics.pixels;
-    ask.whitening = fit->whitening.data;
-    ask.mean = fit->mean.data;
-    return hc_windows_open(&state->windows, stage->compute, &ask, err);
 }
 
 /* The whitening of these statistics, on the device. */
@@ -227,54 +158,42 @@ static HcStatus check_rank(HcStage *stage, int64_t pixels, int32_t components, b
     return HC_OK;
 }
 
-static HcStatus fit_group(HcStage *stage, int32_t number, HcError *err) {
+/* ---- by the background of a group ---- */
+
+static HcStatus begin_fit(HcStage *stage, HcNullLaw *law, HcError *err) {
     State *state = stage->state;
-    HcBackgroundGroup *group = &state->background.group[number];
+    (void)law;
+    return hc_new(state->fit, state->scored.background.grouping.count, "whitenings", err);
+}
+
+static HcStatus fit_group(HcStage *stage, int32_t number, HcNullLaw *law, HcError *err) {
+    State *state = stage->state;
+    HcBackground *background = &state->scored.background;
+    HcBackgroundGroup *group = &background->group[number];
     Fit *fit = &state->fit[number];
-    if (!is_local(stage)) {
-        hc_background_shrink(group, background_params(stage));
-    }
+    hc_background_shrink(group, background_params(stage));
     HC_OR_RETURN(whiten(stage, &group->statistics, fit, err));
-    return check_rank(stage, group->statistics.pixels, fit->components, group->shrinkage > 0, err);
+    HC_OR_RETURN(check_rank(stage, group->statistics.pixels, fit->components, group->shrinkage > 0, err));
+    *law =
+        hc_background_law(background, background_params(stage), number, HC_NULL_CHI_SQUARE, fit->components);
+    return HC_OK;
 }
 
-static HcStatus fit(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    State *state = stage->state;
-    const HcBackground *background = &state->background;
-    HcNullLaw *law = NULL;
-    HC_TRY(hc_new(state->fit, background->count, "whitenings", err));
-    HC_TRY(hc_new(law, background->count, "distributions of scores", err));
-    for (int32_t g = 0; g < background->count; g++) {
-        HC_TRY(hc_background_named(background, stage, g, fit_group(stage, g, err), err));
-        law[g] = hc_background_law(background, background_params(stage), g, HC_NULL_CHI_SQUARE,
-                                   state->fit[g].components);
+static HcStatus trim_group(HcStage *stage, int32_t number, HcError *err) {
+    HcBackground *background = &((State *)stage->state)->scored.background;
+    const HcStatistics *statistics = &background->group[number].statistics;
+    HcWhitening whitening = {0};
+    HcStatus status =
+        hc_whitening_make(&whitening, stage->compute, stage->in.bands, statistics->covariance, err);
+    if (status == HC_OK) {
+        HcFar far = {.directions = whitening.directions,
+                     .projection = whitening.matrix,
+                     .offset = statistics->mean,
+                     .squares = true};
+        status = hc_background_trim(background, stage, background_params(stage), number, &far, err);
     }
-    state->fitted = true;
-    if (is_local(stage)) {
-        HC_TRY(open_window(stage, err));
-        goto done;
-    }
-    if (state->detections.law != NULL && background->label == NULL) {
-        state->detections.law[0] = law[0];
-    }
-    state->rates.label = background->label;
-    HC_TRY(hc_rates_fit(&state->rates, stage, background->count, law, err));
-done:
-    free(law);
+    hc_whitening_clear(&whitening);
     return status;
-}
-
-static HcStatus open_rx(HcStage *stage, HcError *err) {
-    const Params *params = stage->params;
-    State *state = stage->state;
-    if (params->detections.path != NULL) {
-        HC_OR_RETURN(hc_detections_open(&state->detections, &params->detections, 1, false, err));
-    }
-    HC_OR_RETURN(hc_rates_open(&state->rates, stage, false, err));
-    return params->background.file == NULL
-               ? hc_background_open(&state->background, stage, &params->background, 1, err)
-               : fit(stage, err);
 }
 
 static HcStatus score_group(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
@@ -290,82 +209,58 @@ static HcStatus score_group(HcStage *stage, int32_t number, HcQueue *queue, cons
 
 static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                       HcError *err) {
-    State *state = stage->state;
-    return is_local(stage)
-               ? hc_windows_process(&state->windows, queue, in, out, err)
-               : hc_background_score(&state->background, stage, score_group, queue, in, out, scratch, err);
+    return hc_scored_by_groups(stage, score_group, queue, in, out, scratch, err);
 }
 
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
-    State *state = stage->state;
-    if (state->fitted) {
-        return hc_rates_observe(&state->rates, stage, score, queue, in, err);
+static void report_one(const HcStage *stage, HcJson *to) {
+    const State *state = stage->state;
+    if (hc_grouping_is_one(&state->scored.background.grouping)) {
+        hc_json_put_number(to, "pixels", (double)state->scored.background.group[0].statistics.pixels);
+        hc_json_put_number(to, "degrees_of_freedom", state->fit[0].components);
     }
-    return hc_background_observe(&state->background, stage, queue, in, err);
 }
 
-static HcStatus sums(HcStage *stage, HcGramPart *parts, int32_t *count, HcError *err) {
+static void report_groups(const HcStage *stage, HcJson *to) {
+    report_one(stage, to);
+    hc_background_report(&((const State *)stage->state)->scored.background, background_params(stage), to);
+}
+
+static const HcScorerClass by_groups = {.groups = true,
+                                        .trim = trim_group,
+                                        .begin_fit = begin_fit,
+                                        .fit = fit_group,
+                                        .score = score,
+                                        .report = report_groups};
+
+/* ---- by a window, whitened by the covariance of the scene ---- */
+
+static HcStatus open_window(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    return hc_scene_sums_part(&state->background.group[0].sums, stage, parts, count, err);
+    const Fit *fit = &state->fit[0];
+    HcWindowAsk ask = window_ask(stage, fit->components);
+    HC_OR_RETURN(check_pixels(&ask, err));
+    ask.pixels = state->scored.background.group[0].statistics.pixels;
+    ask.whitening = fit->whitening.data;
+    ask.mean = fit->mean.data;
+    return hc_windows_open(&state->windows, stage->compute, &ask, err);
 }
 
-/* The next pass leaves out the pixels that are far from what is the background now. */
-static HcStatus trim_group(HcStage *stage, int32_t number, HcError *err) {
+static HcStatus fit_scene(HcStage *stage, int32_t number, HcNullLaw *law, HcError *err) {
     State *state = stage->state;
-    const HcStatistics *statistics = &state->background.group[number].statistics;
-    HcWhitening whitening = {0};
-    HcStatus status =
-        hc_whitening_make(&whitening, stage->compute, stage->in.bands, statistics->covariance, err);
-    if (status == HC_OK) {
-        HcFar far = {.directions = whitening.directions,
-                     .projection = whitening.matrix,
-                     .offset = statistics->mean,
-                     .squares = true};
-        status = hc_background_trim(&state->background, stage, background_params(stage), number, &far, err);
-    }
-    hc_whitening_clear(&whitening);
-    return status;
+    const HcStatistics *statistics = &state->scored.background.group[number].statistics;
+    (void)law;
+    HC_OR_RETURN(whiten(stage, statistics, state->fit, err));
+    return check_rank(stage, statistics->pixels, state->fit->components, false, err);
 }
 
-static HcStatus trim(HcStage *stage, HcError *err) {
-    const HcBackground *background = &((const State *)stage->state)->background;
-    for (int32_t g = 0; g < background->count; g++) {
-        if (hc_background_trims(background, g)) {
-            HC_OR_RETURN(hc_background_named(background, stage, g, trim_group(stage, g, err), err));
-        }
-    }
-    return HC_OK;
+static HcStatus score_windows(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                              void *scratch, HcError *err) {
+    (void)scratch;
+    return hc_windows_process(&((State *)stage->state)->windows, queue, in, out, err);
 }
 
-static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
-    const Params *params = stage->params;
-    State *state = stage->state;
-    HcBackgroundNext next = HC_BACKGROUND_DONE;
-    if (state->fitted) {
-        state->background.bare = 0; /* counted again in process */
-        HC_OR_RETURN(hc_windows_recount(&state->windows, queue, err));
-        return hc_rates_settle(&state->rates, stage, err);
-    }
-    HC_OR_RETURN(hc_background_settle(&state->background, stage, &params->background, queue, &next, err));
-    stage->needs.rounds += hc_rates_observes(params->rates);
-    return next == HC_BACKGROUND_TRIM   ? trim(stage, err)
-           : next == HC_BACKGROUND_DONE ? fit(stage, err)
-                                        : HC_OK;
-}
-
-static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
-                        HcError *err) {
-    State *state = stage->state;
-    return ((const Params *)stage->params)->rates < 0
-               ? score(stage, queue, in, out, scratch, err)
-               : hc_rates_process(&state->rates, stage, score, queue, in, out, err);
-}
-
-static HcStatus consume(HcStage *stage, const HcBlock *block, HcError *err) {
-    State *state = stage->state;
-    (void)err;
-    hc_detections_consume(&state->detections, block);
-    return HC_OK;
+static HcStatus recount(HcStage *stage, HcQueue *queue, HcError *err) {
+    return hc_windows_recount(&((State *)stage->state)->windows, queue, err);
 }
 
 static HcStatus gather(HcStage *stage, HcError *err) {
@@ -378,47 +273,63 @@ static HcStatus gather(HcStage *stage, HcError *err) {
                       "pixels without variation",
                       (long long)state->bare);
     }
-    HC_OR_RETURN(hc_background_gather(&state->background, stage, err));
-    return hc_detections_gather(&state->detections, stage, err);
+    return HC_OK;
 }
 
-static HcStatus finish(HcStage *stage, HcError *err) {
-    static const char *const name[] = {"anomaly"};
+static void report_windows(const HcStage *stage, HcJson *to) {
+    report_one(stage, to);
+    hc_json_put_number(to, "without_score", (double)((const State *)stage->state)->bare);
+}
+
+static const HcScorerClass by_windows = {.groups = true,
+                                         .begin_fit = begin_fit,
+                                         .fit = fit_scene,
+                                         .end_fit = open_window,
+                                         .score = score_windows,
+                                         .recount = recount,
+                                         .gather = gather,
+                                         .report = report_windows};
+
+/* ---- the stage ---- */
+
+static HcStatus plan(HcStage *stage, HcError *err) {
+    static char anomaly[] = "anomaly";
+    static char *const name[] = {anomaly};
     State *state = stage->state;
-    return hc_detections_finish(&state->detections, stage, &((const Params *)stage->params)->detections, name,
-                                err);
-}
-
-static void report(const HcStage *stage, HcJson *to) {
-    const State *state = stage->state;
-    if (state->fitted && state->background.label == NULL) {
-        hc_json_put_number(to, "pixels", (double)state->background.group[0].statistics.pixels);
-        hc_json_put_number(to, "degrees_of_freedom", state->fit[0].components);
+    HcScored *scored = &state->scored;
+    size_t bands = (size_t)stage->in.bands;
+    bool windows = ((const Params *)stage->params)->window > 0;
+    scored->name = name;
+    HC_OR_RETURN(hc_statistics_of_values(&stage->in, "rx", err));
+    HC_OR_RETURN(windows ? check_window(stage, err) : HC_OK);
+    HC_OR_RETURN(
+        hc_scored_check_rates(stage, windows ? HC_NULL_UNKNOWN : HC_NULL_CHI_SQUARE, "with --side", err));
+    HC_OR_RETURN(hc_scored_plan_bands(stage, 1, err));
+    HC_OR_RETURN(hc_scene_name_band(&stage->out, 0, err, "RX score"));
+    HC_OR_RETURN(
+        hc_background_plan_groups(&scored->background, stage, background_params(stage), scored->made, err));
+    hc_stage_takes(stage, HC_SPACE_PIXEL,
+                   windows ? 0 : bands * sizeof(float) + 1); /* whitened pixels, their mask */
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   (size_t)scored->background.grouping.count * (bands + 1) * bands * sizeof(double));
+    HC_OR_RETURN(hc_scored_plan(stage, windows ? &by_windows : &by_groups, stage->in.bands, err));
+    if (windows) {
+        HcWindowAsk ask = window_ask(stage, stage->in.bands);
+        ask.tight = false;
+        hc_windows_plan(&ask, stage);
     }
-    if (state->fitted && !is_local(stage)) {
-        hc_background_report(&state->background, background_params(stage), to);
-    }
-    hc_detections_report(&state->detections, to);
-    if (is_local(stage)) {
-        hc_json_put_number(to, "without_score", (double)state->bare);
-    }
-}
-
-static void release(const HcStage *stage, Fit *fit) {
-    hc_memory_release(stage->compute, &fit->whitening);
-    hc_memory_release(stage->compute, &fit->mean);
+    return HC_OK;
 }
 
 static void close_rx(HcStage *stage) {
     State *state = stage->state;
     hc_windows_close(&state->windows);
-    hc_rates_close(&state->rates, stage);
-    hc_detections_close(&state->detections);
-    for (int32_t g = 0; g < state->background.count && state->fit != NULL; g++) {
-        release(stage, &state->fit[g]);
+    for (int32_t g = 0; g < state->scored.background.grouping.count && state->fit != NULL; g++) {
+        hc_memory_release(stage->compute, &state->fit[g].whitening);
+        hc_memory_release(stage->compute, &state->fit[g].mean);
     }
     free(state->fit);
-    hc_background_close(&state->background, stage);
+    hc_scored_close(stage);
     *state = (State){0};
 }
 
@@ -433,14 +344,8 @@ const HcStageClass hc_stage_rx = {
     .params_size = sizeof(Params),
     .state_size = sizeof(State),
     .plan = plan,
-    .open = open_rx,
-    .observe = observe,
-    .settle = settle,
-    .process = process,
-    .consume = consume,
-    .gather = gather,
-    .finish = finish,
-    .report = report,
-    .rare = {.sums = sums},
+    HC_SCORED_HOOKS,
+    .report = hc_scored_report,
+    .rare = {.sums = hc_scored_sums},
     .close = close_rx,
 };

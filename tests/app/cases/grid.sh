@@ -19,27 +19,38 @@ raster unnamed '/^coordinate/d; s/^map info.*/map info = {Arbitrary, 1, 1, 0, 0,
 users=("pca $scene out.tif --components 2 --mask" "pca $scene out.tif --components 2 --mask-inside" "compare $SAMPLE/class.hdr"
     "knn $scene out.tif -k 3 --training" "knn $scene out.tif -k 3 --training $SAMPLE/training.gpkg --layer training --field class_name --validation"
     "classify $scene out.tif --method distance --training" "extract $scene out.csv --labels"
-    "rx $scene out.tif --background-mask" "rx $scene out.tif --background-classes"
-    "detect $scene out.tif --method ace --targets $SAMPLE/endmembers.csv --background-mask"
+    "rx $scene out.tif --by mask=" "rx $scene out.tif --by classes="
+    "detect $scene out.tif --method ace --targets $SAMPLE/endmembers.csv --by mask="
     "unmix $scene out.tif --library $SAMPLE/library.hdr --lambda auto --noise-map")
+# The words of a user with a file, which may be the end of a word.
+with() {
+    read -ra user <<<"$1"
+    if [[ $1 == *= ]]; then
+        user[-1]+=$2
+    else
+        user+=("$2")
+    fi
+}
 for words in "${users[@]}"; do
-    read -ra user <<<"$words"
     for name in east half south coarse zone; do
-        refuse 3 "$name.img: lies elsewhere than " "${user[@]}" "$name.hdr"
+        with "$words" "$name.hdr"
+        refuse 3 "$name.img: lies elsewhere than " "${user[@]}"
         [[ $err == *"Give --by-pixels "*"gdalwarp -t_srs EPSG:32633 -te 331200 5560500 334200 5563500 -ts 100 100 "* ]] ||
             fail "no cures: $err"
     done
 done
 for words in "${users[@]}"; do
-    read -ra user <<<"$words"
     for name in same exact bare unnamed; do
-        run 0 "${user[@]}" "$name.hdr" --overwrite
+        with "$words" "$name.hdr"
+        run 0 "${user[@]}" --overwrite
         [[ $err != *"from the grid"* ]] || fail "$words $name: $err"
     done
-    run 0 "${user[@]}" near.hdr --overwrite
+    with "$words" near.hdr
+    run 0 "${user[@]}" --overwrite
     [[ $err == *"near.img"*"lies 0.2 pixels from the grid of the scene, and is taken as it is"* ||
         $err == *"near.hdr: lies 0.2 pixels from the grid of the scene"* ]] || fail "$words: no note: $err"
-    run 0 "${user[@]}" east.hdr --by-pixels --overwrite
+    with "$words" east.hdr
+    run 0 "${user[@]}" --by-pixels --overwrite
 done
 run 3 compare "$scene" east.hdr --as values
 [[ $err == *"10 pixels apart (10 samples, 0 lines)"* ]] || fail "no shift: $err"

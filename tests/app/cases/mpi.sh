@@ -47,14 +47,14 @@ same "2 3" read "$scene" ! pca --components 6 ! rx --side 9 --guard 3 --detectio
 same "2 3" read "$scene" ! detect --method sam --target-at 25,40 --target-at 70,60 --detections found.gpkg --top 50 --false-alarm 0.003
 same "2 3" read "$scene" ! detect --target-at 25,40 --target-at 70,60 --rates both ! write rates.img
 same "3" read "$scene" ! pca --components 4 ! rx --side 9 --rates rank ! write ranks.img
-same "3" read "$scene" ! rx --background-classes "$SAMPLE/class.hdr" --shrink oas --rates rank ! write classes.img
-same "2 3" read "$scene" ! detect --target-at 25,40 --background-mask "$SAMPLE/class.hdr:1=2" --robust 1e-3 --shrink ledoit-wolf ! write score.img
+same "3" read "$scene" ! rx --by classes="$SAMPLE/class.hdr" --shrink oas --rates rank ! write classes.img
+same "2 3" read "$scene" ! detect --target-at 25,40 --by mask="$SAMPLE/class.hdr:1=2" --robust 1e-3 --shrink ledoit-wolf ! write score.img
 # Sums of columns: ranks share panels of 128 lines, and some may have none.
 run 0 run read "$scene" ! filter mean3x3 ! write part.bil
 cat part.bil part.bil part.bil part.bil part.bil >tall.bil
 sed 's/^lines *=.*/lines = 500/' part.hdr >tall.hdr
 for columns in 1 3; do
-    same "2 3 7" read "$PWD/tall.hdr" ! detect --method mf --target-at 25,40 --columns $columns ! write columns.img
+    same "2 3 7" read "$PWD/tall.hdr" ! detect --method mf --target-at 25,40 --by columns=$columns ! write columns.img
 done
 rm part.* tall.*
 same "2 3" read "$scene" ! endmembers found.sli --count 5 --csv found.csv --places found.gpkg --picture found.png \

@@ -56,9 +56,9 @@ static void check_scores(const Cube *cube, const double *mean, const double *cov
 static void check_mask(const Cube *cube, const Cube *mask, const char *text, bool (*selected)(double)) {
     double mean[BANDS], covariance[BANDS * BANDS];
     know(cube, mask, selected, mean, covariance);
-    check_runs(NULL, "read scene.img ! rx --background-mask %s ! write rx.img --nodata nan", text);
+    check_runs(NULL, "read scene.img ! rx --by mask=%s ! write rx.img --nodata nan", text);
     check_runs(NULL,
-               "read scene.img ! detect --method mf --target-at 20,20 --background-mask %s ! write mf.img "
+               "read scene.img ! detect --method mf --target-at 20,20 --by mask=%s ! write mf.img "
                "--nodata nan",
                text);
     check_scores(cube, mean, covariance);
@@ -118,13 +118,11 @@ static void is_that_of_a_statistics_file(void **state) {
         check_runs(NULL, "read scene.img %s --mask mask.img:1=0,3 ! cov cov.json", windows[w]);
         check_runs(NULL, "read scene.img %s ! bands 2-6 ! rx --background cov.json ! write file.img",
                    windows[w]);
-        check_runs(NULL,
-                   "read scene.img %s ! bands 2-6 ! rx --background-mask mask.img:1=0,3 ! write mask1.img",
+        check_runs(NULL, "read scene.img %s ! bands 2-6 ! rx --by mask=mask.img:1=0,3 ! write mask1.img",
                    windows[w]);
         check_same_files("file.img", "mask1.img");
         RunHow how = {.threads = 2, .settings.block_lines = 650};
-        check_runs(&how,
-                   "read scene.img %s ! bands 2-6 ! rx --background-mask mask.img:1=0,3 ! write mask1.img",
+        check_runs(&how, "read scene.img %s ! bands 2-6 ! rx --by mask=mask.img:1=0,3 ! write mask1.img",
                    windows[w]);
         check_same_files("file.img", "mask1.img");
     }
@@ -153,9 +151,8 @@ static void shrinkage_is_that_of_the_background(void **state) {
     for (int i = 0; i < BANDS * BANDS; i++) {
         covariance[i] = (1 - share) * covariance[i] + (i % (BANDS + 1) == 0 ? share * trace / BANDS : 0);
     }
-    check_runs(NULL,
-               "read scene.img ! rx --background-mask mask.img:1!=2 --shrink ledoit-wolf ! write rx.img");
-    check_runs(NULL, "read scene.img ! detect --method mf --target-at 20,20 --background-mask mask.img:1!=2 "
+    check_runs(NULL, "read scene.img ! rx --by mask=mask.img:1!=2 --shrink ledoit-wolf ! write rx.img");
+    check_runs(NULL, "read scene.img ! detect --method mf --target-at 20,20 --by mask=mask.img:1!=2 "
                      "--shrink ledoit-wolf ! write mf.img");
     check_scores(&cube, mean, covariance);
     cube_free(&some);
@@ -265,7 +262,7 @@ static void far_pixels_are_left_out(void **state) {
     cube_write(&mask, "mask", HC_UINT8, "bsq", NULL);
     for (uint64_t seed = 0; seed < 4; seed++) {
         bool masked = seed % 2 == 1;
-        const char *more = masked ? "--background-mask mask.img" : "";
+        const char *more = masked ? "--by mask=mask.img" : "";
         Cube cube = make_targets(20 + seed);
         Cube some = make_targets(20 + seed);
         uint8_t *selected = malloc(cube_pixels(&cube));
@@ -312,15 +309,15 @@ static void far_pixels_are_left_out(void **state) {
 static void blocks_and_backends_agree(void **state) {
     (void)state;
     static const char *const chains[] = {
-        "read scene.img ! rx --background-mask mask.img ! write out.img",
-        "read scene.img ! filter mean3x3 ! detect --target-at 20,20 --background-mask mask.img:1=2 "
+        "read scene.img ! rx --by mask=mask.img ! write out.img",
+        "read scene.img ! filter mean3x3 ! detect --target-at 20,20 --by mask=mask.img:1=2 "
         "--shrink "
         "ledoit-wolf ! "
         "write out.img",
-        "read scene.img ! rx --background-mask mask.img --robust 1e-3 ! write out.img",
+        "read scene.img ! rx --by mask=mask.img --robust 1e-3 ! write out.img",
         "read floats.img ! detect --target-at 20,20 --target-at 8,9 --robust 0.01 --shrink ledoit-wolf "
         "! write out.img",
-        "read floats.img ! detect --target-at 20,20 --method cem --background-mask mask.img ! write "
+        "read floats.img ! detect --target-at 20,20 --method cem --by mask=mask.img ! write "
         "out.img",
     };
     static const char *const results[] = {"out.img", "out.hdr", NULL};
@@ -355,19 +352,18 @@ static void refusals(void **state) {
     static const char *const stages[] = {"rx", "detect --target-at 20,20"};
     for (int k = 0; k < 2; k++) {
         check_run_fails(NULL, HC_E_INPUT, "other.img",
-                        "read scene.img ! %s --background-mask other.img ! write b.img", stages[k]);
-        check_run_fails(NULL, HC_E_INPUT, "none.img",
-                        "read scene.img ! %s --background-mask none.img ! write b.img", stages[k]);
-        check_run_fails(NULL, HC_E_NUMERIC, "--background-mask mask.img:1=0-9: the mask leaves no pixel",
-                        "read scene.img ! %s --background-mask mask.img:1=0-9 ! write b.img", stages[k]);
-        check_run_fails(NULL, HC_E_NUMERIC, "--background-mask five.img: the mask leaves 0 valid pixels",
-                        "read holes.img ! %s --background-mask five.img ! write b.img", stages[k]);
-        check_run_fails(NULL, HC_E_NUMERIC, "5 ",
-                        "read scene.img ! %s --background-mask five.img ! write b.img", stages[k]);
-        check_runs(NULL, "read scene.img ! %s --background-mask five.img --shrink 0.5 ! write out.img",
-                   stages[k]);
-        check_run_fails(NULL, HC_E_USAGE, "one of --background and --background-mask",
-                        "read scene.img ! %s --background-mask five.img --background c.json ! write b.img",
+                        "read scene.img ! %s --by mask=other.img ! write b.img", stages[k]);
+        check_run_fails(NULL, HC_E_INPUT, "none.img", "read scene.img ! %s --by mask=none.img ! write b.img",
+                        stages[k]);
+        check_run_fails(NULL, HC_E_NUMERIC, "--by mask=mask.img:1=0-9: the mask leaves no pixel",
+                        "read scene.img ! %s --by mask=mask.img:1=0-9 ! write b.img", stages[k]);
+        check_run_fails(NULL, HC_E_NUMERIC, "--by mask=five.img: the mask leaves 0 valid pixels",
+                        "read holes.img ! %s --by mask=five.img ! write b.img", stages[k]);
+        check_run_fails(NULL, HC_E_NUMERIC, "5 ", "read scene.img ! %s --by mask=five.img ! write b.img",
+                        stages[k]);
+        check_runs(NULL, "read scene.img ! %s --by mask=five.img --shrink 0.5 ! write out.img", stages[k]);
+        check_run_fails(NULL, HC_E_USAGE, "--by excludes --background",
+                        "read scene.img ! %s --by mask=five.img --background c.json ! write b.img",
                         stages[k]);
     }
     check_runs(NULL, "read scene.img ! cov cov.json");
@@ -378,10 +374,10 @@ static void refusals(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "--robust: --method sam has no background",
                     "read scene.img ! detect --method sam --target-at 3,3 --robust 1e-3 ! write b.img");
     check_run_fails(NULL, HC_E_USAGE, "--robust 0.5", "read scene.img ! rx --robust 0.5 ! write b.img");
-    check_run_fails(NULL, HC_E_USAGE, "--side excludes --background-mask",
-                    "read scene.img ! rx --side 9 --background-mask mask.img ! write b.img");
-    check_run_fails(NULL, HC_E_USAGE, "--background-mask: --method sam has no background",
-                    "read scene.img ! detect --method sam --target-at 3,3 --background-mask mask.img ! "
+    check_run_fails(NULL, HC_E_USAGE, "--side excludes --by",
+                    "read scene.img ! rx --side 9 --by mask=mask.img ! write b.img");
+    check_run_fails(NULL, HC_E_USAGE, "--by: --method sam has no background",
+                    "read scene.img ! detect --method sam --target-at 3,3 --by mask=mask.img ! "
                     "write b.img");
     assert_false(file_exists("b.img"));
     cube_free(&cube);

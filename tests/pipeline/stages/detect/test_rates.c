@@ -116,7 +116,7 @@ static void rates_are_those_of_the_scores(void **state) {
         {"detect --method sid" TARGETS, 2, HC_NULL_UNKNOWN, true, false},
         {"detect --method ace --shrink ledoit-wolf" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
         {"detect --method mf --robust 1e-3" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
-        {"detect --method mf --columns 4" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
+        {"detect --method mf --by columns=4" TARGETS, 2, HC_NULL_UNKNOWN, false, false},
         {"rx --side 9", 1, HC_NULL_UNKNOWN, false, false},
         {"rx --shrink ledoit-wolf", 1, HC_NULL_UNKNOWN, false, false},
     };
@@ -205,7 +205,7 @@ static void blocks_and_backends_agree(void **state) {
         "read scene.img ! rx --rates both ! write out.img",
         "read scene.img ! rx --side 7 --rates rank ! filter mean3x3 ! write out.img",
         "read scene.img ! detect" TARGETS " --rates both ! filter mean3x3 ! write out.img",
-        "read scene.img ! detect --method mf --columns 5 --rates rank" TARGETS " ! write out.img",
+        "read scene.img ! detect --method mf --by columns=5 --rates rank" TARGETS " ! write out.img",
         "read scene.img ! detect --method sam --rates rank" TARGETS " ! write out.img",
     };
     static const char *const results[] = {"out.img", "out.hdr", NULL};

@@ -1,4 +1,4 @@
-#include "pipeline/detections/column_sums.h"
+#include "pipeline/groups/column_sums.h"
 #include "core/allocate.h"
 #include "core/operation/image/gather.h"
 #include "core/solver/column_statistics.h"
@@ -221,13 +221,8 @@ static HcStatus keep(HcColumnSums *sums, HcQueue *queue, const HcBlock *part, Hc
     return HC_OK;
 }
 
-HcStatus hc_column_sums_add(HcColumnSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
-                            HcError *err) {
+static HcStatus add_lines(HcColumnSums *sums, HcQueue *queue, const HcBlock *in, HcError *err) {
     int64_t end = in->line0 + in->lines;
-    if (!sums->ready) {
-        make_ready(sums, &stage->sample);
-        HC_OR_RETURN(send_units(sums, queue, err));
-    }
     for (int64_t line = in->line0, next; line < end; line = next) {
         int64_t window = (line / HC_COLUMN_LINES + 1) * HC_COLUMN_LINES;
         next = hc_min64(end, window);
@@ -235,6 +230,24 @@ HcStatus hc_column_sums_add(HcColumnSums *sums, HcStage *stage, HcQueue *queue, 
         HC_OR_RETURN(next == window ? add_window(sums, queue, &part, err) : keep(sums, queue, &part, err));
     }
     return hc_wait(queue, err); /* the next block may come on another queue */
+}
+
+HcStatus hc_column_sums_add(HcColumnSums *sums, HcGrouping *grouping, HcStage *stage, HcQueue *queue,
+                            const HcBlock *in, HcError *err) {
+    int64_t end = in->line0 + in->lines;
+    int64_t step = grouping->inside != NULL ? hc_grouping_lines(stage) : in->lines;
+    if (!sums->ready) {
+        make_ready(sums, &stage->sample);
+        HC_OR_RETURN(send_units(sums, queue, err));
+    }
+    for (int64_t line = in->line0; line < end; line += step) {
+        HcBlock part;
+        HC_OR_RETURN(
+            hc_grouping_take(grouping, -1, false, queue, in, line, hc_min64(line + step, end), &part, err));
+        part = hc_block_part(&part, part.line0, part.line0 + part.lines, 0);
+        HC_OR_RETURN(add_lines(sums, queue, &part, err));
+    }
+    return HC_OK;
 }
 
 /* ---- statistics ---- */

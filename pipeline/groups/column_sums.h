@@ -15,7 +15,7 @@
 
 #include "core/operation/gram/column_gram.h"
 #include "core/system/team.h"
-#include "pipeline/stage.h"
+#include "pipeline/groups/grouping.h"
 
 /* Zero-initialise; hc_column_sums_close() is always safe. */
 typedef struct HcColumnSums {
@@ -46,9 +46,10 @@ void hc_column_sums_plan(HcStage *stage, int32_t width);
 
 HcStatus hc_column_sums_open(HcColumnSums *sums, HcStage *stage, int32_t width, HcError *err) HC_MUST_CHECK;
 
-/* In observe: the valid interior pixels of a block, in order of lines without gaps. */
-HcStatus hc_column_sums_add(HcColumnSums *sums, HcStage *stage, HcQueue *queue, const HcBlock *in,
-                            HcError *err) HC_MUST_CHECK;
+/* In observe: the valid interior pixels of a block that the mask of `grouping` leaves, in order of lines
+ * without gaps. */
+HcStatus hc_column_sums_add(HcColumnSums *sums, HcGrouping *grouping, HcStage *stage, HcQueue *queue,
+                            const HcBlock *in, HcError *err) HC_MUST_CHECK;
 
 /* In settle, on all ranks: completes the sums, on the host, and frees what only adding needs. */
 HcStatus hc_column_sums_take(HcColumnSums *sums, HcStage *stage, HcError *err) HC_MUST_CHECK;
