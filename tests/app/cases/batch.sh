@@ -115,6 +115,12 @@ run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device 
 touch model.json
 run 0 batch mnf --model model.json --scenes in --output 'm/{stem}.tif' --device cpu --progress json
 [[ $(events done) == 5 ]] || fail "a changed model is not seen: $err"
+cp in/s1.hdr dark.hdr && cp in/s1.img dark.img
+run 0 batch mnf --components 2 --dark dark.hdr --scenes in --output 'd/{stem}.tif' --device cpu
+touch dark.img
+run 0 batch mnf --components 2 --dark dark.hdr --scenes in --output 'd/{stem}.tif' --device cpu --progress json
+[[ $(events done) == 5 ]] || fail "a changed dark image is not seen: $err"
+rm -r d dark.*
 # A failure for which one of them is to blame is tried again when it has changed, and not before.
 rm -r m
 mv model.json good.json
