@@ -80,6 +80,9 @@ HcStatus hc_grouping_plan(HcGrouping *grouping, HcStage *stage, const HcGrouping
  * it leaves no pixel. */
 HcStatus hc_grouping_open(HcGrouping *grouping, HcStage *stage, HcError *err) HC_MUST_CHECK;
 
+/* by.c, for grouping.c: takes the parts and their values. */
+HcStatus hc_grouping_parse(HcGrouping *grouping, const HcStage *stage, const HcGroupingParams *params,
+                           uint32_t takes, HcError *err) HC_MUST_CHECK;
 /* pixels.c, for grouping.c: memory that taking pixels needs [device]. */
 size_t hc_grouping_part_bytes(const HcGrouping *grouping, const HcStage *stage);
 HcStatus hc_grouping_open_part(HcGrouping *grouping, HcStage *stage, HcError *err) HC_MUST_CHECK;
