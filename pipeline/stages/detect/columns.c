@@ -1,5 +1,5 @@
 /* detect --by columns: mf, cem, amf and ace with the mean and covariance of each group of detector columns
- * (pipeline/groups/column_sums.h). Plumes of gas are found this way: detectors of a pushbroom
+ * (pipeline/statistics/column_sums.h). Plumes of gas are found this way: detectors of a pushbroom
  * sensor differ by more than a weak plume does (Thompson et al. 2015). Sums, filters and scores are
  * operations, so that blocks and sums stay on the device. */
 #include "core/allocate.h"

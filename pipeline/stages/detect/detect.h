@@ -6,7 +6,7 @@
 #include "core/operation/image/column_scores.h"
 #include "core/operation/image/reduce.h"
 #include "pipeline/detections/scored.h"
-#include "pipeline/groups/column_sums.h"
+#include "pipeline/statistics/column_sums.h"
 #include "pipeline/spectra/library/scaled.h"
 
 typedef struct HcDetectParams {

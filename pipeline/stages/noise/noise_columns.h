@@ -8,7 +8,7 @@
 #ifndef HC_PIPELINE_STAGES_NOISE_COLUMNS_H
 #define HC_PIPELINE_STAGES_NOISE_COLUMNS_H
 
-#include "pipeline/groups/column_sums.h"
+#include "pipeline/statistics/column_sums.h"
 #include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 

@@ -1,4 +1,4 @@
-#include "pipeline/groups/column_sums.h"
+#include "pipeline/statistics/column_sums.h"
 #include "core/allocate.h"
 #include "core/operation/image/gather.h"
 #include "core/solver/column_statistics.h"
