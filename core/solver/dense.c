@@ -1,3 +1,6 @@
+/* Products, triangular solves and Cholesky factors on tiles of 8 x 8 in a fixed order of additions, without
+ * fused operations. Bits of BLAS depend on the processor; models of the same scene have the same bits on all.
+ */
 #include "core/solver/dense.h"
 #include "core/solver/clones.h"
 

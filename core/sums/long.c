@@ -1,3 +1,5 @@
+/* Arithmetic of 704-bit integers: sign, shift, quotient, text. Only covariances of scenes with far values and
+ * files of statistics come here, so that plain loops over 64-bit words are fast enough. */
 #include "core/sums/long.h"
 #include "core/sums/moments.h"
 

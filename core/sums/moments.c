@@ -1,3 +1,7 @@
+/* Sums of products that no order of additions changes, and the covariance made of them. Sums are integers of
+ * 128 bits; the few values that are far from their band's center add to integers of 704 bits (long.h). The
+ * covariance is one quotient of such integers, rounded once: a difference of rounded sums would lose the
+ * digits that mean and variance share. */
 #include "core/sums/moments.h"
 #include "core/allocate.h"
 

@@ -1,5 +1,6 @@
 /* How far the abundances of a panel are from their optimum at most: the relative duality gap of each pixel.
- */
+ * It is computed from residuals, not by products with D W D': these lose what y'W y is larger than r'W r. All
+ * terms of the bound are positive, so that nothing cancels. */
 #include "cpu/unmix/unmix.h"
 
 #include <cblas.h>

@@ -1,3 +1,7 @@
+/* Makes the problem of a pixel from endmembers, weights and the sum: scales, rows, slopes, and the basis at
+ * x = 0. Scales are powers of two, so that nothing is rounded. Right sides are moved a little (nudges), since
+ * noiseless mixtures have ties, on which a simplex method may cycle. Starting from x = 0 needs no
+ * first phase: constraints are rows with steep slopes. */
 #include "core/solver/lp/lad.h"
 
 #include <math.h>
