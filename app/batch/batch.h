@@ -7,7 +7,7 @@
 #include "io/scene_files.h"
 #include "pipeline/run/layout.h"
 
-/* ---- what was asked (batch_chain.c, batch_list.c) ---- */
+/* ---- what was asked (chain.c, list.c) ---- */
 
 typedef struct HcBatchParams {
     HcCommon common; /* its options come first in the table */
@@ -110,7 +110,7 @@ HcStatus hc_batch_check_written(const HcBatch *batch, const char *option, const 
 /* Makes the folders that lead to an output (written.c). */
 HcStatus hc_batch_make_folders(const char *output, HcError *err) HC_MUST_CHECK;
 
-/* ---- who does a scene (batch_claim.c) ---- */
+/* ---- who does a scene (claim.c) ---- */
 
 typedef struct HcBatchClaim HcBatchClaim;
 
@@ -137,7 +137,7 @@ typedef struct HcBatchHolder {
 /* Looks at the claim of an output, and leaves it; false where there is none. */
 bool hc_batch_holder(const char *output, HcBatchHolder *holder);
 
-/* ---- what became of a scene before (batch_state.c) ---- */
+/* ---- what became of a scene before (state.c) ---- */
 
 typedef enum HcBatchState {
     HC_BATCH_OPEN,         /* to be done */
@@ -202,7 +202,7 @@ void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain
 /* The same of a complete scene, by its record. */
 void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);
 
-/* ---- what happens (batch_log.c) ---- */
+/* ---- what happens (log.c) ---- */
 
 typedef enum HcBatchWhat {
     HC_BATCH_JOBS,      /* how many workers fit on this host, by the first of them */
@@ -263,7 +263,7 @@ typedef struct HcBatchTotals {
     int64_t *words;  /* [scenes] what became of each, of all ranks; NULL = this process is alone */
 } HcBatchTotals;
 
-/* Remembers the last word on a scene (batch_ranks.c). */
+/* Remembers the last word on a scene (ranks.c). */
 void hc_batch_word(HcBatchTotals *totals, const HcBatchEvent *event);
 
 /* Whether what happens is printed as JSON. */
@@ -319,7 +319,7 @@ HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcE
  * Writes nothing else. HC_E_BEFORE where scenes have failed (status.c). */
 HcStatus hc_batch_status(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
-/* ---- the work (batch_work.c) ---- */
+/* ---- the work (work.c) ---- */
 
 /* Small scenes that a GPU has in work at once: however few processors there are, even if it cannot keep them
  * from pass to pass; and at most. */
@@ -361,11 +361,11 @@ bool hc_batch_send(int pipe, const void *data, size_t bytes);
 /* Reads one event; false at the end of the pipe. */
 bool hc_batch_hear(int pipe, HcBatchEvent *event);
 
-/* All ranks: processes all scenes, and adds up the totals of all ranks (batch_ranks.c). */
+/* All ranks: processes all scenes, and adds up the totals of all ranks (ranks.c). */
 HcStatus hc_batch_run(const HcBatch *batch, HcBatchTotals *totals, HcError *err) HC_MUST_CHECK;
 
 /* All ranks, with --pool: sums every scene, fits one model to the sums of all, and puts it into the chain of
- * the batch (batch_pool.c). The totals are those of the sums; *left_out scenes are not in the model, since
+ * the batch (pool.c). The totals are those of the sums; *left_out scenes are not in the model, since
  * they failed. */
 HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out, HcError *err) HC_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* One l1 problem on the CPU: what its files share. l1.c knows the matrix and multiplies, l1_fista.c takes the
- * steps, l1_alm.c moves the multipliers around them. Columns of the matrix are those of the problem; all sums
+/* One l1 problem on the CPU: what its files share. l1.c knows the matrix and multiplies, fista.c takes the
+ * steps, alm.c moves the multipliers around them. Columns of the matrix are those of the problem; all sums
  * are float64, in parts and an order that only the shape decides. */
 #ifndef HC_CPU_L1_L1_H
 #define HC_CPU_L1_L1_H

@@ -1,4 +1,4 @@
-/* Matrices of all elements side by side; svd_lanes.c includes this for each kind of processor with
+/* Matrices of all elements side by side; lanes.c includes this for each kind of processor with
  *   TARGET(word)  a name of this kind's own
  *   LANES_BYTES   the length of its vectors. */
 

@@ -1,10 +1,10 @@
-/* Matrices of one element side by side; svd_lanes.c includes this for each of them with
+/* Matrices of one element side by side; lanes.c includes this for each of them with
  *   PARTS   1, or 2 for complex elements: real and imaginary parts lie in vectors of their own, one after the
  *           other
  *   REAL    float or double              BITS    the unsigned integer of its size
  *   VECTOR  as many of them as lanes     MASK    the same of signed integers: -1 = true, 0 = false
  *   DIGITS  of REAL's mantissa           SQRT    its square root
- *   SCALE, LEAST  of svd_lanes.c
+ *   SCALE, LEAST  of lanes.c
  *   COMPLETE     hc_cpu_svd_complete of this element
  *   NAME(word), REAL_NAME(word)  names of this element's, and of its parts', own. */
 

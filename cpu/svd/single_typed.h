@@ -1,4 +1,4 @@
-/* Single matrices of one element; svd_single.c includes this for each of them with
+/* Single matrices of one element; single.c includes this for each of them with
  *   REAL   float or double              PARTS  1, or 2 for complex elements
  *   VALUE  the element as LAPACK has it  GESDD  LAPACK's routine
  *   NAME(word), REAL_NAME(word)  names of this element's, and of its parts', own. */

@@ -1,5 +1,5 @@
 /* Singular value decompositions of many matrices of one shape: opening, and sharing them among threads. How
- * they are decomposed is in svd_lanes.c (many side by side) and svd_single.c. */
+ * they are decomposed is in lanes.c (many side by side) and single.c. */
 #include "cpu/svd/svd.h"
 #include "core/allocate.h"
 #include "cpu/work.h"

@@ -23,9 +23,9 @@ struct HcGramJob {
  * Whole numbers v are written as l0 + 256 l1 + 65536 l2 + ... with limbs of -128 to 127. The matrix units sum
  * products of limbs in 32-bit integers; these are added to 64-bit integers, and these to 128-bit ones before
  * they could overflow. Integers, v = x - offset, have up to three limbs, and those of most scenes need two.
- * Values of a grid (core/grid.h) have up to five, and mostly need four. How many 32 bands need is found for
- * each tile of pixels, and products with limbs that are 0 throughout are left out. Limbs are collected in a
- * panel, and multiplied when it is full or the sums are fetched: few large products are faster than many
+ * Values of a grid (core/sums/grid.h) have up to five, and mostly need four. How many 32 bands need is found
+ * for each tile of pixels, and products with limbs that are 0 throughout are left out. Limbs are collected in
+ * a panel, and multiplied when it is full or the sums are fetched: few large products are faster than many
  * small ones. */
 
 enum {

@@ -94,7 +94,7 @@ struct HcSvd {
     HcSvdScratch scratch;
 };
 
-/* Decomposes a batch; one for each element (svd_float32.cu, ...). */
+/* Decomposes a batch; one for each element (float32.cu, ...). */
 typedef HcStatus HcSvdRun(HcQueue *queue, const HcSvd *svd, const HcSvdBatch *batch, HcError *err);
 HcSvdRun hc_svd_float32, hc_svd_float64, hc_svd_complex_float32, hc_svd_complex_float64;
 

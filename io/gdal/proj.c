@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SQLITE_LOG = 16, SQLITE_READ = 10, SQLITE_BROKEN = 11 }; /* as in sqlite3.h */
+enum { SQLITE_LOG = 16, SQLITE_READ = 10, SQLITE_BROKEN = 11 }; /* as SQLite numbers them */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t failures;

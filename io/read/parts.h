@@ -89,10 +89,10 @@ struct HcReader {
     int64_t mark;           /* of the notes on files of GDAL, before anything was opened */
 };
 
-/* read_gdal.c */
+/* gdal.c */
 /* Opens through GDAL, by `driver` alone or any (NULL); NULL and a message when it does not open. */
 GDALDatasetH hc_read_gdal_open(const char *path, const char *driver, HcGdalErrors *messages);
-/* read_sure.c: the same for a file that is described by others beside it. *out is NULL, with a message and
+/* sure.c: the same for a file that is described by others beside it. *out is NULL, with a message and
  * HC_OK, where the file is none that GDAL opens; a failure (HC_E_IO, HC_E_MEMORY) where it, or a part of its
  * description, could not be read. */
 HcStatus hc_read_gdal_open_sure(GDALDatasetH *out, const char *path, const char *driver,
@@ -118,7 +118,7 @@ size_t hc_read_gdal_bytes(const HcReader *reader, int64_t lines);
 HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void *to, HcRaw *raw,
                             HcError *err);
 
-/* read_find.c: candidates for the data file of a header, in the order of preference, NULL-terminated GDAL
+/* find.c: candidates for the data file of a header, in the order of preference, NULL-terminated GDAL
  * string list, freed by CSLDestroy also after a failure, NULL where there is none. `sure` holds names that
  * are taken if they exist; `other` any other file of the same stem. */
 HcStatus hc_read_find_sure(const char *header_path, char ***list, HcError *err) HC_MUST_CHECK;
@@ -148,13 +148,13 @@ HcStatus hc_read_is_envi(const char *path, bool *is, HcError *err) HC_MUST_CHECK
 /* Whether programs put a file of this name beside a raster, which it is not itself. */
 bool hc_read_is_companion(const char *name);
 
-/* read_open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
+/* open.c: dataset, path, layout (path NULL when there is none) and the ENVI header. */
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err);
 /* Say why nothing was opened (unknown.c). */
 HcStatus hc_read_fail_meta(const char *path, HcError *err);
 HcStatus hc_read_fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err);
 
-/* read_axes.c: HC_E_UNSUPPORTED, with what was found, for an array of a netCDF or HDF file with other
+/* axes.c: HC_E_UNSUPPORTED, with what was found, for an array of a netCDF or HDF file with other
  * axes. Its axes must be known to be band, line, sample in the order in which GDAL takes them. Every other
  * dataset passes. */
 HcStatus hc_read_check_axes(GDALDatasetH dataset, const char *path, HcError *err) HC_MUST_CHECK;
@@ -182,7 +182,7 @@ void hc_read_limits(HcType type, double *low, double *high);
 /* Puts nodata in the place of values of the block at `to` that are none. */
 void hc_read_mark_invalid(const HcReader *reader, const HcRaw *raw, void *to);
 
-/* read_scene.c: the scene of an opened dataset. */
+/* scene.c: the scene of an opened dataset. */
 HcStatus hc_read_scene(HcReader *reader, HcError *err);
 /* What the header says and GDAL has not (metadata/scene_envi.c). */
 HcStatus hc_read_fill_from_envi(HcReader *reader, const HcEnviHeader *header, HcError *err);
@@ -210,14 +210,14 @@ void hc_read_note_header(HcReader *reader);
  * hold, and widths larger than the wavelength. */
 void hc_read_check_values(HcReader *reader);
 
-/* read_class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
+/* class_map.c: names and colours of classes, where the scene has none yet: from the fields of a header,
  * and from what GDAL knows of the first band. */
 HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
 /* The names of the numbers that bands of `unmix --top` hold, and what kind of values our own files name. */
 HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcError *err) HC_MUST_CHECK;
 HcStatus hc_read_gdal_classes(HcReader *reader, HcError *err) HC_MUST_CHECK;
 
-/* read_spectral.c: wavelengths and fwhm as found, any count and unit (NULL = not said). Fills what the scene
+/* spectral.c: wavelengths and fwhm as found, any count and unit (NULL = not said). Fills what the scene
  * lacks. */
 typedef struct HcReadSpectral {
     double *wavelength, *fwhm;
@@ -255,7 +255,7 @@ HcStatus hc_read_product_lines(HcReader *reader, int64_t line0, int32_t lines, v
                                HcError *err);
 int32_t hc_read_product_band(const HcReader *reader, int32_t file_band);
 
-/* read_direct.c */
+/* direct.c */
 /* Whether direct reading can and may be used; opens the file and checks it against GDAL. */
 HcStatus hc_read_direct_try(HcReader *reader, HcError *err);
 size_t hc_read_direct_bytes(const HcReader *reader, int64_t lines);
@@ -280,7 +280,7 @@ int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines);
 /* The view of such lines as if in one piece, without their place. */
 HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);
 
-/* read_map.c */
+/* map.c */
 HcStatus hc_read_map_lines(HcReader *reader, int64_t line0, int32_t lines, HcRaw *raw, HcError *err);
 void hc_read_map_close(HcReader *reader);
 /* Whether bytes of the mapping were missing when they were looked at; they counted as 0. */

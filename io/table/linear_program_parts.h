@@ -1,4 +1,4 @@
-/* What the files of program.h share; nobody else includes this. */
+/* What the files of linear_program.h share; nobody else includes this. */
 #ifndef HC_IO_TABLE_LINEAR_PROGRAM_PARTS_H
 #define HC_IO_TABLE_LINEAR_PROGRAM_PARTS_H
 
@@ -27,7 +27,7 @@ void hc_names_clear(HcNames *names);
 /* Memory for one element more in an array of `size` bytes each: *capacity elements, which double. */
 HcStatus hc_lp_grow(void **array, size_t size, int64_t count, int64_t *capacity, HcError *err) HC_MUST_CHECK;
 
-/* program_mps.c: the text of an MPS file, in one of the two formats; `line` is the last that was read,
+/* linear_program_mps.c: the text of an MPS file, in one of the two formats; `line` is the last that was read,
  * from 1. */
 HcStatus hc_lp_parse_mps(HcLpFile *out, const char *path, const char *text, bool fixed, int64_t *line,
                          HcError *err) HC_MUST_CHECK;

@@ -59,12 +59,12 @@ bool hc_table_is_csv(GDALDatasetH dataset);
 HcStatus hc_table_of_points(const char *path, GDALDatasetH *dataset, HcTable *table,
                             HcError *err) HC_MUST_CHECK;
 
-/* training_vector.c */
+/* vector.c */
 /* number: the field of the number of the class, or NULL. */
 HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const char *field,
                              const char *number, const char *layer, HcError *err) HC_MUST_CHECK;
 
-/* training_burn.c */
+/* burn.c */
 /* Adds the pixels of the shapes, and counts those that several classes claim. */
 HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) HC_MUST_CHECK;
 
@@ -76,7 +76,7 @@ HcStatus hc_labelling_visit(HcLabelling *labelling, const HcShapeMap *map, const
 /* The regions of pixels that touch and have the same label, as features. */
 HcStatus hc_labelling_regions(HcLabelled *labelled, HcError *err) HC_MUST_CHECK;
 
-/* training_raster.c */
+/* raster.c */
 HcStatus hc_labelling_raster(HcLabelling *labelling, HcView *view, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -31,7 +31,7 @@ typedef enum HcWriteWay {
     HC_WRITE_COPY    /* COG, or a driver that only copies: from a temporary GeoTIFF, at finish */
 } HcWriteWay;
 
-/* write_plan.c: everything that was decided before a file exists. */
+/* plan.c: everything that was decided before a file exists. */
 typedef struct HcWritePlan {
     GDALDriverH driver;
     const char *format; /* the driver's name; lives as long as the driver */
@@ -116,7 +116,7 @@ HcStatus hc_write_options_add(char ***options, const char *const *added, HcError
 /* Sets what makes a JPEG 2000 file lossless; the options that the user gives replace it. */
 HcStatus hc_write_lossless(HcWritePlan *plan, const char *const *given, HcError *err) HC_MUST_CHECK;
 
-/* write_scene.c: what a scene says, as metadata of a GDAL dataset. */
+/* scene.c: what a scene says, as metadata of a GDAL dataset. */
 HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
                            const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* What the scene says where its values are scaled: physical = gain (scale stored + offset) + offset of the
@@ -128,7 +128,7 @@ const char *hc_write_number(char buffer[40], double value);
 HcStatus hc_write_text_file(const char *path, const char *partial, const char *text,
                             HcError *err) HC_MUST_CHECK;
 
-/* write_classes.c */
+/* classes.c */
 /* Whether such a file is a classification in the sense of ENVI: one band of integers. */
 bool hc_write_one_class_band(const HcScene *scene, HcType type);
 /* Whether its first band has names and colours in the sense of GIS: integers, all bands. */
@@ -196,7 +196,7 @@ HcStatus hc_write_array_lines(HcWriteArray *file, const HcWritePlan *plan, const
 GDALDatasetH hc_write_array_dataset(HcWriteArray *file);
 void hc_write_array_close(HcWriteArray *file);
 
-/* write_cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
+/* cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
  * takes. Tiles get smaller with the number of bands. */
 bool hc_write_is_cog(const HcWritePlan *plan);
 bool hc_write_is_tiff(const HcWritePlan *plan); /* or a COG */
@@ -212,7 +212,7 @@ double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [b
 HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
                                 HcError *err) HC_MUST_CHECK;
 
-/* write_threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
+/* threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene);
 /* Lines of an ENVI output that should be stored at once, and of one that is mapped. */
 int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan);

@@ -33,7 +33,7 @@ expects() {
     git checkout -q . && git clean -fdq
 }
 
-scripts/check-tree libraries order stages words operations tests pages figures # nothing is broken yet
+scripts/check-tree libraries order stages words operations tests pages comments figures # nothing is broken yet
 
 # Stages.
 sed -i '/STAGE(filter)/d' pipeline/stages/stages.h
@@ -70,6 +70,12 @@ for place in docs/gallery.md docs/stages/{detect,rx}.md pipeline/foreign.def tes
 done
 [[ $said == *"README.md links to docs/stages/kmeans.md"* ]] || { echo "README.md lists kmeans unnoticed" >&2; failures=$((failures + 1)); }
 git checkout -q .
+
+# Comments.
+sed -i '1s/.*/\/* gone.c: what no longer exists. *\//' core/text.h
+expects comments "core/text.h:1: gone.c"
+sed -i '1i int gone; // as in core/gone/gone.cuh' core/text.h
+expects comments "core/text.h:1: core/gone/gone.cuh"
 
 # Operations: a door that checks, a function in every backend, a case and a row.
 for table in cpu/cpu.c gpu/gpu.cu tests/support/strict.c; do

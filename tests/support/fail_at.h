@@ -1,5 +1,5 @@
 /* The state that fail_at.c keeps in the file HCUBE_FAIL_STATE, which lives longer than the program and is
- * shared by the processes that it forks. tests/faults/inject.py reads it by these offsets. */
+ * shared by the processes that it forks. tests/audit/faults.py reads it by these offsets. */
 #ifndef HC_TESTS_SUPPORT_FAIL_AT_H
 #define HC_TESTS_SUPPORT_FAIL_AT_H
 
