@@ -34,8 +34,13 @@ HcStatus hc_fail_at(HcError *err, HcStatus status, const char *file, int line, c
 }
 
 HcStatus hc_fail_memory_at(HcError *err, double bytes, const char *what, const char *file, int line) {
-    return hc_fail_at(err, HC_E_MEMORY, file, line, "out of memory: %.1f MiB for %s", bytes / 1048576.0,
-                      what);
+    if (!(bytes > 0)) {
+        return hc_fail_at(err, HC_E_MEMORY, file, line, "out of memory: no room for %s", what);
+    }
+    return bytes < 1048576.0
+               ? hc_fail_at(err, HC_E_MEMORY, file, line, "out of memory: %.0f bytes for %s", bytes, what)
+               : hc_fail_at(err, HC_E_MEMORY, file, line, "out of memory: %.1f MiB for %s", bytes / 1048576.0,
+                            what);
 }
 
 const char *hc_status_text(HcStatus status) {

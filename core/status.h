@@ -61,7 +61,8 @@ typedef struct HcError {
 HcStatus hc_fail_at(HcError *err, HcStatus status, const char *file, int line, const char *format, ...)
     HC_PRINTF(5, 6);
 
-/* "out of memory: 1234 bytes for the scene": for a failed allocation. */
+/* "out of memory: 1234 bytes for the scene": for a failed allocation. With 0 bytes (unknown) the message
+ * names no size. */
 #define hc_fail_memory(err, bytes, what) hc_fail_memory_at((err), (bytes), (what), __FILE__, __LINE__)
 HcStatus hc_fail_memory_at(HcError *err, double bytes, const char *what, const char *file, int line);
 

@@ -215,6 +215,12 @@ static void test_error(void **state) {
     err = (HcError){0};
     assert_int_equal(hc_fail_memory(&err, 3 * 1048576.0, "a test"), HC_E_MEMORY);
     assert_string_equal(err.text, "out of memory: 3.0 MiB for a test");
+    err = (HcError){0};
+    assert_int_equal(hc_fail_memory(&err, 40, "a word"), HC_E_MEMORY);
+    assert_string_equal(err.text, "out of memory: 40 bytes for a word");
+    err = (HcError){0};
+    assert_int_equal(hc_fail_memory(&err, 0, "a path"), HC_E_MEMORY);
+    assert_string_equal(err.text, "out of memory: no room for a path");
 }
 
 /* Memory for vector units, also for no element; a count that overflows is no small allocation. */
