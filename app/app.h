@@ -31,7 +31,7 @@ size_t hc_common_options_but(const char *const *left_out, HcOption *options);
 HcRanks *hc_app_ranks(void);
 void hc_set_app_ranks(HcRanks *ranks);
 
-/* A command: words are those behind its name. Returns the exit status; a failure is in err. */
+/* A command: words are those after its name. Returns the exit status; a failure is in err. */
 typedef HcStatus (*HcCommandBody)(int32_t word_count, const char *const *words, HcError *err);
 
 typedef struct HcUsage HcUsage; /* app/usage/usage.h */
@@ -42,14 +42,14 @@ struct HcCommand {
     HcCommandBody body; /* NULL: a heading of the help */
     const char *usage, *summary;
     void (*describe)(HcUsage *usage); /* adds what the help says beyond that; NULL: nothing */
-    const HcCommand *const *parts;    /* commands behind its name (solve lp), NULL-terminated; NULL: none */
+    const HcCommand *const *parts;    /* commands after its name (solve lp), NULL-terminated; NULL: none */
     bool takes_chain;                 /* its words are steps */
 };
 
 extern const HcCommand hc_commands[]; /* ended by a NULL name */
 /* NULL: there is none. */
 const HcCommand *hc_command_find(const char *name);
-/* Whether the words of a whole command line, which begin with `inner` (may be NULL), may stand behind
+/* Whether the words of a whole command line, which begin with `inner` (may be NULL), may stand after
  * `command`: `plan run`, `plan batch`, `batch run`. */
 bool hc_command_holds(const HcCommand *command, const HcCommand *inner);
 

@@ -218,7 +218,7 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     if (word_count > 0 && strcmp(words[0], "batch") == 0) {
         return plan_batch(word_count - 1, words + 1, err);
     }
-    if (word_count > 0 && strcmp(words[0], "run") == 0) { /* a whole command line behind `plan` */
+    if (word_count > 0 && strcmp(words[0], "run") == 0) { /* a whole command line after `plan` */
         word_count--;
         words++;
     }

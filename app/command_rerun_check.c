@@ -95,7 +95,7 @@ static bool same_text(const char *a, const char *b) {
     return (a == NULL && b == NULL) || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Whether two names of devices are alike up to the number of threads behind a comma. */
+/* Whether two names of devices are alike up to the number of threads after a comma. */
 static bool same_model(const char *a, const char *b) {
     size_t length = strcspn(a, ",");
     return length == strcspn(b, ",") && strncmp(a, b, length) == 0;

@@ -221,7 +221,7 @@ void hc_describe_plan(HcUsage *usage) {
     hc_usage_add(usage, "Options", hc_common_options);
 }
 
-/* Starts the further processes of --ranks, which go on behind this call as this one does. No library that
+/* Starts the further processes of --ranks, which go on after this call as this one does. No library that
  * starts threads has been called so far. */
 static HcStatus start_ranks(const HcCommon *common, HcError *err) {
     HcRanks *ranks = hc_app_ranks();

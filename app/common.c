@@ -136,7 +136,7 @@ bool hc_is_chain_text(int32_t word_count, const char *const *words) {
            (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]));
 }
 
-/* STAGE SCENE OUTPUT, as behind hcube. */
+/* STAGE SCENE OUTPUT, as after hcube. */
 static bool is_short_form(int32_t word_count, const char *const *words) {
     const HcStageClass *kind = hc_stage_find(words[0]);
     bool steps = false;

@@ -98,7 +98,7 @@ static const char *find_swapped(const char *word, const char *const *names) {
 static HcStatus unknown_command(const char *word, HcError *err) {
     if (word[0] == '-') {
         return hc_fail(err, HC_E_USAGE,
-                       "%s: a command comes first, options stand behind it (hcube mnf SCENE OUTPUT --quiet)",
+                       "%s: a command comes first, put options after it (hcube mnf SCENE OUTPUT --quiet)",
                        word);
     }
     const char *here = hc_foreign_advice(word);

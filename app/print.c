@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of each byte at most so many are printed: \x1b. */
+/* Characters that are printed for one byte at most: \x1b. */
 #define SHOWN_BYTES (HC_UTF8_SHOWN / 2 - 1)
 
 /* What is printed of `text`, into SHOWN_BYTES * strlen(text) + 1 bytes, and HC_UTF8_SHOWN at least. */

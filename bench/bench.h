@@ -92,7 +92,7 @@ typedef struct HcBench {
 /* The kind of row `index` in the order of the table; NULL after the last. */
 const HcBenchKind *hc_bench_kind(int32_t index);
 
-/* Checks the settings and empties *bench; hc_bench_close() is always safe behind it. */
+/* Checks the settings and empties *bench; hc_bench_close() is always safe after it. */
 HcStatus hc_bench_open(HcBench *bench, const HcBenchSettings *settings, HcError *err) HC_MUST_CHECK;
 void hc_bench_close(HcBench *bench);
 

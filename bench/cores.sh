@@ -46,7 +46,7 @@ trap 'rm -rf -- "$work"' EXIT
 copy() { "${pin[@]}" "$hcube" run --device cpu read "$1" ! write "$work/out.img" --type uint16 --record none -q; }
 one_band() { "${pin[@]}" "$hcube" run --device cpu read "$1" ! bands 1 ! write "$work/out.img" --type uint16 --record none -q; }
 
-# row NAME HOW FILE: medians on so many processors, and each against the first.
+# row NAME HOW FILE: the median for each number of processors, and its ratio to the first.
 row() {
     local count first="" text=""
     for count in ${cores//,/ }; do

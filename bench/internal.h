@@ -109,7 +109,7 @@ HcStatus hc_rig_measure(HcRig *rig, HcRigBody *body, void *user, HcBenchRow *row
 /* Least, median and most of the row's rounds, which are put in order. */
 void hc_bench_take_times(HcBenchRow *row, double *seconds);
 
-/* The block over the first lines of a buffer of blocks, as if the scene ended behind them. */
+/* The block over the first lines of a buffer of blocks, as if the scene ended after them. */
 HcBlock hc_rig_block(const HcRig *rig, const HcBuffer *buffer, int64_t lines, int32_t bands);
 /* The scene's bytes as a raw block of its first lines. */
 HcRaw hc_rig_raw(const HcRig *rig, int64_t lines);

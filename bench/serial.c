@@ -472,7 +472,7 @@ static void pivot_on(const Tableau *tableau, int32_t row, int32_t column) {
     tableau->basic[row] = column;
 }
 
-/* Whether no variable gains more within so many pivots. */
+/* Whether no variable gains more within the given number of pivots. */
 static bool maximise(const Tableau *tableau, int32_t limit) {
     for (int32_t pivots = 0; pivots < limit; pivots++) {
         int32_t column = 0;

@@ -4,7 +4,7 @@
 #
 # FOLDER/man1 then holds hcube.1, hcube-mnf.1, hcube-solve-lp.1 ..., and FOLDER/{bash,zsh,fish} the scripts.
 
-# Words that `hcube complete` offers behind these.
+# Words that `hcube complete` offers after these.
 function(words_of result)
   execute_process(COMMAND ${HCUBE} complete ${ARGN} "" OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "(^|\n)[a-z0-9]+\t" words "${shown}")

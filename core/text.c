@@ -314,7 +314,7 @@ char *hc_utf8_clean(const char *text) {
     return hc_text_take(&clean);
 }
 
-/* Whether a spreadsheet computes what begins so, also behind apostrophes, so that each is taken off again. */
+/* Whether a spreadsheet computes what begins so, also after apostrophes, so that each is taken off again. */
 static bool computes(const char *name) {
     double value = 0;
     name += strspn(name, "'");

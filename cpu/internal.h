@@ -30,7 +30,7 @@ void hc_cpu_blas_alone(void);
 /* The same, first of all. False: memory is too short to choose the kernels of this processor. */
 bool hc_cpu_blas_begin(void);
 
-/* How many of so many threads may call BLAS at the same time. Each of them needs a buffer of 128 MiB of
+/* How many of the threads may call BLAS at the same time. Each of them needs a buffer of 128 MiB of
  * address space, which OpenBLAS keeps; where a limit (ulimit -v) leaves less, it tries for ever. So it takes
  * them here, as far as there is room: 0 = there is none. Without a limit nothing is taken. */
 int32_t hc_cpu_blas_reserve(int32_t threads);

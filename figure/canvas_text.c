@@ -33,7 +33,7 @@ static double measure(HcCanvas *canvas, const HcLetters *letters, const char *cl
     return width;
 }
 
-/* The most whole characters that fit with an ellipsis behind them, by halving; fresh memory. */
+/* The most whole characters that fit with an ellipsis after them, by halving; fresh memory. */
 static char *cut(HcCanvas *canvas, const HcLetters *letters, const char *clean) {
     size_t low = 0, high = strlen(clean);
     char *text = hc_text_format("%s", clean);

@@ -64,7 +64,7 @@ static double area_of(const HcFigureEntry *entry) {
     return isfinite(entry->percent) ? entry->percent : 0;
 }
 
-/* Puts an entry behind those that are not smaller; the smallest of too many falls out. */
+/* Puts an entry after those that are not smaller; the smallest of too many falls out. */
 static void insert(HcLegendChoice *choice, int32_t most, const HcFigureEntry *entry) {
     int32_t at = choice->count;
     while (at > 0 && area_of(&choice->entry[at - 1]) < area_of(entry)) {

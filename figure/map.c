@@ -62,7 +62,7 @@ double hc_ground_draw(HcCanvas *canvas, const HcFigureMap *map, const HcFigureBo
     double reach = arrow_half + HC_SMALL, middle = y + 4 + reach;
     double end = scale ? draw_scale(canvas, map, box, x, north ? middle + 3 : y + 12) : x;
     if (north) {
-        /* Below a narrow map the arrow stands behind the scale bar. */
+        /* Below a narrow map the arrow stands after the scale bar. */
         draw_north(canvas, map->north, fmax(x + box->width, end + 2 * reach + 4) - reach, middle);
         return middle + reach;
     }

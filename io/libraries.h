@@ -12,7 +12,7 @@
  * hc_io_limit_threads() said last. */
 int32_t hc_io_threads(int32_t wanted);
 
-/* From now on each file gets at most so many threads, 1 to HC_IO_THREADS, unless the user asks for more. For
+/* Sets the maximum number of threads of a file, 1 to HC_IO_THREADS, unless the user asks for more. For
  * processes that read and write several files at the same time. */
 void hc_io_limit_threads(int32_t threads);
 

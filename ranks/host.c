@@ -6,7 +6,7 @@
  * clean-up.)
  *
  * All ranks count the steps at which they meet. A step is over once all have come to it. A buffer is written
- * again only behind a step to which no rank comes before it has read it. */
+ * again only after a step to which no rank comes before it has read it. */
 #include "ranks/host.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 enum { BUFFER_BYTES = 1 << 20 };
 
 typedef struct Place {
-    _Alignas(64) _Atomic uint64_t arrived; /* at so many steps */
+    _Alignas(64) _Atomic uint64_t arrived; /* number of steps that it has reached */
     _Atomic uint64_t sent, taken;          /* pieces of messages of this rank; its receiver raises `taken` */
     _Atomic bool alarm;                    /* this rank has failed */
     int32_t number[2]; /* of gather, by turns: others may still read that of the last step */

@@ -38,7 +38,7 @@ typedef struct HcBatchGroup {
 typedef struct HcBatch {
     HcBatchParams params;
     HcPaths options; /* the words that are options; params borrow from them */
-    HcPaths more;    /* further words behind --scenes: a pattern without quotes is several words */
+    HcPaths more;    /* further words after --scenes: a pattern without quotes is several words */
     HcPaths inputs;  /* files that the command reads: the chain file, the list of scenes */
     HcPaths words;   /* of the chain, read and write included, with their placeholders */
     char *file;      /* the chain file that they come from, or NULL */

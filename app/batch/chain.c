@@ -38,7 +38,7 @@ const HcOption hc_batch_own_options[] = {
      .help = "process scenes again that have failed before"},
     {HC_INT(HcBatchParams, max_failures, "max-failures"), .range = {1, 1 << 30},
      .otherwise = "go on whatever fails", .value = "COUNT",
-     .help = "begin no further scene once so many have failed"},
+     .help = "start no further scene after COUNT failures"},
     {HC_FLAG(HcBatchParams, status), .help = "do nothing, but say what is done, failed, running and left"},
     {HC_FLAG(HcBatchParams, hash),
      .help = "recognise inputs by their content, not by the time of their last change"},
@@ -382,7 +382,7 @@ static HcStatus check_end(const HcBatch *batch, const Steps *steps, HcError *err
     return at_word(batch, line_of(steps->lines, last + 1), status, err);
 }
 
-/* A scene behind read would be that one for all runs. */
+/* A scene after read would be that one for all runs. */
 static HcStatus check_beginning(const HcBatch *batch, const Steps *steps, HcError *err) {
     const HcPaths *words = &steps->words;
     int32_t first = first_step(words);
@@ -488,7 +488,7 @@ static const char *value_at(const char *const *words, int32_t word_count, int32_
 }
 
 /* Words that a shell has made of a pattern without quotes, and an option that is given again: the files
- * behind the first value of --scenes leave the words, those behind a file of --exclude become options of
+ * after the first value of --scenes leave the words, those after a file of --exclude become options of
  * their own. */
 static HcStatus take_scenes(HcBatch *batch, int32_t word_count, const char *const *words, HcPaths *left,
                             HcError *err) {
@@ -531,7 +531,7 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
     int32_t leading = hc_options_leading(&set, 1, asked, kept.count);
     int32_t left = kept.count - leading;
     const char *const *rest = asked + leading;
-    /* Behind --scenes LIST a chain file may be the only word that is left. */
+    /* After --scenes LIST a chain file may be the only word that is left. */
     if (left == 0 && batch->more.count > 0 && !hc_scene_recognise(batch->more.path[batch->more.count - 1])) {
         chain_file = batch->more.path[--batch->more.count];
         rest = (const char *const *)&chain_file;

@@ -51,7 +51,7 @@ static bool send_form(int pipe, int32_t scene, const HcScene *in) {
             (hc_batch_send(pipe, in->gain, bytes) && hc_batch_send(pipe, in->offset, bytes)));
 }
 
-/* Plans the steps up to the fit. Where a step fails, what comes behind it has no bands. */
+/* Plans the steps up to the fit. Where a step fails, what comes after it has no bands. */
 static bool look_at(const HcBatch *fit, int32_t scene, int pipe) {
     HcError unimportant = {0};
     HcScene nothing = {0};
@@ -148,7 +148,7 @@ static HcStatus put(Grouping *to, int32_t scene, HcScene *found, HcError *err) {
     return HC_OK;
 }
 
-/* Hears a process until it ends; *next is the scene behind the last that it has told of. */
+/* Hears a process until it ends; *next is the scene after the last that it has told of. */
 static HcStatus hear(Grouping *to, int pipe, int32_t *next, HcError *err) {
     HcStatus status = HC_OK;
     HcScene found = {0};

@@ -164,7 +164,7 @@ static double scene_bytes(const Jobs *jobs) {
     return bytes;
 }
 
-/* What a GPU should have in work of scenes of so many bytes; `small`: of small ones. */
+/* What a GPU should have in work of scenes of `bytes`; `small`: of small ones. */
 static int32_t by_size(double bytes, int32_t small) {
     return bytes <= 0 || bytes > LARGE_SCENE ? 1 : bytes > SMALL_SCENE ? 2 : small;
 }
@@ -196,13 +196,13 @@ static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
     return count > 1 && !(bytes <= SMALL_SCENE && may_overlap(jobs)) ? count : 1;
 }
 
-/* Small scenes that the jobs of one GPU should have in work at once, with so many threads each. */
+/* Small scenes that the jobs of one GPU should have in work at once, with N threads each. */
 static int32_t small_at_once(int32_t threads, int32_t shares) {
     int32_t able = threads * shares / PROCESSORS_A_SCENE;
     return able < HC_BATCH_AT_ONCE_LEAST ? HC_BATCH_AT_ONCE_LEAST : least(able, HC_BATCH_AT_ONCE_MAX);
 }
 
-/* Scenes that a process should have in work at once, where it shares its GPU with so many others. */
+/* Scenes that a process should have in work at once, by the number of processes that share its GPU. */
 static int32_t scenes_at_once(const Jobs *jobs, int32_t threads, int32_t shares) {
     int32_t pays = jobs->turns->count / SCENES_AT_ONCE / jobs->count;
     if (!jobs->ahead || !jobs->in_turn || pays < 2) {
@@ -328,14 +328,14 @@ static HcStatus start_more(Jobs *jobs, bool all, HcError *err) {
     return HC_OK;
 }
 
-/* The same behind the first one. What cannot be started is not: one is enough. */
+/* The same after the first one. What cannot be started is not: one is enough. */
 static void start_beside(Jobs *jobs, bool all) {
     HcError unimportant = {0};
     (void)!start_more(jobs, all, &unimportant);
 }
 
 /* CUDA starts one process after the other. So each begins with its scenes as soon as it can, and the next one
- * starts behind them. */
+ * starts after them. */
 static void hear_device(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
     jobs->job[number].ready = true;
     if (jobs->in_turn) {

@@ -487,7 +487,7 @@ static HcStatus parse_worker(HcBatch *batch, HcError *err) {
 HcStatus hc_batch_read(HcBatch *batch, int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcChain *first = NULL;
-    bool runs = word_count > 0 && strcmp(words[0], "run") == 0; /* a whole command line behind `batch` */
+    bool runs = word_count > 0 && strcmp(words[0], "run") == 0; /* a whole command line after `batch` */
     HC_TRY(hc_batch_read_chain(batch, word_count - runs, words + runs, err));
     HC_TRY(parse_worker(batch, err));
     HC_TRY(hc_batch_read_scenes(batch, err));

@@ -63,7 +63,7 @@ static HcStatus add_step(const HcBatch *batch, const HcChain *chain, int32_t ste
     return HC_OK;
 }
 
-/* The steps in front of the fit, but for those that write. */
+/* The steps in front of the fit, except for those that write. */
 static HcStatus add_steps_before(const HcBatchPool *pool, const HcBatch *batch, const HcChain *chain,
                                  HcPaths *to, HcError *err) {
     for (int32_t s = 0; s < pool->step; s++) {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { RATE_SCENES = 50 }; /* the last so many say how fast it goes */
+enum { RATE_SCENES = 50 }; /* scenes, the last ones, that the rate is computed from */
 
 const char *const hc_batch_words[HC_WORDS] = {"done", "failed", "running", "interrupted", "left"};
 

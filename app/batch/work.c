@@ -285,7 +285,7 @@ static bool may_be_shared(const Worker *worker, HcStatus status) {
     return worker->at_once > 1 && (status == HC_E_DEVICE || status == HC_E_MEMORY);
 }
 
-/* Of one of so many scenes that are in work at once. */
+/* The share of one of `at_once` scenes that are in work at once. */
 static HcRunSettings share_of(const HcBatchWork *work, int32_t at_once) {
     return (HcRunSettings){.memory = work->common.memory / (uint64_t)at_once,
                            .device_memory = work->common.device_memory / (uint64_t)at_once,
@@ -449,8 +449,8 @@ bool hc_batch_may_overlap(const HcBatch *batch, const HcChain *chain) {
     return true;
 }
 
-/* Whether the device keeps the scene from pass to pass, in blocks of at least so many lines, beside so many
- * in all. The others will hold their memory when a run asks for what is free. */
+/* Whether the device keeps the scene from pass to pass, in blocks of at least *block_lines lines, with
+ * `at_once` scenes in work. The others will hold their memory when a run asks for what is free. */
 static bool is_kept(const Worker *worker, HcChain *chain, int32_t at_once, int32_t *block_lines) {
     HcRunSettings settings = share_of(worker->work, at_once);
     HcRunReport report;

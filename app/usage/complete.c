@@ -15,19 +15,19 @@
 
 /* Where the cursor stands: the words of one command or step, the last one unfinished. */
 typedef struct Place {
-    const char *const *words; /* behind the name of the command or stage; NULL: that name is asked for */
+    const char *const *words; /* after the name of the command or stage; NULL: that name is asked for */
     int32_t count;
     bool in_chain;           /* a step, which ! may follow */
     bool first;              /* the first word of a chain, which may be a file */
     bool begins_chain;       /* the first step of run, which is read */
     bool stages, others;     /* names: of stages, of commands */
     bool helps;              /* and the word help */
-    const HcCommand *holder; /* whole command lines may stand here, behind this command; NULL: none */
+    const HcCommand *holder; /* whole command lines may stand here, after this command; NULL: none */
     const char *choices;     /* "bash|zsh|fish"; NULL = none */
     HcUsage usage;
 } Place;
 
-/* A meaning that is too long for a line of the terminal ends behind a whole word. */
+/* A meaning that is too long for a line of the terminal ends after a whole word. */
 static void offer(const char *word, const char *meaning) {
     enum { LENGTH_MAX = 79 };
     size_t length = strlen(meaning);

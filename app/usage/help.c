@@ -32,7 +32,7 @@ static size_t piece_of(const char *text, const char *ends) {
 
 /* How a text is broken into lines. */
 typedef struct Lines {
-    const char *ends; /* characters behind which a line may end */
+    const char *ends; /* characters after which a line may end */
     const char *mark; /* at the end of a line that goes on: of commands " \\", so that they can be copied */
     int32_t indent;   /* of the lines that follow */
     int32_t width;
@@ -59,7 +59,7 @@ static void add_wrapped(const char *words, int32_t column, const Lines *lines, H
     hc_text_add(to, "\n");
 }
 
-/* Each line of a text by itself, behind `indent` blanks. */
+/* Each line of a text by itself, after `indent` blanks. */
 static void add_lines(const char *text, int32_t indent, const char *mark, int32_t width, HcText *to) {
     const Lines lines = {.ends = " ", .mark = mark, .indent = indent > 0 ? indent + 4 : 0, .width = width};
     while (text != NULL && *text != '\0') {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Text as it stands: \ and - mean themselves, and a line that begins with . or ' is no request. Lines may end
- * behind the | between choices. */
+ * after the | between choices. */
 static void add_text(const char *text, HcText *to) {
     bool begins = to->length == 0 || to->data[to->length - 1] == '\n';
     for (const char *c = text; c != NULL && *c != '\0'; c++) {

@@ -26,7 +26,7 @@ struct HcUsage {
     int32_t shared;                   /* sections at the end that the help leaves out without `all` */
     const char *reference;            /* papers; NULL = none */
     const HcCommand *commands;        /* all of them, of hcube itself; NULL of others */
-    const HcCommand *const *parts;    /* commands behind its name, NULL-terminated; NULL = none */
+    const HcCommand *const *parts;    /* commands after its name, NULL-terminated; NULL = none */
     const HcStageClass *const *steps; /* stages that may follow one another in it; NULL = none */
     bool is_step;                     /* a step of a chain, with the options that it has there */
 };

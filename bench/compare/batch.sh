@@ -8,7 +8,7 @@
 # HCUBE is build/release/app/hcube unless given. --jobs are the counts of processes that are compared (for each GPU,
 # with --gpus, which measures the first N GPUs of this machine together); 0 is what hcube takes by itself. The scenes
 # are kept in DIR, ${TMPDIR:-/tmp} unless given, under names with their shape; the outputs go there, and are removed.
-# With --files only so many are made, and the others are further names of these.
+# --files N makes N files only; the other scenes are further names of these.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -64,7 +64,7 @@ different=${different:-$scenes}
 [[ $different =~ ^[1-9][0-9]*$ ]] || fail "--files must be a positive number, not '$different'"
 [[ $jobs =~ ^[0-9]+(,[0-9]+)*$ ]] || fail "--jobs must be numbers with commas between, not '$jobs'"
 [[ $gpus =~ ^([1-9][0-9]*(,[1-9][0-9]*)*)?$ ]] || fail "--gpus must be numbers with commas between, not '$gpus'"
-((${#chain[@]})) || fail "the chain is missing behind --"
+((${#chain[@]})) || fail "the chain is missing after --"
 
 work=$(mktemp -d "$folder/hcube-batch.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT

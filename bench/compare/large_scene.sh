@@ -56,7 +56,7 @@ ranks | mpirun) starts=("$start") ;;
 both) starts=(ranks mpirun) ;;
 *) fail "--start must be ranks, mpirun or both, not '$start'" ;;
 esac
-((${#chain[@]})) || fail "the stages are missing behind --"
+((${#chain[@]})) || fail "the stages are missing after --"
 
 work=$(mktemp -d "$folder/hcube-large.XXXXXX")
 trap 'rm -rf -- "$work"' EXIT
@@ -72,7 +72,7 @@ sed "s/^lines = .*/lines = $((lines * times))/" "$work/one.hdr" >"$work/scene.hd
 
 # ---- measuring ----
 
-# A whole run of PROGRAM by so many ranks, which --ranks or mpirun starts.
+# A whole run of PROGRAM by N ranks, which --ranks or mpirun starts.
 run_scene() {
     local program=$1 count=$2 by=$3 launch=() words=() visible=${CUDA_VISIBLE_DEVICES:-0,1,2,3,4,5,6,7}
     if ((count > 1)) && [[ $by == mpirun ]]; then

@@ -49,7 +49,7 @@ typedef struct Svd {
     HcSvd *own; /* of the backend, or else: */
     HcSvdBatch batch;
     void *matrices; /* [device], in `memory` */
-    int64_t filled; /* so many of them are there */
+    int64_t filled; /* number of them that have been made */
     int64_t most;   /* that `memory` has place for */
     HcBuffer memory;
 } Svd;
@@ -97,7 +97,7 @@ done:
     return status;
 }
 
-/* Memory for matrices, left, right and values, one behind the other. */
+/* Memory for matrices, left, right and values, one after the other. */
 static HcStatus open_batch(HcRig *rig, const Kind *kind, Svd *svd, HcError *err) {
     size_t square = square_bytes(kind);
     int64_t fits = (int64_t)(hc_rig_part_bytes(rig) / square);
@@ -316,7 +316,7 @@ static HcStatus call_patches(HcRig *rig, void *user, HcError *err) {
     return hc_patches(rig->queue, &patches->in, patches->patches, &patches->out, err);
 }
 
-/* Patches of the first lines, as if the scene ended behind them, of as many bands as there are components. */
+/* Patches of the first lines, as if the scene ended after them, of as many bands as there are components. */
 static HcStatus open_patches(HcRig *rig, int64_t lines, HcPatchKeep keep, Patches *out, HcError *err) {
     HcPatchRule rule = {.lines = lines,
                         .samples = rig->settings->samples,

@@ -259,7 +259,7 @@ static HcStatus call_local(HcRig *rig, void *user, HcError *err) {
     return hc_local(rig->queue, &local->in, local->local, local->bare.data, &local->out, err);
 }
 
-/* Windows in the first lines, as if the scene ended behind them, of as many bands as there are components. */
+/* Windows in the first lines, as if the scene ended after them, of as many bands as there are components. */
 static HcStatus open_local(HcRig *rig, int64_t lines, double share, Local *out, HcError *err) {
     HcLocalRule rule = {.lines = lines,
                         .samples = rig->settings->samples,

@@ -61,7 +61,7 @@ static void add_outliers(const HcBenchSettings *settings, int64_t values, float 
     }
 }
 
-/* Endmembers and the mixtures of so many pixels. */
+/* Endmembers, and mixtures of them for the given number of pixels. */
 static HcStatus make_pixels(const HcBenchSettings *settings, const Kind *kind, int64_t count, Pixels *pixels,
                             HcError *err) {
     int64_t bands = kind->bands;

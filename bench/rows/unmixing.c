@@ -110,7 +110,7 @@ static HcStatus unmix(HcRig *rig, const Kind *kind, HcError *err) {
     HC_TRY(open_unmix(rig, kind, rig->part, &unmix, err));
     HC_TRY(hc_rig_choose_lines(rig, call_unmix, &unmix, &unmix.in, &unmix.out, &row->lines, err));
     double pixels = (double)row->lines * rig->settings->samples;
-    /* Products with the library before and behind the search are the least that certified abundances take. */
+    /* Products with the library before and after the search are the least that certified abundances take. */
     hc_rig_floor(rig, row, pixels * (4 * n + 1 + 8.0 * TOP + 1), 0, pixels * 4 * n * kind->spectra);
     HC_TRY(hc_rig_measure(rig, call_unmix, &unmix, row, err));
     HC_TRY(check_gaps(rig, &unmix, row, err));

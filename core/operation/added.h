@@ -1,4 +1,4 @@
-/* Bands that an operation may add behind its result: how many of them come before a given one. */
+/* Bands that an operation may add after its result: how many of them come before a given one. */
 #ifndef HC_CORE_OPERATION_ADDED_H
 #define HC_CORE_OPERATION_ADDED_H
 

@@ -7,14 +7,14 @@
 
 enum {
     HC_WORKING_MOST = 64,    /* spectra of a set */
-    HC_WORKING_FIRST = 16,   /* at most so many begin */
-    HC_WORKING_ADDED = 12,   /* and at most so many are added to those that have abundances, */
-    HC_WORKING_ROOM = 2,     /* at least so many, or the set is too small */
+    HC_WORKING_FIRST = 16,   /* maximum number at the beginning */
+    HC_WORKING_ADDED = 12,   /* maximum number that is added to those that have abundances, */
+    HC_WORKING_ROOM = 2,     /* minimum number, or the set is too small */
     HC_WORKING_CLASSES = 32, /* spectra whose numbers leave the same rest: one of them is added at most */
     HC_WORKING_PASSES = 200,
     HC_WORKING_TRIES =
         3, /* exchanges of all wrong members that may not help, before one goes after the other */
-    HC_WORKING_ENTER = 2 /* at most so many become members at a time, since most of many would leave again */
+    HC_WORKING_ENTER = 2 /* members that enter at a time: most of many would leave again */
 };
 
 /* A new set is chosen once a spectrum outside it asks for more than this share of the most that one inside

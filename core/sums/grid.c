@@ -2,7 +2,7 @@
 
 enum {
     SPREAD_BITS = 28, /* of the unit below the spread */
-    CENTER_BITS = 50, /* the center is at most so many bits above the unit */
+    CENTER_BITS = 50, /* bits of the center above the unit, at most */
     SMALLEST = -149,  /* the unit of denormals */
     LARGEST = 127,
     CLIPS = 3

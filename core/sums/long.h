@@ -38,9 +38,9 @@ double hc_long_ratio(const HcLong *numerator, HcWide denominator, int32_t expone
 
 enum { HC_LONG_TEXT = 216 }; /* characters of the longest decimal number, its sign and the final 0 */
 
-/* Decimal digits behind `to`; returns the end, which is not marked by a 0. */
+/* Decimal digits after `to`; returns the end, which is not marked by a 0. */
 char *hc_long_print(const HcLong *value, char *to);
-/* Reads a number as hc_long_print writes it, of at most `digits` digits (up to 190), and moves *text behind
+/* Reads a number as hc_long_print writes it, of at most `digits` digits (up to 190), and moves *text after
  * it. False where *text holds no such number. */
 bool hc_long_parse(const char **text, int32_t digits, HcLong *out);
 

@@ -87,7 +87,7 @@ static Call *find_call(const HcTeam *team) {
     return call;
 }
 
-/* Helps one call; the lock is held before and after. Behind the unlock that ends it the call may be gone. */
+/* Helps one call; the lock is held before and after. After the unlock that ends it the call may be gone. */
 static void help(HcTeam *team, Call *call, int32_t thread) {
     atomic_fetch_add(&call->inside, 1);
     pthread_mutex_unlock(&team->lock);
@@ -133,7 +133,7 @@ HcTeam *hc_team_open(int32_t threads) {
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->begun, NULL);
     team->looks = processors() >= SPARE_PROCESSORS ? LOOKS : 0;
-    pthread_mutex_lock(&team->lock); /* the first threads read what is settled behind the last one */
+    pthread_mutex_lock(&team->lock); /* the first threads read what is settled after the last one */
     for (int32_t t = 1; t < threads; t++) {
         if (pthread_create(&team->thread[team->threads], NULL, work_along, team) != 0) {
             break; /* fewer do as well */

@@ -34,7 +34,7 @@ HcTeam *hc_team_open(int32_t threads);
  * fewer. NULL has 1. */
 int32_t hc_team_threads(const HcTeam *team);
 
-/* Calls use at most so many threads from now on, the caller's included; there are never more again. No call
+/* Sets the maximum number of threads of a call, the caller's included; it never grows again. No call
  * may be running. Takes NULL. */
 void hc_team_limit(HcTeam *team, int32_t threads);
 

@@ -377,7 +377,7 @@ static void end_image(HcReduction *r) {
     }
 }
 
-/* ---- the matrix behind a panel ---- */
+/* ---- the matrix after a panel ---- */
 
 /* The first column of a panel. */
 static void begin_panel(HcReduction *r, size_t column) {

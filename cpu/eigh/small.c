@@ -170,7 +170,7 @@ static HcStatus find_again(Small *small, const Team *team, HcError *err) {
     return HC_OK;
 }
 
-/* Steps to the first eigenvalue behind `first` that is small beside it. */
+/* Steps to the first eigenvalue after `first` that is small beside it. */
 static bool next_level(Small *small) {
     double limit = SMALL * small->values[small->first];
     size_t next = small->first + 1;
@@ -182,7 +182,7 @@ static bool next_level(Small *small) {
     return small->count > 0 && limit > 0;
 }
 
-/* Values that coincide but for rounding may have come the wrong way round. */
+/* Values that coincide except for rounding may have come the wrong way round. */
 static void sort(Small *small) {
     for (size_t k = 1; k < small->n; k++) {
         for (size_t to = k; to > 0 && small->values[to - 1] < small->values[to]; to--) {

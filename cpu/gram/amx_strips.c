@@ -290,7 +290,7 @@ INLINE void doubles_of(const HcStrip *strip, int64_t band, const Lanes *lanes, c
 
 /* ---- a strip ---- */
 
-/* Where limb 0 of a band goes in the next step of a panel; the next limb lies `stride` behind. */
+/* Where limb 0 of a band goes in the next step of a panel; the next limb lies `stride` after. */
 static uint8_t *place_of(const Panel *panel, int32_t band) {
     return panel->rows + (size_t)(band / HC_AMX_TILE * HC_AMX_STEPS + panel->steps) * HC_AMX_TILE_BYTES +
            (size_t)(band % HC_AMX_TILE) * HC_AMX_STEP;

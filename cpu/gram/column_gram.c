@@ -2,7 +2,7 @@
  * multiplies the panel into a tile of sums at a time. A tile fills the registers: with 512 bits 8 x 24
  * sums, with 256 bits 4 x 12.
  *
- * A panel has a unit for each 8 bands, with the pixels one behind the other: what a tile reads in a step is
+ * A panel has a unit for each 8 bands, with the pixels one after the other: what a tile reads in a step is
  * one line of the cache for its rows. The bits do not depend on the tile, since each sum is a chain of its
  * own. Products are exact, so that fusing them with the addition changes no bit. */
 #include "core/operation/gram/column_gram.h"
@@ -204,7 +204,7 @@ typedef struct Job {
     int64_t *sums, *far;
 } Job;
 
-/* Pixel k of a panel: its values, the 1 behind them, and zeros. Returns whether it takes part. */
+/* Pixel k of a panel: its values, the 1 after them, and zeros. Returns whether it takes part. */
 HC_CLONES static bool put_pixel(double *panel, size_t k, const float *x, const float *largest, size_t bands,
                                 size_t units) {
     int32_t far = 0;

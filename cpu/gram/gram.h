@@ -32,7 +32,7 @@ typedef struct HcStrip {
     bool swap;
     HcDifference kind;
     int32_t samples;
-    bool before, after;           /* whether the line has a sample before the first, and behind the last */
+    bool before, after;           /* whether the line has a sample before the first, and after the last */
     uint64_t ok;                  /* bit s: sample s counts, and all that its difference looks at is there */
     const double *center, *scale; /* [bands] of the grid; NULL for integers */
 } HcStrip;

@@ -210,7 +210,7 @@ static double rounded(HcWide value) {
     return low == value ? (double)low : (double)value;
 }
 
-/* z' inv(C) z by elimination: row i of scratch[n][n + 1] has C from its diagonal on, and z. Behind them, n
+/* z' inv(C) z by elimination: row i of scratch[n][n + 1] has C from its diagonal on, and z. After them, n
  * numbers of scratch. NaN: C has no inverse. */
 static double distance(double *scratch, size_t n) {
     size_t step = n + 1;
@@ -317,7 +317,7 @@ static void score_line(Line *line, const HcCpu *cpu) {
                 line);
 }
 
-/* The rows that the line behind the last one does not want are still here. */
+/* The rows that the line after the last one does not want are still here. */
 static void let_go(Line *line, const HcCpu *cpu) {
     const HcLocal *local = line->local;
     const HcLocalRule *rule = &local->head.rule;

@@ -70,7 +70,7 @@ static void keep(Search *search, int32_t k, int32_t j, double distance) {
     search->index[at] = j;
 }
 
-/* Forgets candidates that have fallen behind. */
+/* Forgets candidates that are no longer among the best. */
 static void prune(Search *search) {
     int32_t left = 0;
     for (int32_t i = 0; i < search->waiting; i++) {

@@ -430,7 +430,7 @@ static bool descend(const HcLad *lad, HcLadDesk *desk, int32_t j, double excess)
     return true;
 }
 
-/* Pivots until f is least, or so many. */
+/* Pivots until f is minimal or the limit is reached. */
 static void go_down(const HcLad *lad, HcLadDesk *desk, int64_t limit) {
     double excess = 0;
     take_corner(lad, desk);

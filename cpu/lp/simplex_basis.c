@@ -242,7 +242,7 @@ static void multiply_dense(void *user, int64_t first, int64_t end, int32_t threa
 /* out[rows] = A x + t. Overwrites row. */
 static void find_residual(HcSimplex *s, double *out) {
     if (s->own->by_row != NULL) {
-        double *x = s->row; /* with zeros behind it, as by_row has them */
+        double *x = s->row; /* with zeros after it, as by_row has them */
         memcpy(x, s->value, (size_t)s->columns * sizeof *x);
         memset(x + s->columns, 0, (size_t)(s->own->stride_by_row - s->columns) * sizeof *x);
         for_rows(s, s->columns, multiply_dense, &(Product){s, x, out});

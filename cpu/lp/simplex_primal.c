@@ -111,7 +111,7 @@ static HcStatus pivot(HcSimplex *s, int64_t place, int64_t entering, double dire
     update(s, place, entering);
     move_values(s, entering, direction * length);
     HC_OR_RETURN(hc_simplex_exchange(s, place, entering, err));
-    /* It stays where it is, at its bound but for the tolerance, so that A x + t = 0 stays true. */
+    /* It stays where it is, at its bound except for the tolerance, so that A x + t = 0 stays true. */
     s->move[leaving] = (int8_t)(s->lower[leaving] == s->upper[leaving] ? 0 : rate > 0 ? -1 : 1);
     s->pivots++;
     return HC_OK;

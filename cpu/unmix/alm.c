@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gaps and penalties are looked at once in so many steps. */
+/* Checks gaps and penalties every N steps. */
 enum { STEPS = 10 };
 
 /* Penalties change where one of the two moves so much more than the other. */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Gaps are looked at once in so many steps. */
+/* Checks gaps every N steps. */
 enum { STEPS = 10 };
 
 /* What is kept of an open pixel: memory of hc_unmix_fista_scratch. */

@@ -123,7 +123,7 @@ __device__ inline void fetch(const float *const *x, int32_t pixels, int32_t firs
     }
 }
 
-/* Behind the bands, `to` keeps what it has. */
+/* After the bands, `to` keeps what it has. */
 __device__ inline void put(const Chunk &from, const bool (&there)[SIDE / WARP], double (*to)[SIDE]) {
 #pragma unroll
     for (int p = 0; p < CHUNK / WARPS; p++) {
@@ -136,7 +136,7 @@ __device__ inline void put(const Chunk &from, const bool (&there)[SIDE / WARP], 
     }
 }
 
-/* The 1 behind the bands, and zeros. */
+/* The 1 after the bands, and zeros. */
 __device__ inline void put_constants(const Job &job, int32_t first, double (*to)[SIDE]) {
     for (int at = (int)threadIdx.x; at < CHUNK * SIDE; at += THREADS) {
         to[at / SIDE][at % SIDE] = first + at % SIDE == job.in.bands ? 1 : 0;

@@ -150,7 +150,7 @@ HcStatus hc_grid_carry(HcQueue *queue, const HcExact *exact, int32_t bands, HcEr
 /* Reserves the panel for at least `least` tiles (at most panel_tiles), and for up to *tiles, which becomes
  * how many; what was in the panel is multiplied where it must. */
 HcStatus hc_exact_reserve(HcQueue *queue, HcSums *sums, int64_t least, int64_t *tiles, HcError *err);
-/* The place of those tiles, behind what is there; and that they are filled. */
+/* The place of those tiles, after what is there; and that they are filled. */
 HcExact hc_exact_behind(const HcSums *sums);
 void hc_exact_filled(HcSums *sums, int64_t tiles);
 

@@ -21,7 +21,7 @@ enum {
     BLOCK_BYTES = HC_SIDE_LIMB_BYTES / 2 /* a limb of 32 bands */
 };
 
-/* PLACES: in a slot, for limbs of so many bands (PLACE_BANDS); LIMB_BYTES: from limb to limb there. BRINGERS:
+/* PLACES: in a slot, each for limbs of PLACE_BANDS bands; LIMB_BYTES: from limb to limb there. BRINGERS:
  * warps that bring, no more than slots: else one could overtake those that multiply by two turns, which
  * barriers do not notice. REGISTERS: of a thread that multiplies; at the start all have as many: 168. */
 struct Integers {
@@ -364,7 +364,7 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
     __syncthreads();
 }
 
-/* Products of a tile where tiles of pixels have so many limbs. */
+/* Products of a tile, for the numbers of limbs that its pixels have. */
 template <int WEIGHTS>
 __device__ static inline void multiply_tile(const Shared<Integers> &known, int32_t which, int32_t limbs,
                                             const int8_t *slot, int32_t acc[WEIGHTS][SUMS]) {

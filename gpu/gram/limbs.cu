@@ -271,7 +271,7 @@ __device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, 
     __syncthreads();
 }
 
-/* Whether a tile of so many limbs has products of weight `first` and above. */
+/* Whether a tile of `limbs` limbs has products of weight `first` and above. */
 __device__ static inline bool reaches(int32_t limbs, int32_t first) {
     return 2 * (limbs - 1) >= first;
 }
@@ -490,7 +490,7 @@ static HcStatus fold(HcQueue *queue, HcExact *exact, HcError *err) {
     return hc_gpu_launched("widening sums", err);
 }
 
-/* Far values of so many pixels will be added: carries in time. A pixel adds at most 2^34 to a digit. */
+/* Far values of N pixels will be added: carries in time. A pixel adds at most 2^34 to a digit. */
 static HcStatus carry_in_time(HcQueue *queue, HcSums *sums, int64_t pixels, HcError *err) {
     HcExact *exact = &sums->exact;
     if (exact->far_pixels + pixels > (int64_t)1 << 28) {

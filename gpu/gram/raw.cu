@@ -117,7 +117,7 @@ template <typename T> __device__ static inline Words<T> load_words(const HcRawJo
     return words;
 }
 
-/* A line of a thread's band, from one sample in front of its run to one behind; 0 where there is none. */
+/* A line of a thread's band, from one sample in front of its run to one after; 0 where there is none. */
 template <typename T>
 __device__ static inline Words<T> load_line(const HcRawJob &job, const char *band, int64_t line) {
     if (band == NULL || line < -job.above || line >= job.lines + job.below) {

@@ -32,7 +32,7 @@ static_assert((int32_t)WARP_BANDS == (int32_t)HC_SEEN_BANDS, "a byte a warp");
 /* What a thread reads: a run of samples of a band, line by line. */
 struct Source {
     const char *at;  /* the run's first sample, of the next line */
-    int32_t left;    /* lines behind that one */
+    int32_t left;    /* lines after that one */
     int32_t samples; /* of the run that the line has, 0 = there is no such band */
     int32_t beside;  /* bytes from the first sample to that beside the strip; 0 = nobody wants one */
 };
@@ -253,7 +253,7 @@ __device__ static inline void end_tile(const HcRawPart &part, int64_t tile, int3
 }
 
 /* A unit of a thread block: a strip of 64 samples over some lines. VALUES: part 0 is of values; DIFFERENCES:
- * the last part is of differences, a line behind. Each has a grid of its own. */
+ * the last part is of differences, a line after. Each has a grid of its own. */
 template <bool VALUES, bool DIFFERENCES>
 __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int32_t place) {
     const int32_t parts = VALUES + DIFFERENCES;
@@ -277,7 +277,7 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
     fetch_line(source, line_words[0]);
     if (begin >= -job.above) {
         go_on(job, &source);
-    } else { /* it was the line behind that one */
+    } else { /* it was the line after that one */
         source.left--;
     }
 #pragma unroll

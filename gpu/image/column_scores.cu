@@ -27,7 +27,7 @@ struct Job {
     const uint8_t *mask;
     HcView out;
     HcColumnScoring how;
-    double *square; /* [pixels], NULL but for COHERENCE */
+    double *square; /* [pixels], NULL except for COHERENCE */
     int64_t panels; /* of a whole group */
     int32_t bands;
 };
@@ -43,7 +43,7 @@ __device__ inline double join(double part) {
 
 /* ---- whitening ---- */
 
-/* Pixel i of a group, in the order of its lines; -1 behind the last. */
+/* Pixel i of a group, in the order of its lines; -1 after the last. */
 struct Group {
     int64_t begin, width, samples, count;
 

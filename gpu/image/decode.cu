@@ -175,7 +175,7 @@ __device__ inline uint32_t load_word(const char *at, const Job &job) {
     return word;
 }
 
-/* Word `w` of a row of `bytes` bytes, counted from the word that holds the first; 0 behind the last. */
+/* Word `w` of a row of `bytes` bytes, counted from the word that holds the first; 0 after the last. */
 __device__ inline uint32_t row_word(const char *row, int bytes, int w, const Job &job) {
     int shift = (int)((uintptr_t)row & 3);
     return row != NULL && w * 4 < shift + bytes ? load_word(row - shift + w * 4, job) : 0;

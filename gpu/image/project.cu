@@ -48,7 +48,7 @@ template <int TILES> struct Shared {
     enum { COLUMNS = TILES * WIDTH, MATRIX_PITCH = COLUMNS + 4, MATRIX_HELD = DEPTH * COLUMNS / THREADS };
     union {
         struct {
-            double x[PIXELS][PITCH]; /* less the offset; 0 behind the last band or pixel */
+            double x[PIXELS][PITCH]; /* less the offset; 0 after the last band or pixel */
             double matrix[DEPTH][MATRIX_PITCH];
         };
         float y[PIXELS][COLUMNS + 1]; /* when all has been summed */

@@ -42,7 +42,7 @@ struct HcTraining {
     double *centre;     /* [device] [bands] */
     double *norm;       /* [device] [count], for angles */
     __half *halves;     /* [device] [tiles * TILE][steps][2][STEP]: high and low halves of t' */
-    float *half_square; /* [device] [tiles * TILE] |t'|^2 / 2, infinite behind the last */
+    float *half_square; /* [device] [tiles * TILE] |t'|^2 / 2, infinite after the last */
     /* what is known of a run of pixels: at most `capacity` at once */
     int64_t capacity;
     __half *moved;           /* [device] [capacity][steps][2][STEP] of x' */

@@ -32,7 +32,7 @@ template <typename X> struct Job : HcGemvJob<X> { /* shares.tiles: groups of row
 
 /* ---- long rows ---- */
 
-/* Pieces of a row that a lane reads at once, where a warp has so many rows. */
+/* Pieces of a row that a lane reads at once, by the number of rows of a warp. */
 template <int ROWS> constexpr int packs_of = 8 / ROWS;
 
 /* A piece of a row, whose places begin at `first` and end before `last`; unless it is WHOLE, only some of
@@ -105,7 +105,7 @@ __device__ inline void add_packs(const float *a, const X *x, const Part &part, i
 }
 
 /* What a warp adds: rows row, row + across, ..., `rows` of them, all of which begin equally far (shift)
- * behind an aligned address; of the places of steps first to end - 1 its share. */
+ * after an aligned address; of the places of steps first to end - 1 its share. */
 template <int ROWS, bool EVEN, typename X>
 __device__ inline void add_long(const Job<X> &job, int64_t row, int32_t rows, int64_t first, int64_t end,
                                 double sums[ROWS]) {

@@ -34,7 +34,7 @@ enum {
     HC_GEMV_PIECE = 4, /* values that are read at once */
     HC_GEMV_FAN = 32,  /* parts that are added at once */
     HC_GEMV_BLOCKS = HC_GEMV_FAN * HC_GEMV_FAN,
-    HC_GEMV_LEVELS = 2 /* at which so many parts are added */
+    HC_GEMV_LEVELS = 2 /* levels at which parts are added */
 };
 
 /* What is summed: tiles of the result, each in the same number of steps. Blocks, all of which run at once,
@@ -211,7 +211,7 @@ __device__ static inline bool hc_gather(const HcShares &shares, int64_t tile, do
     return true;
 }
 
-/* By how many values an address is behind one that is aligned for a piece. */
+/* By how many values an address is after one that is aligned for a piece. */
 __device__ static inline int32_t hc_shift_of(const float *at) {
     return (int32_t)((uintptr_t)at / sizeof(float) % HC_GEMV_PIECE);
 }

@@ -12,7 +12,7 @@ enum {
     WARPS = HC_GEMV_WARPS,
     PIECE = HC_GEMV_PIECE,
     STRIDE = 32 * PIECE, /* values of a step: of a row, that a warp reads at once */
-    ROWS = 4, /* of a warp in a group, WARPS apart: these begin equally far behind an aligned address */
+    ROWS = 4, /* of a warp in a group, WARPS apart: these begin equally far after an aligned address */
     GROUP = ROWS * WARPS,
     PACKS = 2,  /* steps that are read at once, and added at once; twice as many are on their way */
     BLOCKS = 2, /* of a processor */

@@ -1,5 +1,5 @@
 /* y = A x for many rows of some hundred columns: warps have whole rows in their registers, and read the next
- * ones while they add. Rows of a warp begin equally far behind an aligned address, so that pieces of them
+ * ones while they add. Rows of a warp begin equally far after an aligned address, so that pieces of them
  * meet the same values of x: a team of warps has neighbouring rows, one of each such distance. Rows of up to
  * 112 columns would leave many lanes idle: there a warp has a batch of rows as one run of pieces, whose sums
  * meet in shared memory. */
@@ -25,7 +25,7 @@ enum {
 
 /* ---- whole rows ---- */
 
-/* What a lane has of each of its rows: places 4 lane to 4 lane + 3, those 128 behind them, and so on. Places
+/* What a lane has of each of its rows: places 4 lane to 4 lane + 3, those 128 after them, and so on. Places
  * count from an aligned address, `shift` values before the row. */
 template <int PACKS, typename X> struct Places {
     int32_t shift;
@@ -71,8 +71,8 @@ __device__ inline void load_shared(double out[PIECE], const double *at) {
     out[0] = first.x, out[1] = first.y, out[2] = second.x, out[3] = second.y;
 }
 
-/* ROWS rows from `row` on, each TEAM behind the one before; those from `count` on are 0. Pieces hold values
- * of the rows beside it, too, but for those outside of the matrix. */
+/* ROWS rows from `row` on, each TEAM after the one before; those from `count` on are 0. Pieces hold values
+ * of the rows beside it, too, except for those outside of the matrix. */
 template <int PACKS, int ROWS, typename X>
 __device__ inline void load_rows(const HcGemvJob<X> &job, const Places<PACKS, X> &places, int64_t row,
                                  int64_t count, float values[ROWS][PACKS][PIECE]) {
@@ -193,7 +193,7 @@ template <typename X> struct Batch : HcGemvJob<X> {
 
 /* What a lane has of all its batches. */
 struct Run {
-    uint32_t place[RUN]; /* of a piece: PIECE and more values behind the batch; upper half: in shared x */
+    uint32_t place[RUN]; /* of a piece: PIECE and more values after the batch; upper half: in shared x */
     uint32_t keep;       /* bit PIECE k + v: value v of piece k is of the row */
 };
 

@@ -1,7 +1,7 @@
 /* How blocks share the steps of a product. */
 #include "gpu/l1/gemv.cuh"
 
-/* Blocks may have one step more in so many where no tile is then shared that need not be: two sums that meet
+/* Blocks may have one step more in N where no tile is then shared that need not be: two sums that meet
  * in device memory, one after the other, cost a block more. */
 enum { SLACK = 24 };
 

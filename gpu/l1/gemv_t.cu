@@ -1,5 +1,5 @@
 /* y = A'x. Lanes own columns and warps some of the rows, so that warps read what lies side by side (Gao and
- * Li). Short rows: a thread owns a place in some rows that lie one behind the other. Many rows that warps do
+ * Li). Short rows: a thread owns a place in some rows that lie one after the other. Many rows that warps do
  * not fit: gemv_t_quads.cu. */
 #include "gpu/l1/gemv.cuh"
 
@@ -28,7 +28,7 @@ template <typename X> struct Job : HcGemvJob<X> {
 
 /* ---- long rows ---- */
 
-/* V neighbouring values of one row; those before its first column and behind its last are 0. at is where the
+/* V neighbouring values of one row; those before its first column and after its last are 0. at is where the
  * column is. */
 template <int V, bool WHOLE>
 __device__ inline void load_some(float out[V], const float *at, int64_t column, int64_t columns) {
@@ -106,8 +106,8 @@ template <int V> __device__ inline void put(const HcProduct &out, int64_t at, co
 }
 
 /* Rows first to end - 1 of one tile: SHARE warps share the rows of a strip; where it is one, a block has
- * WARPS strips and all rows. A warp reads pieces of rows that are all equally far (shift) behind an aligned
- * address: from so many columns before its strip on, and as many more than the strip has. */
+ * WARPS strips and all rows. A warp reads pieces of rows that are all equally far (shift) after an aligned
+ * address: from N columns before its strip on, and as many more than the strip has. */
 template <int V, int SHARE, typename X>
 __device__ inline void add_tile(const Job<X> &job, int64_t tile, int64_t first, int64_t end, double *shared) {
     int32_t thread = (int32_t)threadIdx.x;
@@ -217,7 +217,7 @@ __device__ inline void add_pieces(const float *a, Place<ROWS, X> &place, double 
     }
 }
 
-/* Values of row `first` and behind that no piece has, in column `thread`: those from place `from` to `to`. */
+/* Values of row `first` and after that no piece has, in column `thread`: those from place `from` to `to`. */
 template <typename X>
 __device__ inline double add_edge(const Job<X> &job, int64_t first, int64_t from, int64_t to) {
     double sum = 0;

@@ -31,7 +31,7 @@ template <typename X> struct Quad {
     X factors[PIECE];
 };
 
-/* One that is inside of the matrix, `ahead` values behind the pieces a of rows 0 to 3. */
+/* One that is inside of the matrix, `ahead` values after the pieces a of rows 0 to 3. */
 template <typename X>
 __device__ inline void load_quad(const float *const a[PIECE], int64_t ahead, const X *x, Quad<X> &quad) {
     asm volatile("" : "+l"(ahead)); /* else addresses of all quads under way would fill the registers */

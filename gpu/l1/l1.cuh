@@ -1,6 +1,6 @@
 /* One l1 problem on the GPU: what its files share. l1.cu knows the matrix and moves alm's multipliers,
  * step.cu takes the steps of fista. All vectors and sums are float64. What a step decides lies in device
- * memory, so that the host only queues steps; those behind the last that is needed return at once. */
+ * memory, so that the host only queues steps; those after the last that is needed return at once. */
 #ifndef HC_GPU_L1_L1_CUH
 #define HC_GPU_L1_L1_CUH
 
@@ -97,7 +97,7 @@ static inline unsigned hc_l1_blocks(int64_t count) {
 void hc_gpu_l1_plan(HcL1 *l1);
 /* Makes it, where it is planned and fits into the device; where it does not, plans without. */
 HcStatus hc_gpu_l1_turn(HcL1 *l1, HcQueue *queue, HcError *err);
-/* At most so many steps of problem `number`, from 1. */
+/* Takes at most `most` steps of problem `number`, from 1. */
 HcStatus hc_gpu_l1_descend(HcL1 *l1, HcQueue *queue, int32_t number, int32_t most, HcError *err);
 
 #ifdef __CUDACC__

@@ -471,7 +471,7 @@ __global__ void __launch_bounds__(THREADS, 2) end_step(Step step) {
 
 /* ---- the copy ---- */
 
-/* A tile a block, which goes down the rows; rows behind the last are 0. */
+/* A tile a block, which goes down the rows; rows after the last are 0. */
 __global__ void __launch_bounds__(THREADS) turn_matrix(HcMatrix matrix, int32_t pitch, float *turned) {
     __shared__ float tile[TILE][TILE + 1];
     int64_t column0 = (int64_t)blockIdx.x * TILE;
@@ -505,7 +505,7 @@ const Shape shapes[] = {{move_columns<1, 1>, 1, 1}, {move_columns<1, 2>, 1, 2}, 
                         {move_columns<1, 8>, 1, 8}, {move_columns<2, 8>, 2, 8}, {move_columns<4, 8>, 4, 8},
                         {move_columns<8, 8>, 8, 8}};
 
-/* That for so many rows. */
+/* That for N rows. */
 const Shape &shape_for(int32_t pitch) {
     const Shape *shape = shapes;
     while (shape->team * 32 * shape->pieces * 4 < pitch) {

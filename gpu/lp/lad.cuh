@@ -463,7 +463,7 @@ template <int SLOTS> struct HcLadPixel {
         return true;
     }
 
-    /* Pivots until f is least, or so many. */
+    /* Pivots until f is minimal or the limit is reached. */
     __device__ int64_t go_down(int64_t limit) {
         int64_t pivots = 0;
         double excess = 0;

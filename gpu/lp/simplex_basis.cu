@@ -206,7 +206,7 @@ unsigned blocks_of(int64_t count, int64_t each) {
     return (unsigned)hc_max64(hc_div_up(count, each), 1);
 }
 
-/* A warp for each of so many lines, in as many blocks as are worth while. */
+/* A warp for each of N lines, in as many blocks as are worth while. */
 unsigned warps_of(const HcSimplexOwn *own, int64_t lines) {
     return (unsigned)hc_min64(blocks_of(lines, WARPS), 8 * own->gpu->processors);
 }
@@ -260,7 +260,7 @@ HcStatus upload_basis(HcSimplex *s, uint8_t *before, int32_t *entering, int64_t 
                         doing, err);
 }
 
-/* What is not basic stays where it was, but for variables that have lost their place. */
+/* What is not basic stays where it was, except for variables that have lost their place. */
 void settle(HcSimplex *s, const int32_t *entering, int64_t count) {
     for (int64_t p = 0; p < s->rows; p++) {
         s->move[s->basic[p]] = 0;

@@ -301,7 +301,7 @@ done:
     return status;
 }
 
-/* Blocks that go over so many lines, a warp each. */
+/* Number of blocks that go over the lines, a warp each. */
 unsigned blocks_for(const HcSimplexOwn *own, int64_t lines) {
     return (unsigned)hc_max64(hc_min64(hc_div_up(lines, WARPS), 8 * own->gpu->processors), 1);
 }

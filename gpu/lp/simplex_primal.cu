@@ -157,7 +157,7 @@ __device__ void move_places(const HcSimplexView &v, const Exchange &x, double le
 }
 
 /* Reduced costs, reference weights and states, and which variable of the block pays most. What leaves stays
- * where it is, at its bound but for the tolerance, so that A x + t = 0 stays true. */
+ * where it is, at its bound except for the tolerance, so that A x + t = 0 stays true. */
 __device__ void move_variables(const HcSimplexView &v, const Exchange &x, const Step &step, double alpha,
                                double rate, bool bland, Scratch *scratch) {
     Best best = nothing();

@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE>::threads,
 
 /* ---- a warp or two for each of both matrices ---- */
 
-/* ROWS rows a lane; the warps behind those of the matrix hold V, and are left out where V is not wanted. */
+/* ROWS rows a lane; the warps after those of the matrix hold V, and are left out where V is not wanted. */
 template <typename T, bool COMPLEX, int SIDE, int ROWS> struct HcApart {
     static constexpr int pairs = SIDE <= 32 ? 16 : 32;
     static constexpr int warps = (SIDE + 32 * ROWS - 1) / (32 * ROWS); /* of the matrix */

@@ -344,7 +344,7 @@ template <typename T, bool COMPLEX> struct HcSvdReplay {
 };
 
 /* The columns of two blocks are turned as those of their triangle were. Grid: tiles of the rows of w and
- * behind them of v; jobs. A thread a row. */
+ * after them of v; jobs. A thread a row. */
 template <typename T, bool COMPLEX>
 __global__ void __launch_bounds__(HC_SVD_TILE) hc_svd_replay(HcSvdReplay<T, COMPLEX> replay) {
     typedef HcElementOf<T, COMPLEX> Element;

@@ -35,7 +35,7 @@ struct HcPatches {
     float *singular;      /* [most][values] */
     float *left;          /* [most][values][pixels], NULL when describing */
     float *right;         /* [most][values][bands], NULL when describing */
-    float *kept;          /* [most][values], behind those that count as signal 0 */
+    float *kept;          /* [most][values], after those that count as signal 0 */
     int32_t *dimension;   /* [most] */
     int32_t *valid;       /* [most] pixels */
     HcPatchLevel *levels; /* [pixels + 1] */

@@ -18,7 +18,7 @@ enum {
     HC_ACTIVE_WORDS = HC_UNMIX_SPECTRA_MAX / 32
 };
 
-/* Doubles that a set of so many members takes. */
+/* Doubles that a set of N members takes. */
 __host__ __device__ static inline size_t hc_active_scratch(size_t members) {
     return members * (members + 1) / 2 + HC_ACTIVE_ROWS * members + (members + 1) / 2;
 }
@@ -162,7 +162,7 @@ __device__ static __noinline__ void active_append(HcActive &set, int32_t k) {
     active_bar(set, k, true);
 }
 
-/* Rotations of rows bring entry `gone` of all rows behind it into one, which leaves. */
+/* Rotations of rows bring entry `gone` of all rows after it into one, which leaves. */
 __device__ static void active_shrink_factor(HcActive &set, int32_t gone) {
     double *carried = set.ones;
     for (int32_t j = hc_lane(); j <= gone; j += 32) {

@@ -4,7 +4,7 @@
 
 #include "gpu/unmix/metric.cuh"
 
-/* Gaps and penalties are looked at once in so many steps. */
+/* Checks gaps and penalties every N steps. */
 #define HC_ALM_STEPS 10
 
 /* Penalties change where one of the two moves so much more than the other. */

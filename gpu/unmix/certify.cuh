@@ -121,7 +121,7 @@ __device__ static __noinline__ double relative_gap(const HcUnmixLibrary &library
     return gap_of_value(gap, value, energy);
 }
 
-/* Of the first `count` slots those that stay(slot) are open, and the others follow behind them. A warp. */
+/* Of the first `count` slots those that stay(slot) are open, and the others follow after them. A warp. */
 template <typename Stay>
 __device__ static inline void hc_unmix_part(HcUnmixPanel *panel, int32_t count, Stay stay) {
     int32_t open = 0;
@@ -151,7 +151,7 @@ __device__ static inline void hc_unmix_part(HcUnmixPanel *panel, int32_t count, 
 }
 
 /* Residuals, slopes and relative duality gaps of the open slots; those whose gap is as asked for, that had
- * so many iterations or that are left, are no longer open. All threads of the block. */
+ * their maximum of iterations or that are left, are no longer open. All threads of the block. */
 __device__ static __noinline__ void hc_unmix_certify(const HcUnmixLibrary &library, HcUnmixPanel *panel,
                                                      const HcUnmixScratch &scratch, int32_t iterations) {
     int64_t spectra = library.rule.spectra;

@@ -4,7 +4,7 @@
 
 #include "gpu/unmix/metric.cuh"
 
-/* Gaps are looked at once in so many steps. */
+/* Checks gaps every N steps. */
 #define HC_FISTA_STEPS 10
 
 /* A pixel, as its warp holds it while it takes steps. */

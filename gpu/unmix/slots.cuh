@@ -80,7 +80,7 @@ __device__ static inline int32_t begin_panel(HcUnmixPanel *panel, int64_t units)
     return (int32_t)min((long long)HC_UNMIX_PANEL, (long long)share);
 }
 
-/* Slot p takes the pixel at `place`, which had so many iterations. */
+/* Slot p takes the pixel at `place`, which had `taken` iterations. */
 __device__ static inline void take_pixel(const HcUnmixRule &rule, const HcView &in, const HcView &out,
                                          HcUnmixPanel *panel, int32_t p, int64_t place, uint32_t taken) {
     panel->pixel[p] = in.data + ((out.first_line - in.first_line) * in.samples + place) * in.bands;

@@ -50,7 +50,7 @@ struct HcUnmixLibrary {
 /* A panel in shared memory: HC_UNMIX_PANEL slots for a pixel each. Those not yet certified are "open". */
 struct HcUnmixPanel {
     int32_t open;
-    int32_t number[HC_UNMIX_PANEL];     /* of the open slots: [open]; behind them, of the others */
+    int32_t number[HC_UNMIX_PANEL];     /* of the open slots: [open]; after them, of the others */
     const float *pixel[HC_UNMIX_PANEL]; /* its spectrum [bands] */
     int64_t place[HC_UNMIX_PANEL];      /* its number in the block that is written */
     float level[HC_UNMIX_PANEL];        /* of lambda, 1 where the rule has none; all below is of y / level */

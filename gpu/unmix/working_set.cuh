@@ -252,7 +252,7 @@ __device__ static inline bool working_choose(const HcUnmixLibrary &library, cons
 }
 
 /* use(i, even, odd) of the lane's entries of each tile i of a matrix [spectra][spectra], less `shift`, among
- * the spectra of the set; behind them the unit matrix. */
+ * the spectra of the set; after them the unit matrix. */
 template <int SIDE, typename Use>
 __device__ static inline void working_each(const HcUnmixLibrary &library, const HcWorking<SIDE> &working,
                                            const double *matrix, double shift, Use use) {

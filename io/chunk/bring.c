@@ -128,7 +128,7 @@ static void swap_axes(Copy *copy, int a, int b) {
 }
 
 /* Where the values that lie together on both sides are not those of one axis: rows go along what lies
- * together at `to`, one behind the other along what lies together at `from`. Either side then stays in the
+ * together at `to`, one after the other along what lies together at `from`. Either side then stays in the
  * cache. */
 static void turn(Copy *copy, int64_t each) {
     for (int a = 0; a < 2 && copy->to_stride[2] != each; a++) {

@@ -351,7 +351,7 @@ static bool is_pending(const Request *request, int64_t place) {
     return false;
 }
 
-/* A place for a row: a free one, or that of a row behind the request (of an earlier pass), or of the one that
+/* A place for a row: a free one, or that of a row after the request (of an earlier pass), or of the one that
  * is farthest before its end. What is on its way is brought first where it takes all places. */
 static HcStatus take_place(HcChunks *chunks, Request *request, int64_t *place, HcError *err) {
     int64_t least = INT64_MAX, last = hc_chunk_row_of_line(chunks->index, request->end - 1);

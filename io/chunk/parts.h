@@ -34,7 +34,7 @@ struct HcChunks {
     uint8_t *written;      /* [rows of chunks] whether it is in the scratch file */
     HcChunkStream *stream; /* NULL = none is open */
     int64_t first;         /* the first line that was asked for */
-    int64_t next;          /* the line behind the last request */
+    int64_t next;          /* the line after the last request */
     int64_t decoded;       /* atomic */
 };
 

@@ -40,7 +40,7 @@ void hc_chunk_scratch_close(HcChunks *chunks) {
 
 /* ---- stretches of the file ---- */
 
-/* Some stretches of equal length, `step` apart in the file and one behind the other in memory. */
+/* Some stretches of equal length, `step` apart in the file and one after the other in memory. */
 typedef struct Stretches {
     const HcChunks *chunks;
     char *memory;

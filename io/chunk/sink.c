@@ -100,7 +100,7 @@ static int64_t complete_chunks(const HcChunkSink *sink) {
     return rows * chunks_of_row(index);
 }
 
-/* ---- the work; the lock is held before and behind each function ---- */
+/* ---- the work; the lock is held before and after each function ---- */
 
 static void fail(HcChunkSink *sink, const HcError *why) {
     if (sink->failure.status == HC_OK) {

@@ -29,7 +29,7 @@ typedef struct HcChunkSinkHow {
     int32_t rows; /* hc_chunk_sink_rows() */
 } HcChunkSinkHow;
 
-/* Lines that wait at a time, for so many threads: whole rows of chunks, two and one more for each `count` of
+/* Lines that wait at a time, for N threads: whole rows of chunks, two and one more for each `count` of
  * threads, as many as there are chunks in a row; or all lines of the scene where these are fewer. */
 int32_t hc_chunk_sink_rows(const HcChunkIndex *index, int32_t threads);
 
@@ -37,7 +37,7 @@ int32_t hc_chunk_sink_rows(const HcChunkIndex *index, int32_t threads);
 HcStatus hc_chunk_sink_open(HcChunkSink **out, HcChunkIndex *index, const HcChunkSinkHow *how,
                             HcError *err) HC_MUST_CHECK;
 
-/* Waits for space behind the lines that were given; *lines are free there, at least 1, in one piece. The
+/* Waits for space after the lines that were given; *lines are free there, at least 1, in one piece. The
  * caller encodes meanwhile. These three fail with the first failure of any thread. */
 HcStatus hc_chunk_sink_room(HcChunkSink *sink, int32_t *lines, HcError *err) HC_MUST_CHECK;
 /* The next lines are there. */

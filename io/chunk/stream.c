@@ -98,7 +98,7 @@ static bool write_some(HcChunkStream *stream, Part *part, HcStatus *status, HcEr
 }
 
 /* Waits for the place of a part; false where it is not wanted. A part is entered for chunks of it that are
- * not decoded, and for no others: it would begin anew behind its end, and nobody would end it again. */
+ * not decoded, and for no others: it would begin anew after its end, and nobody would end it again. */
 static bool enter_part(HcChunkStream *stream, int64_t item, Part **out, HcStatus *status, HcError *err) {
     HcChunks *chunks = stream->chunks;
     int64_t row = row_of_item(stream, item), of_row = item % stream->each / stream->across;

@@ -369,7 +369,7 @@ static HcStatus read_places(const Tiff *tiff, const Layout *layout, HcChunkIndex
         int64_t number = i % plane * index->count[HC_AXIS_BAND] + i / plane;
         *known = (offset[i] == 0) == (bytes[i] == 0); /* else the sizes are to be guessed */
         HC_TRY(check_place(tiff, index, number, layout->tiled ? "tile" : "strip", offset[i], bytes[i], err));
-        /* What lies behind the values of a tile that is not compressed does not matter. */
+        /* What lies after the values of a tile that is not compressed does not matter. */
         int64_t stored = hc_min64((int64_t)bytes[i], raw ? hc_chunk_bytes(index) : INT64_MAX);
         index->place[number] = (HcChunkPlace){(int64_t)offset[i], stored};
         index->stored_most = hc_max64(index->stored_most, stored);

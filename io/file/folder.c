@@ -1,6 +1,6 @@
 /* What stands out in a folder: names of partials, and of what is neither a file nor a folder. Each output
  * asks for it some ten times. In an archive that would be ten looks at all names of all scenes before it. So
- * what a look has found is used again while the folder does not change. Who only cleans up behind dead
+ * what a look has found is used again while the folder does not change. Who only cleans up after dead
  * processes takes a look at a large folder for some calls more, in proportion to what it took. */
 #include "io/file/parts.h"
 #include "core/text.h"
@@ -15,7 +15,7 @@
 
 enum {
     FOLDERS = 8,         /* that are known at the same time */
-    ENTRIES_A_CALL = 256 /* a look at so many is no matter */
+    ENTRIES_A_CALL = 256 /* entries that cost nothing to look at */
 };
 
 typedef struct Folder {

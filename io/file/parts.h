@@ -4,7 +4,7 @@
 
 #include "io/file.h"
 
-/* The part of a path behind its last slash, borrowed; and the part before it, "." where there is none, in
+/* The part of a path after its last slash, borrowed; and the part before it, "." where there is none, in
  * fresh memory (NULL when there is none left). */
 const char *hc_file_base(const char *path);
 char *hc_file_folder(const char *path);

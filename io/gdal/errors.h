@@ -45,7 +45,7 @@ void hc_hdf5_listen(void);
  */
 HcStatus hc_gdal_why(const HcGdalErrors *errors, HcStatus otherwise, const char **reason);
 
-/* GDAL ends the program by abort() behind a fatal error, mostly a lack of memory. `leave` is called just
+/* GDAL ends the program by abort() after a fatal error, mostly a lack of memory. `leave` is called just
  * before, in the thread of the error, with its text, and may end the program in a better way. It holds for
  * the whole program: set it before any thread calls GDAL. */
 void hc_gdal_on_fatal(void (*leave)(const char *text, bool memory));
@@ -69,7 +69,7 @@ static inline HcStatus hc_errno_status(int number, HcStatus otherwise) {
     }
 }
 
-/* "path: what GDAL said": the text of the failure, put as "No space left on device" where that is behind it.
+/* "path: what GDAL said": the text of the failure, put as "No space left on device" where that is after it.
  * The status is HC_E_MEMORY or HC_E_IO instead where GDAL or errno says so. */
 HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcGdalErrors *errors);
 

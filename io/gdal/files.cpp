@@ -62,7 +62,7 @@ enum class Kind {
     plain,  /* by nothing: what is missing would be zeros */
     marked, /* by a mark: drivers ask for pieces of a fixed size, and the last one is short */
     text,   /* by its words, in the same way; also all of a header beside the pixels is read */
-    checked /* by a checksum, behind which drivers look for more */
+    checked /* by a checksum, after which drivers look for more */
 };
 
 bool is_text(const unsigned char *bytes, size_t count) {

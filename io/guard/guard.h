@@ -16,7 +16,7 @@ GDALDatasetH hc_guard_open(const char *path, unsigned flags, const char *const *
 void hc_guard_allow_external(bool allow);
 
 /* HC_E_INPUT unless all chunks of an array of an HDF5 file decode to their size. Call it before GDAL reads
- * an array: HDF5 reads memory behind a chunk that is too short. Arrays of other files, and of filters that
+ * an array: HDF5 reads memory after a chunk that is too short. Arrays of other files, and of filters that
  * only HDF5 knows, pass. */
 HcStatus hc_guard_array(const char *path, const char *array, HcError *err) HC_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* netCDF 3: its library reads zeros behind the end of a file. The header says where each variable lies, so
+/* netCDF 3: its library reads zeros after the end of a file. The header says where each variable lies, so
  * that the size of the file can be checked. Source: "The NetCDF Classic Format Specification" (Unidata). */
 #include "io/guard/parts.h"
 

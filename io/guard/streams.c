@@ -40,7 +40,7 @@ static bool describe(Streams *streams, hid_t plist) {
     return streams->rank > 0 && hc_hdf5_find_steps(plist, index);
 }
 
-/* The next chunk; false behind the last one. */
+/* The next chunk; false after the last one. */
 static bool step(const Streams *streams, hsize_t *corner) {
     for (int i = streams->rank - 1; i >= 0; i--) {
         corner[i] += streams->shape[i];

@@ -47,7 +47,7 @@ static size_t cell_bytes(const char *cell, const char *separators) {
     return length;
 }
 
-/* The cell behind the one of `length` bytes; NULL at the end. Several blanks separate as one. */
+/* The cell after the one of `length` bytes; NULL at the end. Several blanks separate as one. */
 static char *next_cell(char *cell, size_t length, char separator) {
     if (cell[length] == '\0') {
         return NULL;

@@ -10,7 +10,7 @@
 
 /* ---- names ---- */
 
-/* The words of a name that tell what it is, at most so many of them and of their letters. */
+/* The words that identify a name: the maximum number of words and of their letters. */
 enum { WORDS = 32, LETTERS = 24 };
 
 typedef struct Words {

@@ -248,7 +248,7 @@ static HcStatus check_axis(const Table *table, HcError *err) {
                    table->cells.path, line_of(table, 0, 0), corner);
 }
 
-/* Of a table whose first line and first column are numbers behind the first cell: spectra are numbered, or
+/* Of a table whose first line and first column are numbers after the first cell: spectra are numbered, or
  * bands. */
 static HcStatus orient_numbered(const Table *down, const Table *across, bool *lies_across, HcError *err) {
     const char *corner = cell_at(down, 0, 0);

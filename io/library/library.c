@@ -42,8 +42,8 @@ static bool is_file(const char *path) {
            !VSI_ISDIR(info.st_mode);
 }
 
-/* The first of path, but for its ending, with these endings: that is an ENVI header, or any file; fresh, or
- * NULL.
+/* The first of path, except for its ending, with these endings: that is an ENVI header, or any file; fresh,
+ * or NULL.
  */
 static HcStatus find_beside(const char *path, const char *const *endings, bool header, char **out,
                             HcError *err) {

@@ -40,7 +40,7 @@ typedef struct HcLibrary {
 } HcLibrary;
 
 /* What an entry of that name is. Error bars have "errorbars", "error bars", "standard deviation" or the
- * like anywhere in the name. Wavelengths and widths have their word first, behind labels such as "splib07a
+ * like anywhere in the name. Wavelengths and widths have their word first, after labels such as "splib07a
  * Record=1:". Case does not matter. */
 HcLibraryEntry hc_library_entry(const char *name);
 /* "error bars"; "spectra" for HC_ENTRY_SPECTRUM. */

@@ -22,7 +22,7 @@
 #define AREAS_MAX   ((int64_t)1 << 16) /* pixels whose area is looked at */
 #define DEGREE      0.017453292519943295
 
-/* A map larger than so many times the scene says that some coordinates are wrong. */
+/* Ratio of map to scene above which some coordinates must be wrong. */
 static const double larger_most = 1000;
 
 static const double fill = -9999;

@@ -11,7 +11,7 @@
 struct HcOrtho {
     char *file;
     uint64_t memory; /* that reading may take, 0 = not limited */
-    bool keeps;      /* the coordinates, behind the table that is made of them */
+    bool keeps;      /* the coordinates, after the table that is made of them */
     HcOrthoPlaces places;
     HcOrthoTable table;
     int64_t top, left, lines, samples; /* of the map in the table */

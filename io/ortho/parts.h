@@ -19,7 +19,7 @@ typedef struct HcOrthoTable {
     HcOrthoWindow window;
     int scratch;                      /* [lines][samples] of HcOrthoPixel; negative = none yet */
     int64_t lines, samples;           /* of the whole table */
-    int64_t top, bottom, left, right; /* what has pixels of the scene: first and behind the last */
+    int64_t top, bottom, left, right; /* what has pixels of the scene: first and after the last */
     int64_t filled;
 } HcOrthoTable;
 

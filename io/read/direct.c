@@ -100,7 +100,7 @@ HcStatus hc_read_check_size(const char *path, int64_t size, const HcScene *scene
     }
     char missing[32], offset[64] = "";
     if (layout->offset > 0) {
-        snprintf(offset, sizeof offset, " behind an offset of %" PRId64, layout->offset);
+        snprintf(offset, sizeof offset, " after an offset of %" PRId64, layout->offset);
     }
     return hc_fail(err, HC_E_INPUT,
                    "%s: %" PRId32 " bands x %" PRId64 " lines x %" PRId64 " samples of %s need %" PRId64
@@ -145,7 +145,7 @@ static int64_t read_fully(const HcReader *reader, char *to, int64_t bytes, int64
                                   : read_local(reader->file, to, bytes, at, error);
 }
 
-/* A request is some stretches of the file of equal length that go one behind the other into `to`: one of
+/* A request is some stretches of the file of equal length that go one after the other into `to`: one of
  * whole lines, or one for each band; of a narrow window one for each line, or for each band of each line. It
  * is brought in shares, by any thread each. */
 typedef struct Request {

@@ -18,7 +18,7 @@
 #define MADV_POPULATE_READ 22 /* Linux 5.14; older kernels answer EINVAL */
 #endif
 
-/* With a page that is looked at the system may map those around it, as far as this: such pages, behind the
+/* With a page that is looked at the system may map those around it, as far as this: such pages, after the
  * lines that are read, are given back too. */
 #define WINDOW ((int64_t)64 << 10)
 /* Stretches for which a window more or less is little. */

@@ -275,7 +275,7 @@ bool hc_read_direct_all_bands(const HcReader *reader);
 void hc_read_direct_advise(const HcReader *reader);
 /* Where a stretch of lines begins in the file (of piece `piece`: all bands, or one), and its bytes. */
 int64_t hc_read_direct_offset(const HcReader *reader, int64_t line0, int64_t piece);
-int64_t hc_read_direct_end(const HcReader *reader); /* the first byte behind the last value */
+int64_t hc_read_direct_end(const HcReader *reader); /* the first byte after the last value */
 int64_t hc_read_direct_piece(const HcReader *reader, int64_t lines);
 /* The view of such lines as if in one piece, without their place. */
 HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);

@@ -560,7 +560,7 @@ int32_t hc_reader_stored_band(const HcReader *reader, int32_t band) {
     return all ? file_band(reader, band) : reader->stored[file_band(reader, band)];
 }
 
-/* A multiple of 8: callers put more behind the lines. */
+/* A multiple of 8: callers put more after the lines. */
 size_t hc_reader_bytes(const HcReader *reader, int64_t lines) {
     if (reader->map != NULL) {
         return 0;

@@ -98,7 +98,7 @@ HcStatus hc_read_check_readable(const char *path, const HcGdalErrors *messages, 
     return status == HC_OK ? HC_OK : hc_fail(err, status, "%s: %s", path, strerror(number));
 }
 
-/* Whether facts lie behind the pixels, so that a file without them has not all its parts; the driver opens it
+/* Whether facts lie after the pixels, so that a file without them has not all its parts; the driver opens it
  * without a word. */
 static const char *ends_with_facts(GDALDatasetH dataset) {
     const char *driver = dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(dataset)) : "";

@@ -23,7 +23,7 @@ HcStatus hc_points_check(const char *who, const char *option, const char *path, 
 /* Writes one layer of points at the centres of pixels, in the CRS of the scene (GeoJSON: WGS 84); without a
  * place in pixels of its file, as hc_labelled_read takes them. Fields: name, line, sample (from 0, of the
  * file), those of `field`, at most three and NULL-terminated, and the attributes; NULL = none. An attribute
- * that is called like one of the fields before it gets "_1" behind its name. An existing file is replaced
+ * that is called like one of the fields before it gets "_1" after its name. An existing file is replaced
  * only with `overwrite`. The same points make the same bytes. The file is read again and its points are
  * counted before it is written (HC_E_IO). */
 HcStatus hc_points_write(const char *path, const HcScene *scene, const HcPoint *point, int64_t count,

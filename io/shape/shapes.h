@@ -87,7 +87,7 @@ void hc_shapes_clear(HcShapes *shapes);
  * HC_E_USAGE: the layer has no such attribute. */
 HcStatus hc_attributes_choose(HcAttributes *to, const HcShapes *shapes, const char *list, int besides,
                               HcError *err) HC_MUST_CHECK;
-/* Adds the values of a feature behind those before. */
+/* Adds the values of a feature after those before. */
 HcStatus hc_attributes_add(HcAttributes *to, OGRFeatureH feature, HcError *err) HC_MUST_CHECK;
 /* Exchanges the values of two features. */
 void hc_attributes_move(HcAttributes *attributes, int64_t from, int64_t to);

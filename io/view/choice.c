@@ -1,4 +1,4 @@
-/* BAND, BAND=VALUES and BAND!=VALUES behind the name of a mask. */
+/* BAND, BAND=VALUES and BAND!=VALUES after the name of a mask. */
 #include "core/text.h"
 #include "io/view/parts.h"
 
@@ -9,7 +9,7 @@ static HcStatus fail_item(const char *text, const char *item, HcError *err) {
     return hc_fail(err, HC_E_USAGE, "%s: '%s' is no value, range (5-9) or bit (bit0 to bit63)", text, item);
 }
 
-/* Where the second number of a range begins, behind its sign; NULL: the item is one number. */
+/* Where the second number of a range begins, after its sign; NULL: the item is one number. */
 static char *end_of_range(char *item) {
     for (char *c = item + 1; item[0] != '\0' && *c != '\0'; c++) {
         if (*c == '-' && c[-1] != 'e' && c[-1] != 'E') {

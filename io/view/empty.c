@@ -21,7 +21,7 @@ static bool holds_value(const HcRaw *raw, int32_t stored, bool has_nodata, doubl
     return false;
 }
 
-/* Bands of the list that hold no value in lines from *line on; stops behind the piece in which one was found,
+/* Bands of the list that hold no value in lines from *line on; stops after the piece in which one was found,
  * so that it need not be read further. */
 static HcStatus search(HcView *view, int64_t *line, int32_t *bands, int32_t *count, HcError *err) {
     HcStatus status = HC_OK;

@@ -33,7 +33,7 @@ static const HcScene *scene_of(const HcViewMask *mask) {
     return hc_reader_scene(hc_view_raster_reader(mask->raster));
 }
 
-/* What the values mean, by the text behind the name: BAND[=VALUES]. */
+/* What the values mean, by the text after the name: BAND[=VALUES]. */
 static HcStatus check_choice(HcViewMask *mask, HcError *err) {
     const HcScene *scene = scene_of(mask);
     const HcViewChoice *choice = &mask->choice;

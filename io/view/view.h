@@ -1,5 +1,5 @@
 /* View: what a chain sees of a scene. A reader gives the lines of a file as they lie there; a view adds a
- * window, masks, several nodata values, and scale and offset. It acts behind all ways of reading, so that
+ * window, masks, several nodata values, and scale and offset. It acts after all ways of reading, so that
  * none of them knows of it. */
 #ifndef HC_IO_VIEW_VIEW_H
 #define HC_IO_VIEW_VIEW_H

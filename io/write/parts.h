@@ -11,8 +11,8 @@
 
 #include <gdal.h>
 
-/* More bands than any instrument has. Of so many, tiles of a TIFF are as small as they can be, and GDAL's
- * cache must hold one of each band (writer.c). */
+/* More bands than any instrument has. With that number, tiles of a TIFF are as small as they can be, and
+ * GDAL's cache must hold one of each band (writer.c). */
 #define HC_MANY_BANDS 4096
 
 /* Bytes of an ENVI file for which it is worth much to have their space early, and all threads store them. */
@@ -45,8 +45,7 @@ typedef struct HcWritePlan {
     bool no_nodata; /* nothing can be masked, and every value is data */
     bool scaled;    /* stored = (value - offset) / scale */
     double scale, offset;
-    bool
-        in_parts; /* the bands behind the classes are stored as whole numbers of parts, each with its scale */
+    bool in_parts; /* the bands after the classes are stored as whole numbers of parts, each with its scale */
     bool shares_nodata;       /* valid pixels may hold it too: class 0 of a class map */
     HcInterleave interleave;  /* ENVI */
     int64_t large;            /* bytes from which an ENVI file is begun early, and mapped in memory */

@@ -225,7 +225,7 @@ static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWri
     return status;
 }
 
-/* Nor are the numbers of parts in the bands behind them. */
+/* Nor are the numbers of parts in the bands after them. */
 static HcStatus check_parts(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     char number[40];
     for (int32_t b = 1; b < scene->bands && plan->in_parts; b++) {

@@ -110,7 +110,8 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
     HcGdalErrors errors;
     HcText label = {0};
     hc_gdal_catch(&errors);
-    /* What a format cannot say is left out, but for nodata: without it masked pixels would pass for data. */
+    /* What a format cannot say is left out, except for nodata: without it masked pixels would pass for data.
+     */
     describe_place(dataset, scene);
     describe_rpc(dataset, scene);
     bool tiff = plan->way == HC_WRITE_COPY || strcmp(plan->format, "GTiff") == 0;

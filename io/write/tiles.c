@@ -27,7 +27,7 @@
 /* About `wanted`, a multiple of 16, so that the tiles overhang the scene by little. */
 static int tile_edge(int64_t extent, int wanted) {
     if (wanted == 16) {
-        return wanted; /* of so many bands no pixel more than needed */
+        return wanted; /* with that many bands no pixel more than needed */
     }
     int64_t tiles = (extent + wanted / 2) / wanted;
     int64_t edge = tiles < 1 ? extent : (extent + tiles - 1) / tiles;

@@ -346,8 +346,8 @@ void hc_background_shrink(HcBackgroundGroup *group, const HcBackgroundParams *pa
     hc_shrinkage_apply(&group->statistics, group->shrinkage);
 }
 
-/* Pixels that --robust leaves depend on what they were chosen by. Rates are right within a fifth from so many
- * pixels on (docs/stages/rx.md). */
+/* Pixels that --robust leaves depend on what they were chosen by. Rates are right within a fifth from this
+ * number of pixels on (docs/stages/rx.md). */
 static bool knows_rates(const HcBackgroundGroup *group, const HcBackgroundParams *params,
                         int32_t directions) {
     double least = is_robust(params) ? fmax(10, 2000 * params->robust) * directions : 0;

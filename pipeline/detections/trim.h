@@ -47,7 +47,7 @@ HcStatus hc_trim_take(HcTrim *trim, HcQueue *queue, const HcBlock *in, HcBlock *
 void hc_trim_close(HcTrim *trim, HcCompute *compute);
 void hc_trim_work_close(HcTrimWork *work, HcCompute *compute);
 
-/* The limit that such a share of the `pixels` of a Gaussian background is beyond: of |y| in so many
+/* The limit that this share of the `pixels` of a Gaussian background exceeds: of |y| in the given number of
  * directions (squares), or of one |y[j]|. y has variance 1 by their covariance. 0 < rate < 1. */
 double hc_trim_limit(double rate, int64_t pixels, int32_t directions, bool squares);
 /* The covariance [bands][bands] of the pixels that were left, made that of a Gaussian before any was left

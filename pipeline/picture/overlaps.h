@@ -5,7 +5,7 @@
 
 #include "core/scene.h"
 
-/* A detector has at least so many bands; a scene has at most so many overlaps. */
+/* Minimum bands of a detector; maximum overlaps of a scene. */
 enum { HC_DETECTOR_BANDS = 4, HC_OVERLAPS_MAX = 8 };
 
 /* The lowest and the highest wavelength of each overlap [nm], in the order of the bands; returns how many.

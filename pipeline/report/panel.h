@@ -52,7 +52,7 @@ struct HcPanels {
 HcStatus hc_panels_add(HcPanels *to, const HcPanel *panel, HcError *err) HC_MUST_CHECK;
 void hc_panels_clear(HcPanels *panels);
 
-/* Host memory that a panel with a picture of so many pixels takes, at most [bytes]. */
+/* Maximum host memory of a panel with a picture of the given number of pixels [bytes]. */
 size_t hc_panel_bytes(size_t pixels);
 
 /* A number as people read it: "0.0123", "1,250,000". `text`: HC_TEXT_DOUBLE bytes, which is returned. */

@@ -5,7 +5,7 @@
 #include "pipeline/picture/plots.h"
 #include "pipeline/report/panel.h"
 
-/* Host memory that one plot takes: of so many curves [bytes], and what all plots of a run take once. */
+/* Host memory of one plot, by its number of curves [bytes], and what all plots of a run take once. */
 size_t hc_plot_panel_bytes(int32_t count, int32_t bands);
 size_t hc_plot_panels_bytes(void);
 

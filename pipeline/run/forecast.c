@@ -1,8 +1,8 @@
 #include "pipeline/run/forecast.h"
 #include "pipeline/run/layout.h"
 
-/* A trial takes at least so many blocks, so that reading, computing and writing overlap as in the run, and
- * at least so many bytes of the scene, so that its start counts little. */
+/* Minimum number of blocks of a trial, so that reading, computing and writing overlap as in the run, and
+ * its minimum number of bytes of the scene, so that its start counts little. */
 enum { BLOCKS = 4 };
 static const double bytes_least = 512e6;
 

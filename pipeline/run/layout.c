@@ -158,7 +158,7 @@ static size_t device_bytes(const Cost *cost, int64_t raw_blocks) {
     return cost->slot * (size_t)cost->slots + cost->raw_device * (size_t)raw_blocks + cost->fixed;
 }
 
-/* How many raw blocks, of so many, there is memory for on the device. */
+/* How many of the raw blocks there is memory for on the device. */
 static int64_t fitting_blocks(const Cost *cost, const HcLimits *limits, int64_t blocks) {
     double spare = limits->device - (double)device_bytes(cost, 0);
     double most = cost->raw_device > 0 ? spare / (double)cost->raw_device : 0;

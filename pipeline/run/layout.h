@@ -18,12 +18,13 @@ typedef struct HcLimits {
 
 typedef struct HcLayout {
     int32_t block_lines;
-    int32_t raw_halo;     /* lines of context of the raw blocks: enough for every pass */
-    int64_t blocks;       /* 0 on a rank without lines */
-    int32_t slots;        /* blocks in flight */
-    int32_t raw_slots;    /* raw blocks in host memory: all of them when resident */
-    bool resident;        /* raw blocks stay in host memory */
-    int64_t kept_blocks;  /* so many, the first, stay in device memory: later passes neither read nor copy */
+    int32_t raw_halo;  /* lines of context of the raw blocks: enough for every pass */
+    int64_t blocks;    /* 0 on a rank without lines */
+    int32_t slots;     /* blocks in flight */
+    int32_t raw_slots; /* raw blocks in host memory: all of them when resident */
+    bool resident;     /* raw blocks stay in host memory */
+    int64_t
+        kept_blocks; /* the first of them that stay in device memory: later passes neither read nor copy */
     bool device_resident; /* all of them do */
     bool straight;        /* raw blocks go to the device in pieces, and are not in host memory as a whole */
     int64_t ring_blocks;  /* places there for those that do not stay, 0 unless straight */

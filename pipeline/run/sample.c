@@ -39,7 +39,7 @@ static bool any_wants(const HcFlow *flow, bool (*wants)(const HcFlow *, const Hc
     return any;
 }
 
-/* Room for so many more pixels. */
+/* Makes room for `more` pixels. */
 static HcStatus grow(HcSample *sample, int64_t more, size_t bands, HcError *err) {
     size_t count = (size_t)(sample->count + more);
     float *values = realloc(sample->values, count * bands * sizeof *values);

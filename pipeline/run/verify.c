@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of classes and numbers of spectra, another device may choose so many others: near ties. */
+/* Share of classes and numbers of spectra that another device may choose differently: near ties. */
 static const double other_choices = 1e-3;
 
 /* ---- in the place of a sink ---- */

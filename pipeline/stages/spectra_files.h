@@ -52,7 +52,7 @@ typedef struct HcFoundSpectra {
 HcStatus hc_spectra_files_write(const HcStage *stage, const HcSpectraParams *params,
                                 const HcFoundSpectra *found, HcError *err) HC_MUST_CHECK;
 
-/* Host memory that the picture and the plot of a report take, of so many spectra [bytes]. */
+/* Host memory of the picture and the plot of a report, by the number of spectra [bytes]. */
 size_t hc_spectra_picture_bytes(const HcStage *stage, const HcSpectraParams *params, int32_t count);
 
 /* In panels: the same picture in the report. */

@@ -156,7 +156,7 @@ done:
     return status;
 }
 
-/* Before memory is taken: whether the file can hold what so many bands ask for. */
+/* Before memory is taken: whether the file can hold what that number of bands asks for. */
 static HcStatus check_memory(const cJSON *json, size_t n, const char *path, HcError *err) {
     const char *text = hc_json_text(json, "products");
     size_t count = n * (n + 1) / 2;

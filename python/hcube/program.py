@@ -102,7 +102,7 @@ def _is_chain(parts: list[str]) -> bool:
 
 
 def _split(words: Words) -> list[str]:
-    """The words behind `hcube`. A chain gets `run` in front; as one text it stays one, and the program splits it."""
+    """The words after `hcube`. A chain gets `run` in front; as one text it stays one, and the program splits it."""
     if isinstance(words, str):
         bare = re.sub(r"(?m)(^|\s)#.*$", " ", words).split()  # a chain may have comments
         parts = ["run", words] if _is_chain(bare) else shlex.split(words)
@@ -292,7 +292,7 @@ def run(words: Words, *, cwd: str | os.PathLike[str] | None = None, **options: A
         hcube.run("read {scene} ! pca ! write {out}", set={"scene": scene, "out": out}, overwrite=True)
         hcube.run(["mnf", scene, out], components=5)
 
-    words: a chain (its first step is `read`), the name of a chain file (.hcube), or a command as it stands behind
+    words: a chain (its first step is `read`), the name of a chain file (.hcube), or a command as it stands after
     `hcube`. A text is split into words as by a shell, and no shell sees it; a list holds the words. cwd: the folder in
     which the program runs. Options become options of the command: threads=2 is --threads=2, True a flag, a list a
     repeated option, a dict NAME=VALUE.

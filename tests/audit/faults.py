@@ -234,7 +234,7 @@ class Command:
                      for g, calls in ways.items()}
 
     def drawn_ways(self, group, call):
-        """All errors of a group; in a sample one of them for each call, so that it stays one in so many faults."""
+        """All errors of a group; in a sample one of them for each call, so that it stays one in N faults."""
         ways = [w for w in WAYS[group][0] if self.rig.options.way in (None, "/".join(w))]
         if not ways:
             return []

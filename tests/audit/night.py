@@ -190,7 +190,7 @@ class Night:
         return self.run(place, jobs, LD_PRELOAD=self.modules / "kill_at.so", HCUBE_KILL_AT=change, HCUBE_KILL_WRITES=1)
 
     def kill_some(self, place, count, scenes_each, each):
-        """So many kills, each in front of a drawn change to a file; on the average after so many scenes."""
+        """Kills, each before a random change to a file; `scenes` scenes lie between two on average."""
         killed = 0
         while killed < count:
             change = self.random.randint(1, max(2, int(2 * scenes_each * each)))

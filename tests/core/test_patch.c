@@ -83,7 +83,7 @@ static void limits_are_the_published_ones(void **state) {
 }
 
 /* That share of the density lies below a quantile, half of it below the median: the midpoint rule over t,
- * with its square roots at both ends, errs by less than 1e-5 with so many pieces. */
+ * with its square roots at both ends, errs by less than 1e-5 with this number of pieces. */
 static void quantiles_divide_the_distribution(void **state) {
     (void)state;
     enum { PIECES = 400000 };

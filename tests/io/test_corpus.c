@@ -31,7 +31,7 @@ static const struct {
     {"srf-landsat7-sli", HC_E_UNSUPPORTED, "spectral library"},
     {"gdal-raw-cfloat64", HC_E_UNSUPPORTED, "data type = 9"},
     {"truncated-monobandcomplexdouble-raw", HC_E_UNSUPPORTED, "data type = 9"},
-    {"truncated-egm96-grd", HC_E_INPUT, "need 4155844 bytes behind an offset of 24, the file holds 132"},
+    {"truncated-egm96-grd", HC_E_INPUT, "need 4155844 bytes after an offset of 24, the file holds 132"},
     {"truncated-poupees-raw", HC_E_INPUT, "need 786432 bytes, the file holds 131"},
     {"notenvi-genbin", HC_E_INPUT, "Image file is too small"},
     {"hypercloud-hdr", HC_E_INPUT, "'data type' is missing"},

@@ -468,7 +468,7 @@ static void refusals(void **state) {
     write_envi(in_folder("offset"), BANDS, LINES, SAMPLES, 5, 1, false, 100, "");
     assert_int_equal(truncate(in_folder("offset.img"), 379), 0);
     assert_refused(in_folder("offset.hdr"), HC_E_INPUT, "offset.img",
-                   "280 bytes behind an offset of 100, the file holds 379 (1 B missing)");
+                   "280 bytes after an offset of 100, the file holds 379 (1 B missing)");
     assert_refused(in_folder("offset.img"), HC_E_INPUT, "offset.img", "the file holds 379 (1 B missing)");
     write_envi(in_folder("offset"), BANDS, LINES, SAMPLES, 7, 1, false, 100, ""); /* GDAL does not know it */
     assert_int_equal(truncate(in_folder("offset.img"), 1219), 0);
@@ -476,7 +476,7 @@ static void refusals(void **state) {
     write_envi(in_folder("int64"), BANDS, LINES, SAMPLES, 7, 0, false, 100, "");
     assert_int_equal(truncate(in_folder("int64.img"), 1000), 0);
     assert_refused(in_folder("int64.hdr"), HC_E_INPUT, "int64.img",
-                   "1120 bytes behind an offset of 100, the file");
+                   "1120 bytes after an offset of 100, the file");
     write_plain("twice", "bands = 5\n");
     assert_refused(in_folder("twice.hdr"), HC_E_INPUT, "twice.hdr", "bands is both 4");
     write_plain("frames", "minor frame offsets = {0, 4}\n");

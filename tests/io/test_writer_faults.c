@@ -251,7 +251,7 @@ static void directory_in_the_way(void **state) {
 
 /* ---- full disks ---- */
 
-/* Files may not grow beyond so many bytes: the same as a full disk to a writer, and needs no rights. */
+/* Limits the size of files: the same as a full disk to a writer, and needs no rights. */
 static void limit_files(rlim_t bytes) {
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);

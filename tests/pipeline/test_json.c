@@ -69,7 +69,7 @@ static void whole_or_failed(void **state) {
         HcError err = {0};
         countdown = fails;
         build(&json);
-        complete = countdown > 0; /* so many allocations it does not take */
+        complete = countdown > 0; /* more allocations than it takes */
         countdown = 0;
         char *text = hc_json_format(&json, true);
         if (complete) {

@@ -21,8 +21,8 @@ typedef int Body(HcRanks *ranks);
         }                                                                                                    \
     } while (0)
 
-/* Runs the body on so many ranks. The others end with 1 where it fails there, and say where. Returns what the
- * end of all came to; *line is that of the first rank. */
+/* Runs the body on the given number of ranks. The others end with 1 where it fails there, and say where.
+ * Returns what the end of all came to; *line is that of the first rank. */
 static HcStatus on_ranks(int32_t count, Body *body, int *line, HcError *err) {
     HcRanks *ranks = NULL;
     check_ok(hc_ranks_start(&ranks, count, err), *err);

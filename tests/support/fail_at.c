@@ -12,7 +12,7 @@
  *
  * - HCUBE_FAIL_STATE: a file of sizeof(FailState) zeros for the counts and the place of the failure
  *
- * - HCUBE_FAIL_LIMIT: ends the program with exit code 125 after so many calls behind the failure: it hangs
+ * - HCUBE_FAIL_LIMIT: ends the program with exit code 125 this number of calls after the failure: it hangs
  *
  * Calls count from the beginning of main to its end: constructors of libraries are not the program's
  * business. A call that the C library makes (malloc in strdup) counts for whom it is made, which takes a look

@@ -14,7 +14,7 @@ enum {
     HC_COLUMN_STRIP = 24   /* bands that lie side by side in the sums */
 };
 
-/* Strips of the bands and of the constant 1 behind them. */
+/* Strips of the bands and of the constant 1 after them. */
 HC_ANYWHERE size_t hc_column_strips(int32_t bands) {
     return ((size_t)bands + 1 + HC_COLUMN_STRIP - 1) / HC_COLUMN_STRIP;
 }

@@ -16,7 +16,7 @@ typedef enum HcColumnScore {
 } HcColumnScore;
 
 /* Column c belongs to group c / width. The triangle R of a group is packed by quads, which are four rows one
- * behind the other: see hc_whitening_offset(). */
+ * after the other: see hc_whitening_offset(). */
 typedef struct HcColumnScoring {
     HcColumnScore kind;
     int32_t width;           /* of a group; the last one may have fewer columns */
@@ -39,7 +39,7 @@ HC_ANYWHERE int64_t hc_whitening_quads(int64_t bands) {
     return (bands + HC_WHITENING_ROWS - 1) / HC_WHITENING_ROWS;
 }
 
-/* Where quad q begins: [hc_whitening_width()][4 rows], zeros above the diagonal and behind the last row. */
+/* Where quad q begins: [hc_whitening_width()][4 rows], zeros above the diagonal and after the last row. */
 HC_ANYWHERE int64_t hc_whitening_offset(int64_t quad) {
     return HC_WHITENING_ROWS * HC_WHITENING_ROWS * (quad * (quad + 1) / 2);
 }

@@ -10,7 +10,7 @@ extern "C" {
 
 typedef enum HcVote { HC_VOTE_MAJORITY, HC_VOTE_DISTANCE } HcVote;
 
-/* Bands that a rule may add behind the class, in this order. */
+/* Bands that a rule may add after the class, in this order. */
 typedef enum HcVoteAdd {
     HC_VOTE_ADD_CONFIDENCE, /* the winner's share of the votes, or of the weights; 0 for class 0 */
     HC_VOTE_ADD_DISTANCE,   /* to the nearest neighbour */

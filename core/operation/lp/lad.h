@@ -15,7 +15,7 @@ extern "C" {
 /* What the abundances of a pixel may sum to. */
 typedef enum HcLadSum { HC_SUM_FREE, HC_SUM_ONE, HC_SUM_AT_MOST_ONE } HcLadSum;
 
-/* Bands that a rule may add behind the abundances, in this order. */
+/* Bands that a rule may add after the abundances, in this order. */
 typedef enum HcLadAdd {
     HC_LAD_ADD_RESIDUAL, /* mean over the bands used of |y - x'spectrum|, no weights [units of the
                                   spectra] */
@@ -31,7 +31,7 @@ typedef enum HcLadAdd {
 /* Names of these bands: [HC_LAD_ADDS], then NULL. */
 extern const char *const hc_lad_add_words[];
 
-/* What is counted over the pixels. Behind these counts follow, for each endmember, the number of pixels
+/* What is counted over the pixels. After these counts follow, for each endmember, the number of pixels
  * whose abundance is not 0. Then follow the sums of the abundances in units of HC_UNMIX_COUNT_UNIT, as
  * with unmix. */
 typedef enum HcLadCount {

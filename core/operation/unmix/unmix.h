@@ -24,7 +24,7 @@ typedef enum HcUnmixEnd {
     HC_UNMIX_UNFINISHED /* the limit of iterations came first */
 } HcUnmixEnd;
 
-/* Bands that a rule may add behind the abundances, in this order. */
+/* Bands that a rule may add after the abundances, in this order. */
 typedef enum HcUnmixAdd {
     HC_UNMIX_ADD_RMSE,       /* root of the mean squared residual over the bands [units of the spectra] */
     HC_UNMIX_ADD_ITERATIONS, /* of the solver */
@@ -36,7 +36,7 @@ typedef enum HcUnmixAdd {
 /* Names of these bands: [HC_UNMIX_ADDS], then NULL. */
 extern const char *const hc_unmix_add_words[];
 
-/* What is counted over the unmixed pixels. Behind these counts follow, for each spectrum, the number of
+/* What is counted over the unmixed pixels. After these counts follow, for each spectrum, the number of
  * pixels whose abundance is not 0. Then follow the sums of the abundances in units of HC_UNMIX_COUNT_UNIT;
  * values above 2^16 count as 2^16. All are integers, so that their order does not matter. */
 typedef enum HcUnmixCount {

@@ -46,7 +46,7 @@ extern "C" {
 #define HC_SIMPLEX_NO_PRIMAL_STEP  1e-12
 #define HC_SIMPLEX_PRIMAL_PATIENCE 256
 #define HC_SIMPLEX_WEIGHT_MAX      1e8
-/* Bits of a logarithm behind the point. */
+/* Bits of a logarithm after the point. */
 #define HC_SIMPLEX_FRACTION 20
 /* An implied bound is not used beyond this. */
 #define HC_SIMPLEX_IMPLIED_MAX 1e7
@@ -110,7 +110,7 @@ struct HcSimplex {
     double tolerance; /* of bounds and of the signs of reduced costs, relative to 1 + a bound or a cost */
     int64_t limit;    /* pivots, at most */
 
-    char *memory; /* of the arrays below, one behind the other */
+    char *memory; /* of the arrays below, one after the other */
     size_t bytes;
     /* Powers of two: A[i][j] row_scale[i] column_scale[j] is what is worked on; a variable is
      * unit[variable] z[variable] of the program's units, a price y[i] row_scale[i] / cost_unit. */

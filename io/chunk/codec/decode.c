@@ -32,7 +32,7 @@ static int64_t row_bytes(const HcChunkIndex *index) {
     return index->shape[HC_AXIS_SAMPLE] * index->shape[HC_AXIS_BAND] * (int64_t)hc_type_bytes(index->type);
 }
 
-/* Bytes that a step may make: the values, and the checksums behind them, or the blob of LERC, which may be
+/* Bytes that a step may make: the values, and the checksums after them, or the blob of LERC, which may be
  * larger: values as they are, masks, and ranges and a head for each band. */
 static size_t most_made(const HcChunkIndex *index) {
     size_t values = (size_t)hc_chunk_bytes(index), more = 0;
@@ -181,7 +181,7 @@ bool hc_chunk_szip_is_valid(const HcChunkIndex *index) {
            line >= block && line <= 128 * block;
 }
 
-/* Behind four bytes with the length. */
+/* After four bytes with the length. */
 static HcStatus unszip(const HcChunkIndex *index, uint8_t *in, size_t bytes, uint8_t *out, size_t space,
                        size_t *made, HcError *why) {
     SZ_com_t how = {.options_mask = (int)index->szip[0],
@@ -235,7 +235,7 @@ static HcStatus decompress(HcChunkWorkspace *workspace, const HcChunkIndex *inde
     return HC_OK;
 }
 
-/* Rows that came, for steps that go along rows; what lies behind the last whole row does not count. */
+/* Rows that came, for steps that go along rows; what lies after the last whole row does not count. */
 static int64_t rows_of(const HcChunkIndex *index, size_t bytes) {
     return hc_min64((int64_t)bytes / row_bytes(index), index->shape[HC_AXIS_LINE]);
 }

@@ -25,7 +25,7 @@ void hc_chunk_workspace_close(HcChunkWorkspace *workspace);
 /* Where the stored bytes of a chunk go, index->stored_most of them, before hc_chunk_decode. */
 uint8_t *hc_chunk_decode_input(HcChunkWorkspace *workspace);
 
-/* Memory of the workspace for the values of a chunk, before or behind its decoding. */
+/* Memory of the workspace for the values of a chunk, before or after its decoding. */
 uint8_t *hc_chunk_decode_output(HcChunkWorkspace *workspace);
 
 /* The values of a chunk of which `stored` bytes lie in the input; `lines` of it are within the scene;

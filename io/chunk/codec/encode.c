@@ -162,7 +162,7 @@ static void split_8(const uint8_t *from, uint8_t *restrict to, int64_t count) {
     }
 }
 
-/* The last pixel goes on to the end of the row, so that differences behind it are 0. */
+/* The last pixel goes on to the end of the row, so that differences after it are 0. */
 static void float_difference(const HcChunkEncoder *encoder, const uint8_t *from, uint8_t *to, int64_t samples,
                              const HcChunkIndex *index) {
     size_t size = hc_type_bytes(index->type);

@@ -1,5 +1,5 @@
 /* LZW as TIFF has it: codes of 9 to 12 bits, the highest bit first, one code earlier than the table is full.
- * An entry of the table is a stretch of what was written already: the text of a code and the character behind
+ * An entry of the table is a stretch of what was written already: the text of a code and the character after
  * it. */
 #include "io/chunk/codec/decode.h"
 #include "io/chunk/codec/encode.h"

@@ -31,7 +31,7 @@ static size_t mark_bytes(const char *data, size_t bytes) {
     return bytes >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
-/* Whether "ENVI" begins the text in UTF-16 of either order, behind its mark or without one. */
+/* Whether "ENVI" begins the text in UTF-16 of either order, after its mark or without one. */
 static bool is_utf16(const char *data, size_t bytes) {
     bool mark = bytes >= 2 && (memcmp(data, "\xFF\xFE", 2) == 0 || memcmp(data, "\xFE\xFF", 2) == 0);
     const char *begin = data + (mark ? 2 : 0);
@@ -177,7 +177,7 @@ static bool opens_field(const char *data, size_t from, size_t at) {
     return begin > from && end > begin;
 }
 
-/* The cursor stands behind `key =`. */
+/* The cursor stands after `key =`. */
 static HcStatus parse_value(HcEnviHeader *header, Cursor *cursor, const char *key, size_t key_length,
                             HcError *err) {
     const char *data = cursor->data;
@@ -451,7 +451,7 @@ HcStatus hc_envi_texts(const HcEnviHeader *header, const char *key, char ***text
         }
         at += length + (at[length] == ',');
     }
-    if (n > 1 && list[n - 1][0] == '\0') { /* the comma behind the last one */
+    if (n > 1 && list[n - 1][0] == '\0') { /* the comma after the last one */
         free(list[--n]);
     }
     *texts = list;

@@ -12,7 +12,7 @@
 /* ---- opening ---- */
 
 /* Compares the first value of the last chunk with GDAL's. One that is broken is not left to GDAL, whose
- * library may take memory behind it for values. */
+ * library may take memory after it for values. */
 static HcStatus agree(HcChunks *chunks, const HcProduct *product, int32_t array, bool *same, HcError *err) {
     const HcChunkIndex *index = hc_chunks_index(chunks);
     int64_t first[HC_AXES], size[HC_AXES], number = hc_chunk_count(index) - 1;

@@ -46,7 +46,7 @@ void hc_product_time_stamp(const char *path, char stamp[HC_PRODUCT_STAMP]) {
     }
 }
 
-/* The version behind `word` in a name, 0 where there is none. */
+/* The version after `word` in a name, 0 where there is none. */
 static int version_of(const char *name, const char *word) {
     const char *at = strcasestr(name, word);
     at = at != NULL ? at + strlen(word) : "";

@@ -142,7 +142,7 @@ HcStatus hc_product_smile(HcProduct *product, const HcProductFile *file, const H
 
 /* ---- layer.c: quality layers ---- */
 
-/* Adds one, as `layer` says but for its texts: a raster (dataset NULL), an array, or two. */
+/* Adds one, as `layer` says except for its texts: a raster (dataset NULL), an array, or two. */
 HcStatus hc_product_add_layer(HcProduct *product, const HcProductLayer *layer, const char *path,
                               const char *dataset, const char *other, HcError *err) HC_MUST_CHECK;
 /* The same of an array of the file, where it is there. */
@@ -181,7 +181,7 @@ const char *hc_product_base(const char *path);
 enum { HC_PRODUCT_STAMP = 16 };
 void hc_product_time_stamp(const char *path, char stamp[HC_PRODUCT_STAMP]);
 /* The file beside `path` with the same ending and both texts in its name, in any case: that of the highest
- * number behind `word`, its version. In fresh memory; NULL where there is none. */
+ * number after `word`, its version. In fresh memory; NULL where there is none. */
 HcStatus hc_product_newest(const char *path, const char *word, const char *key, char **out,
                            HcError *err) HC_MUST_CHECK;
 /* The path with `from` at its end, in any case, replaced by `to`; NULL where it does not end so. */

@@ -27,7 +27,7 @@ typedef struct Tiff {
     const char *path; /* for messages */
     uint64_t size;
     bool swapped, big, sparse;
-    uint64_t trailer; /* bytes behind each strip or tile, as GDAL's COG driver adds them */
+    uint64_t trailer; /* bytes after each strip or tile, as GDAL's COG driver adds them */
     int directories;
 } Tiff;
 
@@ -253,7 +253,7 @@ static HcStatus check_chain(Tiff *tiff, uint64_t at, HcError *err) {
     return HC_OK;
 }
 
-/* What the COG driver says of its layout in a text behind the header. */
+/* What the COG driver says of its layout in a text after the header. */
 static HcStatus find_trailer(Tiff *tiff, HcError *err) {
     char text[512] = "";
     uint64_t head = tiff->big ? 16 : 8;

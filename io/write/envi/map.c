@@ -5,7 +5,7 @@
  * file one after the other, however many threads ask. With several processes, the one that opens the file
  * reserves all of it: to reserve an unused page again clears it, which takes time. The others do not wait for
  * their space. Pages come to a process by MADV_POPULATE_WRITE before they are stored to, so that a full disk
- * is an error and no signal. They go behind the lines, since they count as memory of the process. Smaller
+ * is an error and no signal. They go after the lines, since they count as memory of the process. Smaller
  * files are written, since pages that come and go cost more there, and so are files on disks. */
 #include "io/write/parts.h"
 
@@ -42,7 +42,7 @@ struct HcWriteMap {
     pthread_t reserver;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int64_t reserved, end; /* lines: the first that is not reserved yet, and behind the last one to be */
+    int64_t reserved, end; /* lines: the first that is not reserved yet, and after the last one to be */
     bool stop;
     int number; /* why space cannot be reserved, an errno; or 0 */
 };

@@ -300,7 +300,7 @@ static void add_ramp(HcText *to, const HcStyle *style) {
     hc_text_add(to, "</colorrampshader>\n</rastershader>\n</rasterrenderer>\n");
 }
 
-/* QGIS raises levels to 1/gamma behind the stretch. */
+/* QGIS raises levels to 1/gamma after the stretch. */
 static void add_end(HcText *to, const HcStyle *style) {
     if (style->look == COLOURS && hc_scene_is_spectral(style->scene)) {
         add_number(to, "<brightnesscontrast brightness=\"0\" contrast=\"0\" gamma=\"", colours_gamma,

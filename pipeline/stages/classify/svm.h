@@ -40,7 +40,7 @@ typedef struct HcSvm {
     size_t blocks;  /* of vectors */
 } HcSvm;
 
-/* At most so many classes: their pairs vote one by one. */
+/* Maximum number of classes: their pairs vote one by one. */
 enum { HC_SVM_CLASSES = 1024 };
 
 /* Pairs (a, b) of classes with a < b, ordered by a. */

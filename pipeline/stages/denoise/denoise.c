@@ -19,7 +19,7 @@ static const char *const method_words[] = {"groups", "patches", "subspace", NULL
 /* Less is no gain [dB]: the estimate of the lost signal is not better than that. */
 static const double least_gain = 0.1;
 
-/* From so many pixels a component on, its error is small beside the noise that patches remove. */
+/* Pixels a component from which on its error is small beside the noise that patches remove. */
 enum { MANY_PIXELS = 10 };
 
 /* Stripes of a band are named beyond this part of its noise. */

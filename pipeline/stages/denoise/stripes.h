@@ -32,7 +32,7 @@ typedef struct HcStripes {
     HcTransform basis;  /* with a method once it is there */
     int64_t lines, samples;
     int32_t segment;  /* lines of a segment */
-    int64_t every;    /* of so many segments one is looked at */
+    int64_t every;    /* one of N segments is looked at */
     int32_t segments; /* that are looked at */
     HcLinearMatrices device;
     HcBuffer strip;   /* [device] components of some lines, and their mask */

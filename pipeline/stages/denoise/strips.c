@@ -23,7 +23,7 @@ enum { STRIP = 64, GROUP_STRIP = 128 };
 /* Groups: larger ones, or others farther away, gain next to nothing (docs/stages/denoise.md). */
 enum { GROUP_SIZE = 4, GROUP_REACH = 8, GROUP_COUNT = 32 };
 
-/* Lines that are measured at once, and of a large scene so many lines are measured: for the stage behind, and
+/* Lines that are measured at once, and of a large scene this many lines are measured: for the next stage, and
  * for the gain. The gain of more components takes too much memory. */
 enum { MEASURED = 16, MEASURED_LINES = 256, GAUGED = 32, GAUGED_LINES = 64, GAUGED_COMPONENTS = 64 };
 
@@ -327,7 +327,7 @@ static HcStatus process_strip(HcStage *stage, HcQueue *queue, const HcBlock *in,
     return transform_back(stage, queue, &clean, &part, err);
 }
 
-/* Of so many parts of lines one is measured. */
+/* One of N parts of lines is measured. */
 static int64_t measured_every(const HcStage *stage) {
     const HcDenoise *state = stage->state;
     return state->measures ? hc_max64(1, stage->in.lines / MEASURED_LINES)

@@ -8,7 +8,7 @@
 
 static const char what[] = "candidates";
 
-/* Odd pixels beyond those of so many searches are left out alone. */
+/* Odd pixels beyond those of N searches are left out alone. */
 enum { SEARCHES_MAX = 20 };
 
 int32_t hc_spatial_window(const HcSpatial *spatial) {

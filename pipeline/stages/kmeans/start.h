@@ -4,7 +4,7 @@
 
 #include "pipeline/stages/reduced.h"
 
-/* Pixels of the sample: less than twice as many, and where the scene has so many, more than half. */
+/* Pixels of the sample: less than twice this number, and more than half of it where the scene has enough. */
 enum { HC_KMEANS_SAMPLE = 8192 };
 
 /* Host memory that it takes [bytes]. */

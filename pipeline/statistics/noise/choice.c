@@ -91,7 +91,7 @@ static void weigh_spread(HcNoiseChoice *choice, const double *values, size_t ban
         choice->spread = NAN;
         return;
     }
-    size_t end = left / 20; /* so many are left out on each side */
+    size_t end = left / 20; /* number left out on each side */
     double ratio = (double)left / (double)pixels;
     double share = ((double)end + 0.5) / (double)left;
     double found = values[signal + end] / values[bands - 1 - end];

@@ -390,7 +390,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What a twentieth of estimates of variance 1 are below, for so many degrees of freedom (Wilson and Hilferty
+/* The 5 % quantile of estimates of variance 1, by the degrees of freedom (Wilson and Hilferty
  * 1931). */
 static double twentieth_by_chance(double freedom) {
     double part = 2 / (9 * fmax(freedom, 1));

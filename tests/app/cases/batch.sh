@@ -63,7 +63,7 @@ run 0 "${batch[@]}" 'out/{stem}_mnf.tif' --progress json --jobs 1
 [[ $(tail -n 1 <<<"$err") == *'"done":5,'*'"bytes":1770000,'*'"workers":'[1-9]*',"seconds_to_first":'*',"seconds_to_all":'*',"seconds_a_scene":'*',"limit":"'*'"slowest_stage":"'*'"devices":[{"device":"cpu","scenes":5,"bytes":1770000,'* ]] || fail "says $err"
 check out .tif 1 2 3 4 5
 
-# redone COUNT WORD...: so many scenes are done again, the others are skipped, and all are right.
+# redone COUNT WORD...: COUNT scenes are done again, the others are skipped, and all are right.
 redone() {
     local count=$1
     shift

@@ -29,7 +29,7 @@ finished() {
 events() {
     grep -c "^{\"event\":\"$1\"" <<<"${err:-$(cat log.txt)}" || true
 }
-# never_more COUNT: so many scenes at once, at most.
+# never_more COUNT: COUNT scenes at once, at most.
 never_more() {
     awk -v most="$1" '/"event":"started"/ { now++ } /"event":"done"/ { now-- } now > most { exit 1 }' <<<"$err" ||
         fail "more than $1 at once: $err"
@@ -195,7 +195,7 @@ mkdir large
 for s in {1..125}; do
     cat "$SAMPLE/scene.img"
 done >all.img
-# at_most COUNT LINES STEP...: scenes of so many lines.
+# at_most COUNT LINES STEP...: scenes of LINES lines.
 at_most() {
     local count=$1 lines=$2 s
     shift 2

@@ -46,7 +46,7 @@ whole() {
     fi
 }
 
-# at_every NUMBER WHAT: every so many steps, in a clean folder (new), or with the outputs of the other chain there (old).
+# at_every NUMBER WHAT: every NUMBER steps, in a clean folder (new), or with the outputs of the other chain there (old).
 at_every() {
     local file status=137
     for ((step = 1; status == 137; step += $1)); do

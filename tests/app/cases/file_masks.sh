@@ -41,7 +41,7 @@ for file in beside.img tiles.tif; do
         echo "<VRTRasterBand dataType=\"Byte\" band=\"1\">$(source_of mask.img 1)</VRTRasterBand></VRTDataset>"
     } >$file.msk
 done
-# masked FILE COUNT WHAT WORD...: so many pixels are left out, in statistics and output, and the file says by what.
+# masked FILE COUNT WHAT WORD...: COUNT pixels are left out, in statistics and output, and the file says by what.
 masked() {
     rm -f all.* out.*
     run 0 run read "$1" "${@:4}" ! cov s.json --overwrite ! write out.img --type int16 --nodata -7 --overwrite --record none

@@ -21,7 +21,7 @@ if [[ $out == *"MPI Open MPI v4"* ]]; then
     only
 fi
 
-# ranks COUNT STATUS WORD...: hcube with these words on so many ranks.
+# ranks COUNT STATUS WORD...: hcube with these words on COUNT ranks.
 ranks() {
     local count=$1 expected=$2 status=0
     shift 2
@@ -105,7 +105,7 @@ for line in 3 40 41 77; do
 done
 counted=(pixels all masked_nodata unfinished_pixels largest_gap largest_error mean_abundance library_factor pivots
     not_proved_pixels worst)
-# same_counts COUNT KEYS STEP...: the record of a chain has at least so many of the figures above, and on ranks the same.
+# same_counts COUNT KEYS STEP...: the record of a chain has at least COUNT of the figures above, and on ranks the same.
 same_counts() {
     local count=$1 keys=$2 figures
     shift 2

@@ -1,6 +1,6 @@
 # One scene shared by processes of this host (--ranks): the same bytes as one process writes.
 
-# ranks COUNT STATUS COMMAND WORD...: as `run` with so many ranks.
+# ranks COUNT STATUS COMMAND WORD...: as `run` with COUNT ranks.
 ranks() {
     run "$2" "$3" --ranks "$1" "${@:4}"
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* An allocation of more than 20 kB fails once so many have been made; 0: none does. Of the program alone:
+/* An allocation of more than 20 kB fails after that number of them; 0: none does. Of the program alone:
  * libsvm is not linked with --wrap. */
 static int large_left;
 
@@ -286,7 +286,7 @@ static void refusals(void **state) {
     cube_free(&scene);
 }
 
-/* A thread that cross-validates has spectra and kernels of its own, of so many spectra as are tried. */
+/* A thread that cross-validates has spectra and kernels of its own, of the spectra that are tried. */
 static void memory_of_threads(void **state) {
     (void)state;
     size_t of_tried = hc_class_svm_thread_bytes(2000, 200, 3);

@@ -334,7 +334,7 @@ static void vectors_are_classes_by_a_field(void **state) {
     cube_free(&cube);
 }
 
-/* Leaves so many pixels of a class valid; `value` is what they hold, NAN = what they held. */
+/* Leaves `count` pixels of a class valid; `value` is what they hold, NAN = what they held. */
 static void write_with_few(int number, int left, double value) {
     Cube cube = make_scene(6, true);
     for (size_t p = 0; p < PIXELS; p++) {
