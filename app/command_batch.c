@@ -12,14 +12,11 @@ void hc_describe_batch(HcUsage *usage) {
                 "hcube batch STEP ! STEP ... --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
                 "hcube batch 'STEP ! STEP ...' --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n"
                 "hcube batch chain.hcube --scenes LIST|GLOB|DIR --output PATTERN [OPTION...]\n");
-    hc_text_add(
-        &usage->about,
-        "The steps between reading and writing; a read in front may have options, but no scene, and a write "
-        "at "
-        "the end no output. In the output and the chain {stem}, {name}, {dir}, {parent}, {folder} and "
-        "{index} are "
-        "filled for each scene. What is complete is skipped, so that the same command again does what is "
-        "left.\n");
+    hc_text_add(&usage->about,
+                "Give the steps between reading and writing. You may start with read and end with write to "
+                "set their options. Leave out the file names: --scenes and --output supply them. {stem}, "
+                "{name}, {dir}, {parent}, {folder} and {index} are filled for each scene, in the output and "
+                "in the chain. Complete outputs are skipped: repeat the command to do the rest.\n");
     hc_text_add(&usage->examples,
                 "hcube batch mnf --components 20 --scenes archive --output 'out/{stem}_mnf.tif'\n");
     hc_usage_add(usage, "Options", hc_batch_own_options);

@@ -23,7 +23,7 @@ static const HcOption bench_options[] = {
     {HC_TEXT(BenchParams, size), .value = "LINESxSAMPLESxBANDS", .standard = "614x1087x224",
      .help = "size of the scene of random uint16 (BIL), at most 1048576x1048576x4096"},
     {HC_INT(BenchParams, bits), .range = {2, 16}, .initial = 16, .value = "COUNT",
-     .help = "values are below 2^COUNT; sums are still sized for uint16"},
+     .help = "random values are below 2^COUNT; sums are sized for uint16 in any case"},
     {HC_INT(BenchParams, seed), .range = {0, 1e15}, .initial = 1, .value = "NUMBER",
      .help = "seed of the random values"},
     {HC_INT(BenchParams, components), .range = {1, 65535}, .otherwise = "20, or all bands if they are fewer",
@@ -31,25 +31,24 @@ static const HcOption bench_options[] = {
     {HC_INT(BenchParams, training), .range = {1, (1 << 24) - 1}, .initial = 5000, .value = "COUNT",
      .help = "training spectra of knn, knn-angle and vote: random float32"},
     {HC_INT(BenchParams, neighbours), .letter = 'k', .range = {1, HC_KNN_MAX}, .initial = 10,
-     .value = "COUNT", .help = "nearest training spectra that knn and vote look for"},
+     .value = "COUNT", .help = "number of nearest training spectra for knn and vote"},
     {HC_INT(BenchParams, matrices), .range = {1, HC_BENCH_MATRICES_MAX}, .initial = 10000, .value = "COUNT",
      .help = "random matrices in a batch of svd-*"},
     {HC_INT(BenchParams, dense), .range = {1, 1 << 20}, .otherwise = "1024, on the CPU 128", .unit = "MiB",
      .value = "MIB", .help = "largest matrix of gemv-*, gemv_t-*, fista-*, alm-* and simplex-*"},
     {HC_INT(BenchParams, repetitions), .range = {1, 1000000},
-     .otherwise = "as many as take some tenths of a second", .value = "COUNT",
+     .otherwise = "as many as fit some tenths of a second", .value = "COUNT",
      .help = "calls in one measurement"},
     {HC_TEXT(BenchParams, only), .value = "NAME[,NAME]", .otherwise = "all operations",
-     .help =
-         "operations to measure (names: see below), or the beginnings of their names: gram for all gram-*"},
+     .help = "operations to measure, or beginnings of their names: gram for all gram-*"},
     {HC_TEXT(BenchParams, device), .value = "auto|cpu|gpu|gpu:N", .standard = "auto",
-     .help = "what to measure; auto: a GPU if there is one, and the CPU"},
+     .help = "device to measure; auto: a GPU if there is one, and the CPU"},
     {HC_INT(BenchParams, threads), .range = {1, 4096}, .otherwise = "one for each processor",
      .value = "COUNT", .help = "threads that compute"},
     {HC_FLAG(BenchParams, serial), .one_of = "serial no-serial",
      .help = "run the serial reference on the whole scene, not on the lines that take 2 s"},
     {HC_FLAG(BenchParams, no_serial, "no-serial"),
-     .help = "run no serial reference; results are then checked only for svd-*, patches, groups and local"},
+     .help = "skip the serial reference; results are then checked only for svd-*, patches, groups and local"},
     {HC_TEXT(BenchParams, json), .file = HC_FILE_WRITTEN, .value = "FILE",
      .help = "also write the results as JSON; - for standard output instead of the table"},
     {HC_FLAG(BenchParams, overwrite), .help = "replace an existing FILE"},
@@ -400,9 +399,8 @@ static HcStatus check_json(const BenchParams *params, HcError *err) {
 }
 
 void hc_describe_bench(HcUsage *usage) {
-    hc_text_add(&usage->about,
-                "Times of each operation, and of the maximum noise fraction of a scene in memory and from "
-                "file to file (in TMPDIR, else /tmp).\nOperations:");
+    hc_text_add(&usage->about, "Measures each operation, and the maximum noise fraction of a scene in memory "
+                               "and from file to file (in TMPDIR, else /tmp).\nOperations:");
     for (int32_t i = 0; hc_bench_kind(i) != NULL; i++) {
         hc_text_add(&usage->about, " %s", hc_bench_kind(i)->name);
     }

@@ -24,22 +24,21 @@ static const char *const kind_words[] = {"auto", "values", "classes", "scores", 
 
 static const HcOption compare_options[] = {
     {HC_TEXT(CompareParams, scene), .file = HC_FILE_READ, .value = "SCENE", .positional = true,
-     .required = true, .help = "the raster that is judged"},
+     .required = true, .help = "the raster to be judged"},
     {HC_TEXT(CompareParams, truth), .file = HC_FILE_READ, .value = "TRUTH", .positional = true,
-     .required = true, .help = "what it is compared with: as many lines and samples"},
+     .required = true, .help = "the raster to compare with, of the same lines and samples"},
     {HC_CHOICE(CompareParams, kind, "as"), .choices = kind_words, .standard = "auto",
-     .help =
-         "compare values, classes, or scores with a map of targets. auto: classes where one is a class map "
-         "and the other is one, too, or a band of integers. Scores where only the truth is a class map"},
+     .help = "compare values, classes, or scores with a map of targets. auto: classes if one is a class map "
+             "and the other is a class map or a band of integers. Scores if only the truth is a class map"},
     {HC_CHOICE(CompareParams, match), .choices = hc_compare_match_words, .standard = "auto",
-     .help = "pairs of bands or classes: those of one place or number (order), of one name, or those that "
-             "agree most (best, up to 256). auto: classes by name where both maps have names, scores "
-             "where a band has the name of a class, all else by order"},
+     .help = "how bands or classes are paired: by position or number (order), by name, or by best agreement "
+             "(best, up to 256). auto: by name for classes if both maps have names, and for scores if a band "
+             "has the name of a class; else by order"},
     {HC_REAL(CompareParams, peak), .range = {0, INFINITY}, .open = HC_OPEN_LOW, .initial = NAN,
-     .unit = "stored units", .otherwise = "the range of the truth, in each band its own", .value = "VALUE",
-     .help = "range of values that PSNR and SSIM refer to"},
-    {HC_FLAG(CompareParams, low), .help = "low scores are targets, as those of sam, sid and infeasibility"},
-    {HC_FLAG(CompareParams, no_ssim, "no-ssim"), .help = "leave out SSIM, which takes most of the time"},
+     .unit = "stored units", .otherwise = "the range of the truth in each band", .value = "VALUE",
+     .help = "range of values for PSNR and SSIM"},
+    {HC_FLAG(CompareParams, low), .help = "low scores mean targets (sam, sid, infeasibility)"},
+    {HC_FLAG(CompareParams, no_ssim, "no-ssim"), .help = "skip SSIM, which takes most of the time"},
     {HC_FLAG(CompareParams, bands), .help = "also print a row for each pair of bands"},
     {HC_TEXT(CompareParams, json), .file = HC_FILE_WRITTEN, .value = "FILE",
      .help = "write all figures as JSON to this file"},

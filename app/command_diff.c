@@ -17,9 +17,9 @@ static const HcOption diff_options[] = {
     {HC_TEXT(DiffParams, a), .file = HC_FILE_READ, .value = "A.json", .positional = true, .required = true,
      .help = "a record (OUTPUT.hcube.json), or a file of statistics or of a model"},
     {HC_TEXT(DiffParams, b), .file = HC_FILE_READ, .value = "B.json", .positional = true, .required = true,
-     .help = "another one of the same kind"},
+     .help = "a second file of the same kind"},
     {HC_FLAG(DiffParams, all),
-     .help = "also compare when, how fast and in how much memory a run went, and dates of files"},
+     .help = "also compare times, speed and memory of the runs, and dates of files"},
     {HC_TEXT(DiffParams, json), .file = HC_FILE_WRITTEN, .value = "FILE",
      .help = "write the differences as JSON to this file"},
     {0}};

@@ -109,8 +109,8 @@ typedef struct PlanParams {
 } PlanParams;
 
 const HcOption hc_plan_options[] = {
-    {HC_FLAG(PlanParams, measure), .help = "run the chain on the first lines of the scene, drop its outputs, "
-                                           "and tell how long the whole run will take"},
+    {HC_FLAG(PlanParams, measure), .help = "run the chain on the first lines of the scene, drop the outputs, "
+                                           "and estimate the time of the whole run"},
     {0}};
 
 static void print_forecast(const HcForecast *forecast, int64_t lines) {

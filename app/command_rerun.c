@@ -19,11 +19,11 @@ typedef struct RerunParams {
 
 static const HcOption rerun_options[] = {
     {HC_TEXT(RerunParams, record), .file = HC_FILE_READ, .value = "RECORD", .positional = true,
-     .required = true, .help = "the record of a run (OUTPUT.hcube.json), which keeps words and folder"},
+     .required = true, .help = "the record of a run (OUTPUT.hcube.json)"},
     {HC_FLAG(RerunParams, check), .excludes = "overwrite",
-     .help = "compare what comes out with the files that are there, and write nothing"},
+     .help = "compare the results with the existing files, and write nothing"},
     {HC_FLAG(RerunParams, changed_inputs, "changed-inputs"),
-     .help = "go on where an input has changed since the record was written"},
+     .help = "accept inputs that changed after the record was written"},
     {0}};
 
 /* Options of every run that have no meaning here. One process makes again what ranks have made. */
@@ -49,10 +49,9 @@ static const HcOption *run_options(void) {
 
 void hc_describe_rerun(HcUsage *usage) {
     hc_text_add(&usage->forms, "hcube rerun RECORD [OPTION...]\n");
-    hc_text_add(&usage->about,
-                "Runs the command of a record again, in its folder. Inputs must be as they were. Files that "
-                "are there are replaced with --overwrite only, whatever the record says. Exit code with "
-                "--check: 0 where all is the same, 1 where something differs.\n");
+    hc_text_add(&usage->about, "Repeats the command of a record in its folder. Inputs must not have changed. "
+                               "Existing files are replaced only with --overwrite, even if the record has "
+                               "it. Exit code with --check: 0 if all bytes are the same, 1 if any differ.\n");
     hc_text_add(&usage->examples, "hcube rerun scene_mnf.tif.hcube.json --check\n"
                                   "hcube rerun scene_mnf.tif.hcube.json --check --device cpu\n");
     hc_usage_add(usage, "Options", rerun_options);

@@ -12,31 +12,31 @@
 
 const HcOption hc_common_options[] = {
     {HC_TEXT(HcCommon, device), .value = "auto|cpu|gpu|gpu:N", .standard = "auto",
-     .help = "device that computes (see: hcube devices)"},
+     .help = "device for computing (see: hcube devices)"},
     {HC_INT(HcCommon, threads), .range = {1, 4096}, .otherwise = "one for each processor", .value = "COUNT",
-     .help = "threads that compute"},
+     .help = "number of threads for computing"},
     {HC_INT(HcCommon, ranks), .range = {1, HC_RANKS_MAX}, .otherwise = "1", .value = "COUNT",
-     .help = "processes of this host that share the lines of the scene, a GPU each"},
+     .help = "number of processes on this host that share the lines of the scene, each with its own GPU"},
     {HC_SIZE(HcCommon, memory), .otherwise = "3/4 of what is free", .value = "SIZE",
      .help = "maximum memory, like 400M or 4G, including the 80 MiB of the program itself"},
     {HC_SIZE(HcCommon, device_memory, "device-memory"), .otherwise = "9/10 of what is free", .value = "SIZE",
      .help = "maximum memory of a GPU"},
-    {HC_FLAG(HcCommon, overwrite), .help = "outputs may replace existing files"},
+    {HC_FLAG(HcCommon, overwrite), .help = "replace existing outputs"},
     {HC_FLAG(HcCommon, quiet), .letter = 'q', .help = "print only errors"},
     {HC_CHOICE(HcCommon, progress), .choices = hc_progress_words, .standard = "auto",
      .help = "progress on standard error; auto shows a bar on terminals only"},
     {HC_TEXT(HcCommon, record), .file = HC_FILE_WRITTEN, .value = "FILE|none",
      .otherwise = "OUTPUT.hcube.json beside each output",
-     .help = "write one record of all outputs to this file, or none"},
+     .help = "write one record of all outputs to this file, or no record (none)"},
     {HC_TEXT(HcCommon, report), .file = HC_FILE_WRITTEN, .value = "FILE.html", .yields = true,
-     .help = "write a page with pictures and tables of what the run did and found"},
+     .help = "write a page with pictures and tables of the run and its results"},
     {HC_INT(HcCommon, verify), .range = {1, HC_VERIFY_TILES_MAX}, .value = "COUNT", .yields = true,
-     .otherwise = "nothing is verified",
-     .help = "compute this many random tiles of 16 lines again, on the CPU by the plain way. They are "
-             "compared with the file before it gets its name"},
+     .otherwise = "no verification",
+     .help = "recompute COUNT random tiles of 16 lines on the CPU by the simplest method, and compare them "
+             "with the file before it gets its name"},
     {HC_INT(HcCommon, verify_seed, "verify-seed"), .range = {1, 9007199254740992}, .value = "SEED",
-     .yields = true, .otherwise = "by the steps of the chain",
-     .help = "where the tiles of --verify COUNT lie"},
+     .yields = true, .otherwise = "derived from the steps of the chain",
+     .help = "seed that places the tiles of --verify COUNT"},
     {0}};
 
 size_t hc_common_options_but(const char *const *left_out, HcOption *options) {

@@ -12,36 +12,33 @@ const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, scenes), .file = HC_FILE_READ, .value = "LIST|GLOB|DIR", .required = true,
      .help = "text file with one scene a line, quoted pattern, or folder of scenes"},
     {HC_TEXT(HcBatchParams, output), .file = HC_FILE_WRITTEN, .value = "PATTERN", .required = true,
-     .help =
-         "output of each scene, with {stem}, {name}, {dir}, {parent}, {folder} or {index}, which the chain "
-         "may hold too"},
+     .help = "output of each scene, with {stem}, {name}, {dir}, {parent}, {folder} or {index}; the chain may "
+             "use them, too"},
     {HC_FLAG(HcBatchParams, recursive),
-     .help = "take the scenes of all folders in the folder of --scenes too (keep them apart by {dir})"},
+     .help = "also take the scenes of all sub-folders of --scenes (use {dir} in the output)"},
     {HC_INT(HcBatchParams, jobs), .range = {1, 1024},
-     .otherwise = "one to four for each GPU, or on the CPU one for every four processors, at most 8",
-     .value = "COUNT", .help = "scenes at the same time, which share memory, threads and GPUs"},
+     .otherwise = "1 to 4 for each GPU; on the CPU 1 for every 4 processors, at most 8", .value = "COUNT",
+     .help = "number of scenes processed at the same time; they share memory, threads and GPUs"},
     {HC_TEXT(HcBatchParams, worker), .value = "I/N", .otherwise = "every scene",
-     .help = "process every Nth scene only, from the Ith on (I from 1)"},
+     .help = "process only every Nth scene, starting with the Ith (from 1)"},
     {HC_TEXT(HcBatchParams, summary), .file = HC_FILE_WRITTEN, .value = "FILE.csv|FILE.html",
-     .help =
-         "write a row for each scene: what became of it, times, pixels, results; as a table, or as a page "
-         "with small pictures"},
+     .help = "write a row for each scene (outcome, times, pixels, results) as a table, or as a page with "
+             "small pictures"},
     {HC_TEXT(HcBatchParams, report), .file = HC_FILE_WRITTEN, .value = "FILE.html",
-     .help = "write a report of each scene beside its output, and a page with a row, a picture and a link "
-             "for each"},
+     .help = "write a report of each scene beside its output, and this page with a picture of and a link to "
+             "each"},
     {HC_LIST(HcBatchParams, exclude), .value = "PATTERN",
-     .help = "leave out scenes whose name, or with a slash in the pattern whose path, matches: '*_mask*'"},
+     .help = "leave out scenes whose name matches, as '*_mask*'; a pattern with a slash is compared with the "
+             "path"},
     {HC_FLAG(HcBatchParams, one_model, "one-model"),
-     .help =
-         "with --pool: refuse scenes whose bands differ, instead of a model for each group of equal bands"},
-    {HC_FLAG(HcBatchParams, retry_failed, "retry-failed"),
-     .help = "process scenes again that have failed before"},
-    {HC_INT(HcBatchParams, max_failures, "max-failures"), .range = {1, 1 << 30},
-     .otherwise = "go on whatever fails", .value = "COUNT",
-     .help = "start no further scene after COUNT failures"},
-    {HC_FLAG(HcBatchParams, status), .help = "do nothing, but say what is done, failed, running and left"},
+     .help = "with --pool: refuse scenes whose bands differ instead of fitting a model for each group of "
+             "equal bands"},
+    {HC_FLAG(HcBatchParams, retry_failed, "retry-failed"), .help = "process scenes again that failed before"},
+    {HC_INT(HcBatchParams, max_failures, "max-failures"), .range = {1, 1 << 30}, .otherwise = "no limit",
+     .value = "COUNT", .help = "start no further scene after COUNT failures"},
+    {HC_FLAG(HcBatchParams, status), .help = "only show which scenes are done, failed, running and left"},
     {HC_FLAG(HcBatchParams, hash),
-     .help = "recognise inputs by their content, not by the time of their last change"},
+     .help = "identify inputs by their content instead of their modification time"},
     {HC_TEXT(HcBatchParams, pool), .file = HC_FILE_WRITTEN, .value = "MODEL.json",
      .help = "fit one mnf or pca to all scenes, save it to this file, and apply it to each"},
     {HC_LIST(HcBatchParams, set), .value = "NAME=VALUE", .help = "fill {NAME} in the chain"},

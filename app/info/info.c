@@ -31,15 +31,13 @@ static const HcOption info_options[] = {
      .help = "for each band of the whole scene: minimum, maximum, mean and standard deviation of stored "
              "values, percentage of zero, NaN (or infinite) and nodata pixels"},
     {HC_TEXT(InfoParams, look), .file = HC_FILE_WRITTEN, .value = "FIGURE.png",
-     .help =
-         "draw a quick picture of some lines beside the mean spectrum, or the spectra of a library; .svg and "
-         ".pdf as well"},
-    {HC_TEXT(InfoParams, spectra), .value = "LIST", .otherwise = "all spectra; for --look 24, evenly taken",
-     .help = "of a library: show only these spectra: numbers from 1, ranges, names and patterns of names, "
-             "separated by commas: 1-20,35,Oak leaf,*kaolinite*"},
+     .help = "draw some lines and the mean spectrum, or the spectra of a library: .png, .svg or .pdf"},
+    {HC_TEXT(InfoParams, spectra), .value = "LIST", .otherwise = "all spectra; for --look 24, evenly spaced",
+     .help = "show only these spectra of a library: numbers from 1, ranges, names or patterns, separated by "
+             "commas: 1-20,35,Oak leaf,*kaolinite*"},
     {HC_FLAG(InfoParams, overwrite), .help = "replace the file of --look"},
     {HC_INT(InfoParams, threads), .range = {1, 4096}, .value = "COUNT", .otherwise = "one for each processor",
-     .help = "threads that compute --stats"},
+     .help = "number of threads for --stats"},
     {0}};
 
 static int32_t count_bad(const HcScene *scene) {

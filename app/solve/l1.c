@@ -40,10 +40,11 @@ static const HcOption options[] = {
      .one_of = "lambda lambda-relative", .help = "lambda of fista"},
     {HC_REAL(Params, lambda_relative, "lambda-relative"), .range = {0, INFINITY}, .open = HC_OPEN_LOW,
      .otherwise = "0.1", .value = "FACTOR", .needs = "solver=fista",
-     .help = "lambda of fista as a fraction of the largest |A'b|, from which on x is 0"},
+     .help = "lambda of fista as a fraction of the largest |A'b|; x is 0 from 1 on"},
     {HC_FLAG(Params, positive), .help = "no entry of x is negative"},
     {HC_REAL(Params, tolerance), .range = {0, 1}, .initial = 1e-4, .value = "FACTOR",
-     .help = "fista ends at this relative duality gap, alm at this |A x - b| / |b|; 0: after all iterations"},
+     .help = "limit of the relative duality gap (fista) or of |A x - b| / |b| (alm) that ends the "
+             "iterations; 0: do all iterations"},
     {HC_INT(Params, iterations), .range = {1, 1e9}, .otherwise = "10000, for alm 1000", .value = "COUNT",
      .help = "maximum number of steps of fista, or of inner steps for each outer step of alm"},
     {HC_INT(Params, outer), .range = {1, 1e6}, .otherwise = "50", .value = "COUNT", .needs = "solver=alm",
@@ -351,7 +352,7 @@ static void describe(HcUsage *usage) {
 const HcCommand hc_solve_l1 = {
     .name = "l1",
     .usage = "A B X [OPTION...]",
-    .summary = "x of A x = b whose entries are mostly 0",
+    .summary = "find a sparse x with A x = b",
     .body = run,
     .describe = describe,
 };

@@ -26,16 +26,16 @@ static const HcOption options[] = {
     {HC_TEXT(Params, output), .file = HC_FILE_WRITTEN, .value = "X.csv", .positional = true,
      .help = "write the optimal solution: name,value of every column"},
     {HC_TEXT(Params, prices), .file = HC_FILE_WRITTEN, .value = "FILE.csv",
-     .help = "write the dual prices: name,price of every row, what the objective gains for each unit of its "
+     .help = "write the dual prices: name,price of every row, the gain of the objective for each unit of its "
              "right side"},
     {HC_TEXT(Params, certificate), .file = HC_FILE_WRITTEN, .value = "FILE.csv",
      .help = "write the proof that there is no optimum"},
     {HC_FLAG(Params, verify),
      .help = "print the proof of the result; a result that is not proved is not written"},
-    {HC_INT(Params, pivots), .range = {1, 1e15}, .otherwise = "a limit far above what programs take",
+    {HC_INT(Params, pivots), .range = {1, 1e15}, .otherwise = "a limit far above usual programs",
      .value = "COUNT", .help = "maximum number of pivots"},
     {HC_REAL(Params, tolerance), .range = {1e-15, 1e-2}, .initial = 1e-9, .value = "FACTOR",
-     .help = "how far a constraint may be violated, once rows and columns are scaled"},
+     .help = "maximum violation of a constraint, after rows and columns are scaled"},
     {0}};
 
 static const char *const end_words[] = {
@@ -385,7 +385,7 @@ static void describe(HcUsage *usage) {
 const HcCommand hc_solve_lp = {
     .name = "lp",
     .usage = "MODEL [X.csv] [OPTION...]",
-    .summary = "the optimum of a linear program (MPS)",
+    .summary = "find the optimum of a linear program (MPS)",
     .body = run,
     .describe = describe,
 };

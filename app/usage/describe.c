@@ -32,11 +32,9 @@ void hc_usage_clear(HcUsage *usage) {
 void hc_usage_of_program(const HcCommand *commands, HcUsage *usage) {
     *usage = (HcUsage){.summary = "hyperspectral scenes from the command line", .commands = commands};
     hc_text_add(&usage->forms, "hcube COMMAND ...\nhcube STAGE SCENE OUTPUT [OPTION...]\n");
-    hc_text_add(
-        &usage->about,
-        "hcube reads a scene, sends it through a chain of stages, and writes reduced rasters, previews and a "
-        "record of what was done. Each stage is also a command of its own.\n"
-        "hcube COMMAND --help and hcube STAGE --help say more.\n");
+    hc_text_add(&usage->about, "hcube reads a scene, sends it through a chain of stages, and writes rasters, "
+                               "previews and a record of the run. Each stage is also a command.\nFor "
+                               "details: hcube COMMAND --help and hcube STAGE --help.\n");
     hc_text_add(&usage->examples, "hcube run read scene.hdr ! mnf --components 20 ! write scene_mnf.tif\n"
                                   "hcube mnf scene.hdr scene_mnf.tif --components 20\n");
 }

@@ -87,7 +87,7 @@ offers mnf --model "" = ":files *.json"
 offers mnf --components 3 --compon = :words # it is given already
 # What is said of a word ends behind a whole one.
 run 0 complete batch mnf --rep
-[[ $out == --report$'\t'"write a report of each scene beside its output, and a page with a row, a ..."* ]] || fail "says $out"
+[[ $out == --report$'\t'"write a report of each scene beside its output, and this page with a picture of ..."* ]] || fail "says $out"
 offers run --device g = gpu :words
 offers run --device cpu rea = read ":files *.hcube"
 offers run read scene.hdr ! mn = mnf :words
