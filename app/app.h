@@ -63,7 +63,7 @@ HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *
 /* HC_E_DIFFERS likewise, where --check finds one. */
 HcStatus hc_command_rerun(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_info(int32_t word_count, const char *const *words, HcError *err);
-/* The same of a spectral library; `all` lists every name and band. */
+/* Prints the same for a spectral library; `all` lists every name and band. */
 HcStatus hc_info_library(const char *path, const char *spectra, bool json, bool all,
                          HcError *err) HC_MUST_CHECK;
 /* The smallest and the largest of values [count], count > 0; returns whether they rise. */
@@ -139,7 +139,7 @@ bool hc_process_runs(void);
 /* Prints a message as one line on standard error, with control characters (of file names) as \\x1b. Every
  * message that can hold a name goes through here. */
 void hc_say(const char *format, ...) HC_PRINTF(1, 2);
-/* The same on standard output: a line of what was asked for. */
+/* Prints a line of a result to standard output. */
 void hc_show(const char *format, ...) HC_PRINTF(1, 2);
 /* Prints an object on one line of standard error, valid whatever bytes names hold, and clears it. One for
  * which there is no memory is left out. */
@@ -169,7 +169,8 @@ HcStatus hc_backend_open(const HcCommon *common, HcCompute **out, char *reason, 
 /* For HcVerify.open: the CPU in its plain way, with exact sums in float64. user is an HcCommon. */
 HcStatus hc_backend_open_plain(const void *user, HcCompute **out, HcError *err) HC_MUST_CHECK;
 
-/* The same in two steps: starting a GPU takes a third of a second, in which the chain can be planned. */
+/* Opens a device in two steps. Starting a GPU takes a third of a second; meanwhile the chain can be planned.
+ */
 typedef struct HcOpening {
     const char *device; /* borrowed: as it was asked for */
     HcComputeConfig config;

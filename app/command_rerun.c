@@ -29,7 +29,7 @@ static const HcOption rerun_options[] = {
 /* Options of every run that have no meaning here. One process makes again what ranks have made. */
 static const char *const left_out[] = {"ranks", "record", "report", NULL};
 
-/* Those that the record answers where they are not given. */
+/* Options whose default is the value in the record. */
 static const char *const of_record[] = {"device", "threads",     "memory", "device-memory",
                                         "verify", "verify-seed", NULL};
 

@@ -28,8 +28,9 @@ typedef struct HcBenchSettings {
     size_t block_bytes;  /* of a float32 block of the chains; 0 = what the backend finds worth its overhead */
     size_t dense_bytes;  /* of one matrix of gemv, fista, alm, simplex, at most; 0 = what suits the device */
     HcBenchSerial serial;
-    const char *only;                                    /* operations to measure, "gram,eigh"; NULL = all */
-    void (*tell)(const char *by, const char *operation); /* told what is measured now; NULL = no report */
+    const char *only; /* operations to measure, "gram,eigh"; NULL = all */
+    void (*tell)(const char *by,
+                 const char *operation); /* called before each measurement; NULL = no report */
 } HcBenchSettings;
 
 typedef enum HcBenchCheck {

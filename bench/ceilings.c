@@ -1,4 +1,4 @@
-/* Ceilings: what floors are made of. A device tells its rates; for the others they are measured. */
+/* Ceilings: what floors are made of. A GPU gives its rates; those of the CPU are measured. */
 #include "bench/internal.h"
 #include "core/allocate.h"
 #include "core/system/clock.h"

@@ -22,7 +22,7 @@ void hc_classes_clear(HcClasses *classes) {
     *classes = (HcClasses){0};
 }
 
-/* Twelve that are easily told apart (after Paul Tol's and Okabe and Ito's sets), then hues by the golden
+/* Twelve that are easy to distinguish (after Paul Tol's and Okabe and Ito's sets), then hues by the golden
  * angle in three shades. */
 void hc_classes_standard_colour(int32_t number, uint8_t rgb[3]) {
     static const uint8_t first[12][3] = {{230, 159, 0},   {86, 180, 233}, {0, 158, 115},   {240, 228, 66},

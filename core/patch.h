@@ -66,7 +66,7 @@ HC_ANYWHERE size_t hc_patch_bytes(const HcPatchRule *rule) {
 
 /* About what patches may take that are worked on at once [bytes]; one patch may be more. */
 #define HC_PATCH_MEMORY ((size_t)64 << 20)
-/* The same where memory is scarce (rule->tight). */
+/* The same if memory is scarce (rule->tight). */
 #define HC_PATCH_MEMORY_LEAST ((size_t)2 << 20)
 
 /* As many fit in there. */

@@ -132,7 +132,7 @@ typedef struct HcScene {
 /* Frees what the scene owns and zeroes it. */
 void hc_scene_clear(HcScene *scene);
 
-/* The same of a lookup. */
+/* Frees a lookup; always safe. */
 void hc_lookup_clear(HcLookup *lookup);
 
 /* Deep copy; `to` must be zero or cleared. On failure `to` is cleared. */
@@ -173,7 +173,7 @@ void hc_classes_standard_colour(int32_t number, uint8_t rgb[3]);
 
 /* rgb[count][3] of name[count], by words in several languages. The same names always get the same colours. */
 void hc_class_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]);
-/* The same for lines on paper: pale ones are darkened. */
+/* Colours for lines on paper: pale ones are darkened. */
 void hc_line_colours(char *const *name, int32_t count, uint8_t (*rgb)[3]);
 /* Whether a class has another colour than the standard one: else the data brought none of their own. */
 bool hc_classes_have_own_colours(const HcClasses *classes);

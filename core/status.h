@@ -78,7 +78,7 @@ const char *hc_status_text(HcStatus status);
         }                                                                                                    \
     } while (0)
 
-/* The same for functions that free something: needs a local `HcStatus status` and a label `done`. */
+/* HC_OR_RETURN for functions that free something: needs a local `HcStatus status` and a label `done`. */
 #define HC_TRY(call)                                                                                         \
     do {                                                                                                     \
         if ((status = (call)) != HC_OK) {                                                                    \

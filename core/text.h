@@ -76,7 +76,7 @@ size_t hc_utf8_length(const char *at);
 /* Adds the first `bytes` bytes of clean text with the five entities of XML. */
 void hc_utf8_add_xml(HcText *to, const char *text, size_t bytes);
 
-/* The same of any text, cleaned before. */
+/* The same for any text, which is cleaned first. */
 void hc_utf8_add_escaped(HcText *to, const char *text);
 
 /* ---- names in CSV ---- */

@@ -116,7 +116,7 @@ static void open_pdf(HcCanvas *canvas, const HcCanvasPage *page) {
         cairo_pdf_surface_set_metadata(canvas->surface, CAIRO_PDF_METADATA_TITLE, title);
         cairo_pdf_surface_set_metadata(canvas->surface, CAIRO_PDF_METADATA_SUBJECT, subject);
         cairo_pdf_surface_set_metadata(canvas->surface, CAIRO_PDF_METADATA_CREATOR, "hcube");
-        /* The same page makes the same bytes, whenever it is drawn. */
+        /* A fixed date: the same page gives the same bytes. */
         cairo_pdf_surface_set_metadata(canvas->surface, CAIRO_PDF_METADATA_CREATE_DATE,
                                        "2000-01-01T00:00:00Z");
     }

@@ -1,7 +1,8 @@
 /* Canvas: a page to draw on, as PNG or PDF by cairo, or as SVG with texts that stay texts.
  *
  * Lengths are points. A page is drawn twice: on a canvas without a page (HC_CANVAS_BLANK), which only
- * measures, and then on one of the height that was found. A failure is kept, and told by hc_canvas_finish. */
+ * measures, and then on one of the height that was found. A failure is kept, and reported by
+ * hc_canvas_finish. */
 #ifndef HC_FIGURE_CANVAS_H
 #define HC_FIGURE_CANVAS_H
 
@@ -36,7 +37,7 @@ void hc_canvas_line(HcCanvas *canvas, const double (*xy)[2], int32_t count, doub
 void hc_canvas_area(HcCanvas *canvas, const double (*xy)[2], int32_t count, double opacity,
                     const uint8_t rgb[3]);
 
-/* Fresh memory for the points of a line or an area; NULL: there is none, and hc_canvas_finish tells so. */
+/* Fresh memory for the points of a line or an area; NULL: there is none, and hc_canvas_finish reports it. */
 double (*hc_canvas_points(HcCanvas *canvas, size_t count))[2];
 
 /* pixels[height][width][4], alpha 0 or 255, as squares. */

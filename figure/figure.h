@@ -49,8 +49,8 @@ typedef struct HcFigureEntry {
     double percent; /* of the area; NAN = not known */
 } HcFigureEntry;
 
-/* Of more than HC_LEGEND_MAX entries, or than the page has space for, those of the largest area stay, largest
- * first. One entry tells how many others there are, and what they cover together. */
+/* If there are more than HC_LEGEND_MAX entries, or more than fit on the page, those of the largest area
+ * stay, largest first. One entry gives the number of the others and the area that they cover. */
 enum { HC_LEGEND_MAX = 42 };
 
 typedef struct HcFigureLegend {

@@ -15,7 +15,7 @@ static const double bar_height = 8, swatch = 8, row_height = 11, name_max = 150,
 static void fill_steps(const HcFigureBar *bar, uint8_t pixels[BAR_STEPS][4]) {
     double power = bar->gamma > 0 ? 1 / bar->gamma : 1;
     for (int i = 0; i < BAR_STEPS; i++) {
-        /* Of values that are all equal, the middle is shown: that is their colour. */
+        /* If all values are equal, show the middle: that is their colour. */
         double at = bar->high > bar->low ? i / (BAR_STEPS - 1.0) : 0.5;
         hc_ramp_colour(bar->ramp, pow(at, power), pixels[i]);
         pixels[i][3] = 255;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static const double margin = 12, gutter = 14;
-/* Of a map with a legend beside it, the part of the width that the legend may take. */
+/* Largest part of the width of a map that a legend beside it may take. */
 static const double legend_part = 0.45;
 
 /* What the parts of a page are drawn on. */

@@ -18,7 +18,7 @@ extern "C" {
 HcStatus hc_file_write(const char *path, const void *data, size_t bytes, bool overwrite,
                        HcError *err) HC_MUST_CHECK;
 
-/* The same without fsync: for what describes a cube, which is not flushed either. */
+/* The same without fsync, for files that describe a cube: the cube is not flushed either. */
 HcStatus hc_file_write_unflushed(const char *path, const void *data, size_t bytes, bool overwrite,
                                  HcError *err) HC_MUST_CHECK;
 
@@ -108,7 +108,7 @@ void hc_file_flush_all(bool flush);
  */
 void hc_file_remove_leftovers(const char *path);
 
-/* The same of processes of this host that are known to be dead. Their number is free or was given to
+/* The same for processes of this host that are known to be dead. Their number is free or was given to
  * another process, or they ran before the host was started anew. Partials of other hosts and of other name
  * spaces of processes stay. So do files beside `path` that do not come from such a partial. */
 void hc_file_remove_dead(const char *path);
@@ -117,7 +117,7 @@ void hc_file_remove_dead(const char *path);
  * folder is not looked at each time.) */
 void hc_file_look_anew(void);
 
-/* The same in one look at the whole folder of `path`, of files whose names end with `ending` and have no
+/* Does so with one look at the whole folder of `path`, for files whose names end with `ending` and have no
  * sidecars. Where such a name is too long to be part of another name, its partials stay. */
 void hc_file_remove_dead_beside(const char *path, const char *ending);
 
@@ -128,7 +128,7 @@ void hc_file_drop(const char *partial);
  * Takes a lock, so not for a signal handler; takes no memory. */
 void hc_file_remove_partials(void);
 
-/* The same in the handler of a signal that ends the process. Where another thread holds the lock, the
+/* The same for the handler of a signal that ends the process. If another thread holds the lock, the
  * partials stay for the next run. */
 void hc_file_remove_partials_at_crash(void);
 
@@ -139,7 +139,7 @@ bool hc_file_is_special(const char *path);
 /* Fails (HC_E_INPUT) where it does. For every file that is opened by its name. */
 HcStatus hc_file_check_regular(const char *path, HcError *err) HC_MUST_CHECK;
 
-/* The same of the file and of all in its folder whose names begin with its stem (the name without its
+/* Checks the file and all files in its folder whose names begin with its stem (the name without its
  * ending): libraries open headers, statistics and masks beside a scene without asking what they are. */
 HcStatus hc_file_check_companions(const char *path, HcError *err) HC_MUST_CHECK;
 

@@ -17,7 +17,7 @@ typedef struct HcFileUse {
  * do not exist are passed over. */
 HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) HC_MUST_CHECK;
 
-/* The same of files whose companions are known already (hc_reader_files). */
+/* The same for files whose companions are known already (hc_reader_files). */
 HcStatus hc_file_use_read_all(HcFileUse *use, const HcPaths *paths, HcError *err) HC_MUST_CHECK;
 
 /* The command writes `path`, after all that it reads was added. Fails with HC_E_USAGE, in the name of

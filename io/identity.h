@@ -1,4 +1,4 @@
-/* Identity: what tells one state of a file from a later one. */
+/* Identity: what distinguishes one state of a file from a later one. */
 #ifndef HC_IO_IDENTITY_H
 #define HC_IO_IDENTITY_H
 
@@ -16,8 +16,8 @@ typedef struct HcIdentity {
     uint64_t hash;       /* XXH64 of the content, where hashed */
 } HcIdentity;
 
-/* Of a local or /vsi file; with `hash` it is read through. A file that is missing is no failure; nor is a
- * folder, a pipe or a device, which counts as missing. */
+/* Identity of a local or /vsi file; with `hash` the whole file is read. A file that is missing is no failure;
+ * nor is a folder, a pipe or a device, which counts as missing. */
 HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -221,7 +221,7 @@ static bool describes_map(const char *header_path) {
     return is;
 }
 
-/* The same of another raster. */
+/* Whether another raster is a map of classes or a mask. */
 static bool holds_map(const char *path) {
     GDALDatasetH dataset = hc_guard_open(path, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, NULL);
     bool is = dataset != NULL && GDALGetRasterCount(dataset) == 1;

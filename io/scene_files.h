@@ -40,9 +40,9 @@ typedef struct HcPassedOver {
 HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcPassedOver *passed,
                              HcError *err) HC_MUST_CHECK;
 
-/* Of paths that a pattern matched: leaves out data files whose header is there too, and folders; files that
- * accompany others, libraries and pictures, unless the pattern names their ending; recipes, unless the
- * pattern names their ending and it is one of recipes (.vrt); and maps, unless nothing else is left. */
+/* The scenes among paths that a pattern matched. Leaves out data files whose header is listed, and folders;
+ * files that accompany others, libraries and pictures, unless the pattern names their ending; recipes, unless
+ * the pattern names their ending and it is one of recipes (.vrt); and maps, unless nothing else is left. */
 HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
                          HcError *err) HC_MUST_CHECK;
 

@@ -37,7 +37,7 @@ typedef struct Shared {
     Place place[HC_RANKS_MAX];
 } Shared;
 
-/* Of the first rank: a process that it has started. */
+/* A process that the first rank has started. */
 typedef struct Child {
     pid_t process; /* 0 = none */
     int how;       /* as from waitpid, once it has ended */
@@ -88,7 +88,7 @@ static HcStatus describe_end(int32_t rank, int how, char *text, size_t size) {
     return code == HC_E_MEMORY || code == HC_E_DEVICE ? (HcStatus)code : HC_E_IO;
 }
 
-/* Of the first rank. The first end that it finds is told. */
+/* The first rank reports the first process that it finds ended. */
 static void look_for_ends(void) {
     for (int32_t r = 1; r < host.count; r++) {
         Child *child = &host.child[r];
@@ -306,7 +306,7 @@ static HcStatus map_shared(int32_t count, HcError *err) {
     return HC_OK;
 }
 
-/* Of a rank that has just been forked. */
+/* Sets up a rank that has just been forked. */
 static void begin(HcRanks *ranks, int32_t number) {
     forked = true;
     host.number = ranks->number = ranks->local_number = number;

@@ -1,4 +1,4 @@
-/* What a launcher tells the processes that it starts, in their environment. */
+/* What a launcher sets in the environment of the processes that it starts. */
 #ifndef HC_RANKS_LAUNCHER_H
 #define HC_RANKS_LAUNCHER_H
 

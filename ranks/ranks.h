@@ -48,7 +48,7 @@ HcStatus hc_ranks_library(char *text, size_t size, HcError *err) HC_MUST_CHECK;
 int32_t hc_ranks_number(const HcRanks *ranks); /* of this rank, from 0 */
 int32_t hc_ranks_count(const HcRanks *ranks);  /* 1 without ranks */
 
-/* The same among the ranks of this host. */
+/* Number and count among the ranks of this host. */
 int32_t hc_ranks_local_number(const HcRanks *ranks);
 int32_t hc_ranks_local_count(const HcRanks *ranks);
 

@@ -158,7 +158,7 @@ bool hc_batch_is_full(HcStatus failure, const char *message);
 
 /* Where the record of a scene lies; fresh memory, NULL when there is none left. */
 char *hc_batch_record_path(const HcBatch *batch, int32_t scene);
-/* That record, for cJSON_Delete; NULL where there is none that can be read. */
+/* Reads that record, for cJSON_Delete; NULL if there is none that can be read. */
 cJSON *hc_batch_read_record(const HcBatch *batch, int32_t scene);
 
 /* Looks at the record, or at the marker of a failure whose message is then in `message`. Unreadable ones
@@ -199,7 +199,7 @@ void hc_batch_unmark(const HcBatch *batch, int32_t scene);
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain);
 /* Temporary files alone, of the chain's outputs that are known so far: planned, or where planning ended. */
 void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain);
-/* The same of a complete scene, by its record. */
+/* Does the same for a complete scene, by its record. */
 void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);
 
 /* ---- what happens (log.c) ---- */
@@ -271,7 +271,8 @@ bool hc_batch_as_json(const HcBatch *batch);
 
 /* Prints one event as the options say, and adds it up. */
 void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals);
-/* That the model of --pool is there; the totals are those of the sums, left_out scenes are not in it. */
+/* Reports that the model of --pool exists. The totals are those of the sums; left_out scenes are not in it.
+ */
 void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out);
 /* The groups of --pool, where there are some. */
 void hc_batch_tell_groups(const HcBatch *batch);

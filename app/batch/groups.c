@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a process tells of a scene; the numbers of the bands follow. */
+/* What a process reports of a scene; the numbers of the bands follow. */
 typedef struct Form {
     int32_t scene;
     int32_t bands; /* 0 = it cannot be planned */
@@ -148,7 +148,7 @@ static HcStatus put(Grouping *to, int32_t scene, HcScene *found, HcError *err) {
     return HC_OK;
 }
 
-/* Hears a process until it ends; *next is the scene after the last that it has told of. */
+/* Hears a process until it ends; *next is the scene after the last one reported. */
 static HcStatus hear(Grouping *to, int pipe, int32_t *next, HcError *err) {
     HcStatus status = HC_OK;
     HcScene found = {0};

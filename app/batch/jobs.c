@@ -328,7 +328,7 @@ static HcStatus start_more(Jobs *jobs, bool all, HcError *err) {
     return HC_OK;
 }
 
-/* The same after the first one. What cannot be started is not: one is enough. */
+/* Starts further processes. Failures are ignored: one process is enough. */
 static void start_beside(Jobs *jobs, bool all) {
     HcError unimportant = {0};
     (void)!start_more(jobs, all, &unimportant);

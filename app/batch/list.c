@@ -109,7 +109,7 @@ static void clear_scenes(HcBatch *batch) {
     batch->scene_count = 0;
 }
 
-/* That scene fails, and the others are done. */
+/* Lets the scene fail; the others are processed. */
 static HcStatus refuse(HcBatchScene *scene, char *why, HcError *err) {
     free(scene->refused);
     scene->refused = why;

@@ -146,8 +146,8 @@ static HcStatus open_cpu(const HcBatchPool *pool, HcCompute **compute, HcError *
     return hc_backend_open(&common, compute, reason, sizeof reason, err);
 }
 
-/* Of what the stage reports, how its noise was chosen. What a scene makes of the model, such as the number of
- * components, is in the records of the scenes. */
+/* Keeps how the noise was chosen, from what the stage reports. The results of a scene, such as the number of
+ * components, are in the records of the scenes. */
 static void keep_noise(const HcStage *stage, HcJson *record) {
     static const char *const kept[] = {"pixels", "noise", "noise_pixels", "noise_choice"};
     HcJson report;
@@ -334,7 +334,7 @@ static _Noreturn void make_and_tell(const HcBatchPool *pool, int pipe) {
     exit(said ? HC_OK : HC_E_IO);
 }
 
-/* What the process tells; an interruption is passed on to it. */
+/* Hears the reports of the process; an interruption is passed on to it. */
 static bool hear(pid_t process, int pipe, HcError *failure) {
     const HcFlag *cancel = hc_catch_signals();
     size_t done = 0;
@@ -472,7 +472,7 @@ static HcStatus find_groups(HcBatch *batch, const HcBatchPool *pool, HcError *er
     return HC_OK;
 }
 
-/* The same sums for the model of one group; borrows them. */
+/* Opens a pool for the model of one group; borrows the sums. */
 static HcStatus open_part(HcBatchPool *part, const HcBatchPool *pool, const HcBatch *batch, int32_t group,
                           HcError *err) {
     *part = open_pool(batch);

@@ -476,7 +476,7 @@ static void remove_leftovers(char *path) {
     free(path);
 }
 
-/* Of an output and what lies beside it. */
+/* Removes what an interrupted run left of an output and of the files beside it. */
 static void clean_output(const char *path) {
     remove_leftovers(strdup(path));
     remove_leftovers(hc_text_format("%s.hcube.json", path));

@@ -159,7 +159,7 @@ static HcStatus open_scene(Worker *worker, int32_t scene, bool left, Ready *read
     HC_OR_RETURN(hc_batch_check_outputs(worker->batch, scene, ready->chain, left, &ready->replaces, err));
     ready->refused = false;
     hc_batch_clean(worker->batch, scene, ready->chain);
-    /* Of a window a part of the file is enough. */
+    /* A window needs only a part of the file. */
     if (hc_view_scene(ready->chain->source->view)->cut.lines == 0) {
         read_ahead(worker, hc_view_reader(ready->chain->source->view));
     }

@@ -1,4 +1,4 @@
-/* What info tells of the values of a scene. */
+/* What info reports of the values of a scene. */
 #include "app/info/values.h"
 #include "core/allocate.h"
 

@@ -60,7 +60,7 @@ static char *record_path(const HcCommon *common, const char *output) {
     return common->record != NULL ? strdup(common->record) : hc_text_format("%s.hcube.json", output);
 }
 
-/* That of an output goes with it: one of ours may be replaced where the output may be written. */
+/* A record of hcube may be replaced together with its output. */
 static HcStatus may_replace_record(const HcCommon *common, const char *path, bool *may, HcError *err) {
     *may = common->overwrite;
     return *may || common->record != NULL ? HC_OK : hc_chain_is_record(path, may, err);

@@ -33,7 +33,7 @@ HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
 void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) HC_PRINTF(3, 4);
 /* A remark on standard error, unless it is empty. */
 void hc_solve_note(const HcCommon *common, const char *note);
-/* The same of why there is no GPU, as hc_backend_open() says it. */
+/* Prints the reason why there is no GPU, as hc_backend_open() gives it. */
 void hc_solve_note_backend(const HcCommon *common, const char *reason);
 
 #endif

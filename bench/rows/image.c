@@ -102,7 +102,7 @@ static HcStatus check_decoded(HcRig *rig, const HcBlock *out, HcBenchRow *row, H
     return witness != NULL ? hc_rig_compare(rig, out->data, witness->x, values, 0, row, err) : HC_OK;
 }
 
-/* The same random bytes, taken for another interleave or type: what they mean does not matter for the time.
+/* Decodes the same random bytes as another interleave or type: their meaning does not change the time.
  */
 static HcStatus decodes(HcRig *rig, HcError *err) {
     const char *names[] = {"decode-bil", "decode-bsq", "decode-bip", "decode-swapped"};

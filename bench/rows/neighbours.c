@@ -45,7 +45,7 @@ static size_t line_neighbours(const HcRig *rig) {
     return (size_t)rig->settings->samples * (size_t)rig->settings->neighbours;
 }
 
-/* Those whose neighbours the serial reference knows, at least one. */
+/* Number of lines whose neighbours the serial reference knows, at least one. */
 static int64_t least_lines(const HcRig *rig, HcMetric metric) {
     const HcBenchNearest *nearest = expected(rig, metric);
     int64_t samples = rig->settings->samples;

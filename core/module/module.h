@@ -21,7 +21,7 @@ typedef struct HcDevice {
     uint64_t memory_total; /* [bytes] */
 } HcDevice;
 
-/* The same work by the vendor's libraries, for measuring (hcube bench); the program itself does not use them.
+/* The same work by the vendor's libraries, for `hcube bench` alone.
  * Arrays lie in the memory of the backend, in its layout, and matrices are square and full. */
 typedef struct HcVendor HcVendor;
 
@@ -44,8 +44,8 @@ typedef struct HcVendorOps {
      * the host. */
     HcStatus (*eigh)(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
                      double *vectors, HcError *err);
-    /* The same of a positive definite matrix by one-sided Jacobi rotations of its Cholesky factor, which keep
-     * small values right relative to themselves; values descending. NULL = the vendor has none. */
+    /* The same for a positive definite matrix by one-sided Jacobi rotations of its Cholesky factor, which
+     * keep the relative accuracy of small values; values descending. NULL = the vendor has none. */
     HcStatus (*eigh_jacobi)(HcVendor *vendor, HcQueue *queue, int32_t n, const double *matrix, double *values,
                             double *vectors, HcError *err);
     /* The routine that decomposes n x n matrices, float32 or complex float32. */
@@ -71,7 +71,7 @@ typedef struct HcModule {
     /* Fills at most `capacity` devices; *count is how many there are (0 is not an error). Fails with
      * HC_E_DEVICE and the reason when the driver is missing or too old. */
     HcStatus (*devices)(HcDevice *out, int32_t capacity, int32_t *count, HcError *err);
-    /* The same devices without starting them, as hc_addresses_read: -1 = only `devices` can tell. May be
+    /* The same devices without starting them, as hc_addresses_read: -1 = only `devices` knows. May be
      * called before any other, which then sees what CUDA_VISIBLE_DEVICES says at that time. */
     int32_t (*addresses)(HcAddress *out, int32_t capacity);
 } HcModule;

@@ -187,7 +187,7 @@ static double bound_of(const Polish *polish, double top, double square, double b
     return fmax(before, best * along - best * best * square / 2);
 }
 
-/* Of the values, rounded to float32. */
+/* Measures the values, rounded to float32. */
 static HcStatus measure(Polish *polish, const HcL1Report *before, HcL1Report *report, HcError *err) {
     int64_t rows = polish->matrix->rows;
     double norm = 0;

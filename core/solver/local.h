@@ -17,7 +17,7 @@ static inline size_t hc_local_products(const HcLocalRule *rule) {
     return n * (n + 1) / 2;
 }
 
-/* Of the sums of pixels: their count, sums, sums of products (upper triangle, row after row). */
+/* Layout of the sums of pixels: count, sums, sums of products (upper triangle, row after row). */
 static inline size_t hc_local_numbers(const HcLocalRule *rule) {
     return 1 + (size_t)rule->directions + hc_local_products(rule);
 }

@@ -23,7 +23,7 @@ typedef struct Spread {
     double mean, deviation;
 } Spread;
 
-/* Of the values within `reach` of `about`: the mean first, then the deviation from it. */
+/* Mean and deviation of the values within `reach` of `about`. */
 static Spread spread_of(const float *values, int64_t count, int32_t bands, double about, double reach) {
     double sum = 0;
     double square = 0;

@@ -36,7 +36,7 @@ static double row_bytes(const HcChunkIndex *index) {
            (double)index->size[HC_AXIS_BAND] * (double)hc_type_bytes(index->type);
 }
 
-/* Of one part: chunks side by side, along samples or bands. */
+/* Bytes of one part: chunks side by side, along samples or bands. */
 static double part_bytes(const HcChunkIndex *index, int axis, int64_t part) {
     double width = (double)hc_min64(part * index->shape[axis], index->size[axis]);
     return row_bytes(index) / (double)index->size[axis] * width;

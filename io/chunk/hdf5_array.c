@@ -57,7 +57,7 @@ static bool read_bytes(hid_t dataset, const hsize_t *corner, uint32_t *skipped, 
 #endif
 }
 
-/* Of an array without filters the library gives what the file says, and counts whole chunks: where it wrote
+/* For an array without filters the library gives what the file says, and counts whole chunks: if it wrote
  * no last byte, in two tries with different ones, the chunk is shorter. */
 bool hc_hdf5_read_stored(hid_t dataset, const hsize_t *corner, uint32_t *skipped, uint8_t *to, size_t bytes,
                          char *text, size_t text_bytes) {

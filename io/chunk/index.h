@@ -61,7 +61,7 @@ typedef struct HcChunkIndex {
     bool pieces;            /* chunks hold what is within the scene along their slowest axis, and no more */
     int32_t steps;
     HcChunkCode step[HC_CHUNK_STEPS_MAX]; /* as they are undone */
-    int step_bit[HC_CHUNK_STEPS_MAX];     /* of HDF5: the bit that tells of a chunk that it lacks this step */
+    int step_bit[HC_CHUNK_STEPS_MAX];     /* HDF5: the bit that means that a chunk lacks this step */
     uint32_t szip[4];                     /* the parameters of HDF5 for it */
     HcChunkPlace *place;                  /* [line][sample][band] of chunks: hc_chunk_number() */
     int64_t stored_most;                  /* the largest of their bytes */

@@ -34,8 +34,8 @@ bool hc_file_odd_names(const char *folder, const char *beginning, size_t length,
 /* "A/B", fresh memory; fails with HC_E_MEMORY. */
 HcStatus hc_file_join(const char *folder, const char *name, char **out, HcError *err) HC_MUST_CHECK;
 
-/* The same into memory on the stack, for what must go on when memory has run out: false where a path is
- * longer than the system takes. */
+/* The same into memory on the stack, for code that must work without free memory. False if the path is longer
+ * than the system allows. */
 #define HC_FILE_PATH 4096 /* bytes */
 bool hc_file_join_into(char out[HC_FILE_PATH], const char *folder, const char *name);
 bool hc_file_folder_into(char out[HC_FILE_PATH], const char *path);

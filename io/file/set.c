@@ -73,7 +73,7 @@ static int rename_fresh(const char *from, const char *to) {
     if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) {
         return errno;
     }
-    /* Nor has it links (FAT): the best that is left. */
+    /* A file system without links (FAT): this is the best that is left. */
     if (hc_file_exists(to)) {
         return EEXIST;
     }
@@ -227,7 +227,8 @@ done:
 
 /* ---- the disk ---- */
 
-/* So that the new name survives a power failure too; file systems that cannot are left alone. */
+/* Flushes the folder, so that the new name survives a power failure. Errors of file systems that cannot are
+ * ignored. */
 static void sync_folder(const char *folder) {
     int handle = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (handle >= 0) {

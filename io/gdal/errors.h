@@ -29,11 +29,11 @@ void hc_gdal_release(void);
  */
 HcText *hc_gdal_listen(HcText *warnings);
 
-/* HDF5 prints each failure, in each thread that nobody told not to. From hc_gdal_catch on it is kept instead:
- * what HDF5 said last in this thread since then, of the innermost call, as one line; "" where nothing. GDAL
- * and netCDF mostly keep that to themselves. Of calls that probe, it says nothing of value. */
+/* HDF5 prints each failure, in each thread, unless it is switched off there. From hc_gdal_catch on it is kept
+ * instead: what HDF5 said last in this thread since then, of the innermost call, as one line; "" where
+ * nothing. GDAL and netCDF mostly keep that to themselves. Of calls that probe, it says nothing of value. */
 const char *hc_hdf5_said(void);
-/* Whose fault such a text tells of, which holds the number of a failed system call: HC_E_MEMORY, HC_E_IO, or
+/* The cause that such a text with the number of a failed system call reports: HC_E_MEMORY, HC_E_IO, or
  * what the file holds (HC_E_INPUT). */
 HcStatus hc_hdf5_status(const char *said);
 /* Has HDF5 keep its messages in this thread, where it calls HDF5 past GDAL; and again after netCDF was

@@ -57,7 +57,7 @@ void note_failure(const char *path) {
     }
 }
 
-/* How a file tells where it ends, by its first bytes. */
+/* How a file marks its end, by its first bytes. */
 enum class Kind {
     plain,  /* by nothing: what is missing would be zeros */
     marked, /* by a mark: drivers ask for pieces of a fixed size, and the last one is short */

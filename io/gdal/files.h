@@ -24,7 +24,7 @@ int64_t hc_gdal_files_mark(void);
  * written or listed since that mark; HC_E_INPUT where a file ended within its pixels. */
 HcStatus hc_gdal_files_check(int64_t mark, HcError *err) HC_MUST_CHECK;
 
-/* The same for what a call has come to: the notes go before its own failure, whatever came of it. */
+/* Combines the check with the status of a call: the notes come before its own failure. */
 static inline HcStatus hc_gdal_files_settle(int64_t mark, HcStatus status, const HcError *failure,
                                             HcError *err) {
     HcStatus lost = hc_gdal_files_check(mark, err);
@@ -37,7 +37,7 @@ static inline HcStatus hc_gdal_files_settle(int64_t mark, HcStatus status, const
 /* Adds a note of another library, whose reads do not come here. error: errno. */
 void hc_gdal_files_note(const char *path, int error);
 
-/* The same for SQLite, which names no file: that of the last call of the first function. */
+/* Notes for SQLite, which names no file: the file is that of the last call of the first function. */
 void hc_gdal_files_sqlite(const char *path);
 void hc_gdal_files_note_sqlite(void);
 

@@ -93,7 +93,7 @@ const char *hc_library_entry_word(HcLibraryEntry entry) {
 
 /* ---- values ---- */
 
-/* Values of a spectrum that tell its height, at most. */
+/* Maximum number of values of a spectrum that its height is taken from. */
 enum { HEIGHT_VALUES = 512 };
 
 /* How far from the usual height of a library a value may lie: above, and below 0. */

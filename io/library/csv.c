@@ -76,7 +76,7 @@ static bool counts_bands(const char *cell) {
     return is_one_of(cell, words);
 }
 
-/* Of bands, or of lines. */
+/* Whether the cell heads a column of numbers of bands or lines. */
 static bool counts(const char *cell) {
     static const char *const words[] = {"", "b", "ch", "id", "no", "nr", "#", NULL};
     return counts_bands(cell) || is_one_of(cell, words);
@@ -205,7 +205,7 @@ static HcStatus check_zeros(const Table *table, HcError *err) {
     return HC_OK;
 }
 
-/* Of a table of numbers alone: its first column has the wavelengths, or its first line, which has smaller
+/* Orients a table of numbers alone: the first column or the first line has the wavelengths, by the smaller
  * steps. */
 static HcStatus orient_numbers(Table *down, const Table *across, HcError *err) {
     double along = largest_step(down, 0), aside = largest_step(across, 0);
@@ -248,8 +248,8 @@ static HcStatus check_axis(const Table *table, HcError *err) {
                    table->cells.path, line_of(table, 0, 0), corner);
 }
 
-/* Of a table whose first line and first column are numbers after the first cell: spectra are numbered, or
- * bands. */
+/* Orients a table whose first line and first column are numbers after the first cell: spectra are numbered,
+ * or bands. */
 static HcStatus orient_numbered(const Table *down, const Table *across, bool *lies_across, HcError *err) {
     const char *corner = cell_at(down, 0, 0);
     double along = largest_step(down, 1), aside = largest_step(across, 1);
@@ -267,7 +267,7 @@ static HcStatus orient_numbered(const Table *down, const Table *across, bool *li
     return HC_OK;
 }
 
-/* Of a table without such numbers: by words for wavelengths, and by numbers among letters. */
+/* Orients a table without such numbers: by words for wavelengths, and by numbers among letters. */
 static HcStatus orient_words(const Table *down, const Table *across, bool *lies_across, HcError *err) {
     bool words = find_axis(down) >= 0;
     *lies_across = !words && (find_axis(across) >= 0 || is_affixed(across, 0, 1));

@@ -24,10 +24,11 @@ typedef struct HcLibraryOutliers {
 
 /* Owns its arrays. Zero-initialise, then hc_library_clear() is always safe. */
 typedef struct HcLibrary {
-    int32_t count;            /* entries, > 0 */
-    int32_t bands;            /* > 0 */
-    int32_t entries;          /* of the file: as many as `count`, until some are left out */
-    int32_t left_out_by_name; /* of the entries that are not there, since their names tell no spectra */
+    int32_t count;   /* entries, > 0 */
+    int32_t bands;   /* > 0 */
+    int32_t entries; /* of the file: as many as `count`, until some are left out */
+    int32_t
+        left_out_by_name; /* of the entries that are not there, since their names are not those of spectra */
     int32_t *number;    /* [count] which entry of the file each is, from 0, ascending; NULL = all are there */
     float *value;       /* [count][bands] as stored; NaN = missing */
     char **name;        /* [count], none NULL; the same name may come several times */

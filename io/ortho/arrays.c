@@ -190,7 +190,7 @@ static HcStatus take_places(void *to, const int64_t from[2], const int64_t count
     return hc_ortho_places_put(to, 1, from[0], from[1], count[0], count[1], y, err);
 }
 
-/* The same of arrays [samples][lines] whose first sample is the last one of the scene. */
+/* Takes arrays [samples][lines] whose first sample is the last one of the scene. */
 static HcStatus take_turned(void *to, const int64_t from[2], const int64_t count[2], const double *x,
                             const double *y, HcError *err) {
     HcStatus status = HC_OK;

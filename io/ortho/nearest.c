@@ -268,7 +268,7 @@ static void clear(Search *search) {
     free(search->distance);
 }
 
-/* Of coordinates without a system: those that all could be degrees are. */
+/* Coordinates without a system count as degrees if all could be. */
 static bool is_geographic(const Search *search, const char *wkt) {
     if (wkt == NULL) {
         return search->west >= -180 && search->east <= 360 && search->south >= -90 && search->north <= 90;

@@ -92,7 +92,7 @@ static HcStatus from_raster(HcOrtho *ortho, HcReader *reader, HcError *err) {
     return take_place(ortho, &scene->place, err);
 }
 
-/* Of an image whose table is another file, that file; nothing where it has none. */
+/* Opens the file of the table if the image names one; else does nothing. */
 static HcStatus follow(HcOrtho *ortho, HcReader **reader, HcError *err) {
     const HcLookup *lookup = &hc_reader_scene(*reader)->lookup;
     char *file = NULL;

@@ -23,7 +23,7 @@ typedef struct HcOrthoPixel {
  * HC_E_INPUT: there is none, it is of another shape, or it leads to a pixel that the scene does not have. */
 HcStatus hc_ortho_open(HcOrtho **out, const HcScene *scene, const char *path, const char *file,
                        uint64_t memory, HcError *err) HC_MUST_CHECK;
-/* The same by the lookup of the scene, and keeps the coordinates of its pixels where it has some. */
+/* Opens the lookup of the scene, and keeps the coordinates of its pixels if it has any. */
 HcStatus hc_ortho_open_with_coordinates(HcOrtho **out, const HcScene *scene, const char *path,
                                         HcError *err) HC_MUST_CHECK;
 void hc_ortho_close(HcOrtho *ortho);

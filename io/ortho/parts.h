@@ -31,7 +31,7 @@ void hc_ortho_table_close(HcOrthoTable *table);
 HcStatus hc_ortho_table_put(HcOrthoTable *table, int64_t line0, int64_t sample0, int64_t lines,
                             int64_t samples, const HcOrthoPixel *pixels, HcError *err) HC_MUST_CHECK;
 
-/* The same of numbers as a lookup table stores them; `to` [lines][samples] is for its use. */
+/* Takes numbers as a lookup table stores them; `to` [lines][samples] is scratch memory. */
 HcStatus hc_ortho_table_take(HcOrthoTable *table, int64_t line0, int64_t sample0, int64_t lines,
                              int64_t samples, const double *sample, const double *line, HcOrthoPixel *to,
                              HcError *err) HC_MUST_CHECK;

@@ -530,7 +530,8 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
         }
         return status;
     }
-    /* Of a remote file GDAL would read three lines more, band by band, and zeros where that fails. */
+    /* Local files only: of a remote one GDAL would read three lines more, band by band, and give zeros on
+     * failure. */
     if (reader->dataset != NULL && reader->remote == NULL) {
         hc_gdal_catch(&messages);
         status = check_lines(reader, &same, err);

@@ -344,10 +344,10 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
     hc_gdal_files_pixels(false);
     hc_gdal_release();
     free(numbers);
-    /* Of raw files GDAL takes what a server does not give for zeros, and says so only in passing. */
+    /* For raw files GDAL gives zeros where a server fails, with only a message. */
     if (result != CE_None || messages.failed) {
         const char *why = NULL;
-        /* Of other formats, the file may lead to a server. */
+        /* Files of other formats may refer to a server. */
         const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset));
         bool local = hc_text_equal(driver, "GTiff") && strncmp(reader->path, "/vsi", 4) != 0;
         HcStatus status = hc_gdal_why(&messages, local ? HC_E_INPUT : HC_E_IO, &why);

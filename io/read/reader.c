@@ -226,7 +226,7 @@ static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct
     HC_TRY(settle_method(reader, err));
     HC_TRY(hc_read_sort_bands(reader, err));
     HC_TRY(watch_files(reader, reader->path, err));
-    /* Of the data, not of a label that names it. */
+    /* The identity of the data, not of a label that names it. */
     const char *data = reader->direct           ? reader->layout.path
                        : reader->chunks != NULL ? hc_chunks_index(reader->chunks)->path
                                                 : reader->path;

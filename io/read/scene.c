@@ -318,7 +318,7 @@ static HcStatus fill_from_gdal(HcReader *reader, HcError *err) {
     return HC_OK;
 }
 
-/* Those of a product go first. */
+/* Coefficients of a product come first. */
 static void take_rpc(HcReader *reader, GDALDatasetH dataset) {
     HcRpc *rpc = &reader->scene.rpc;
     GDALRPCInfoV2 from;

@@ -43,7 +43,7 @@ static HcStatus add(HcAttributes *to, OGRFeatureDefnH definition, int field, HcE
     return HC_OK;
 }
 
-/* Those that are more than the class, which points have by its name, and in CSV the geometry. */
+/* Adds all attributes except the class, which points have by its name, and in CSV the geometry. */
 static HcStatus add_all(HcAttributes *to, OGRFeatureDefnH definition, int besides, HcError *err) {
     for (int i = 0; i < OGR_FD_GetFieldCount(definition); i++) {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(definition, i);

@@ -7,7 +7,7 @@
 
 typedef enum HcAttributeType { HC_ATTRIBUTE_TEXT, HC_ATTRIBUTE_INTEGER, HC_ATTRIBUTE_REAL } HcAttributeType;
 
-/* Of some features. Owns its arrays. Zero-initialise; hc_attributes_clear() is always safe. */
+/* Attributes of some features. Owns its arrays. Zero-initialise; hc_attributes_clear() is always safe. */
 typedef struct HcAttributes {
     int32_t count; /* attributes */
     char **name;   /* [count] */

@@ -38,7 +38,7 @@ static bool burn(const Visits *visits, HcShape *shape, HcPixels pixels) {
     return good;
 }
 
-/* Of one shape, what lies in these pixels of the map: at most piece_lines lines. */
+/* Visits the part of one shape in these pixels of the map: at most piece_lines lines. */
 static HcStatus visit_piece(const Visits *visits, int64_t k, HcPixels piece, HcError *err) {
     HcGdalErrors messages;
     int64_t samples = visits->map->scene.samples;

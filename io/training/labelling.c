@@ -121,7 +121,7 @@ static HcStatus class_name(const HcClassKey *key, const HcNamed *named, char **o
     return *out != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a class");
 }
 
-/* That of the source, unless it has none or black, which is that of class 0. */
+/* The colour of the source, unless it has none or black, the colour of class 0. */
 static void colour_class(const HcClassKey *key, const HcNamed *named, int32_t label, uint8_t colour[3]) {
     if (named != NULL && key != NULL && !hc_read_attributes_colour(named->attributes, key->number, colour) &&
         key->number < named->classes->count) {

@@ -68,7 +68,7 @@ HcStatus hc_labelling_vector(HcLabelling *labelling, GDALDatasetH dataset, const
 /* Adds the pixels of the shapes, and counts those that several classes claim. */
 HcStatus hc_labelling_burn(HcLabelling *labelling, HcShape *shape, int64_t count, HcError *err) HC_MUST_CHECK;
 
-/* The same for a scene in sensor geometry: the shapes are in pixels of its map. */
+/* Labels a scene in sensor geometry: the shapes are in pixels of its map. */
 HcStatus hc_labelling_visit(HcLabelling *labelling, const HcShapeMap *map, const HcShapes *shapes,
                             HcError *err) HC_MUST_CHECK;
 

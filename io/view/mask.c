@@ -77,7 +77,7 @@ static HcStatus choose_band(HcViewMask *mask, const char *suffix, HcError *err) 
     return set_bands(mask, &band, 1, err);
 }
 
-/* That of a mask which is open, or a fresh one. */
+/* Takes the raster of an open mask, or opens one. */
 static HcStatus take_raster(HcViewMask *mask, const char *path, const HcProductLayer *layer,
                             const HcViewSite *site, HcError *err) {
     for (int32_t m = 0; m < site->masks; m++) {

@@ -164,7 +164,7 @@ void hc_view_polygons_close(HcViewPolygons *polygons) {
     }
 }
 
-/* Of the pixels in sensor geometry that lie in polygons. */
+/* The extent of the pixels in sensor geometry that lie in polygons. */
 static HcStatus marked_extent(const HcViewPolygons *polygons, OGREnvelope *out, HcError *err) {
     const HcShapeMap *map = &polygons->map;
     HcPixels all = {INT64_MAX, INT64_MAX, 0, 0};

@@ -28,7 +28,7 @@ struct HcView {
 
 /* ---- nodata and scale ---- */
 
-/* Of the values that the user names, those that the type has: without others one is left, and decode does. */
+/* Keeps the nodata values of the user that the type can hold. If one is left, decode handles it. */
 static void keep_possible(HcView *view) {
     HcViewOptions *options = &view->options;
     HcType type = hc_reader_scene(view->reader)->type;
@@ -459,8 +459,8 @@ static size_t float_bytes(const HcView *view, int64_t lines) {
                : 0;
 }
 
-/* Of lines in memory: converted values, as they lie in the file, what the masks leave, and which mask left
- * each pixel out. */
+/* Memory of lines: converted values, stored values, what the masks leave, and which mask left each pixel out.
+ * */
 size_t hc_view_bytes(const HcView *view, int64_t lines) {
     size_t raw = hc_reader_bytes(view->reader, lines);
     size_t pixels = (size_t)lines * (size_t)view->scene.samples;

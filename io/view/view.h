@@ -147,7 +147,7 @@ void hc_view_describe(const HcView *view, int64_t line0, int32_t lines, const vo
 /* Whether the first or the last sample of a line is 0 in that band of the file. */
 bool hc_view_ends_in_zero(const HcView *view, int64_t line, int32_t band);
 
-/* Of these bands (file indices from 0, ascending) of the scene at `path`, keeps those that hold no value:
+/* Keeps those of the bands (file indices from 0, ascending) of the scene at `path` that hold no value:
  * nodata, NaN or infinity in every pixel. Masks do not count. Reads until the others have shown a value. */
 HcStatus hc_view_empty_bands(const char *path, const HcViewOptions *options, int32_t *bands, int32_t *count,
                              HcError *err) HC_MUST_CHECK;

@@ -11,7 +11,8 @@
 #include <ogr_srs_api.h>
 #include <string.h>
 
-/* Of compressed files: whoever reads a band inflates the chunks of its lines, so that few bands share one. */
+/* Chunks of compressed files. Reading a band inflates the chunks of its lines, so that few bands share one.
+ */
 #define CHUNK_BYTES 262144.0
 #define CHUNK_LINES 16
 

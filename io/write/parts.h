@@ -63,7 +63,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
 void hc_write_plan_clear(HcWritePlan *plan);
 /* The creation options of a tiled GeoTIFF: tiles that divide the scene with little waste. */
 HcStatus hc_write_tiles(char ***options, const HcScene *scene, HcType type, HcError *err) HC_MUST_CHECK;
-/* Those of the temporary GeoTIFF that is copied at finish. */
+/* The creation options of the temporary GeoTIFF that is copied at finish. */
 HcStatus hc_write_source(char ***options, const HcWritePlan *plan, const HcScene *scene,
                          HcError *err) HC_MUST_CHECK;
 /* Whether tiles of the plan can be encoded here: a tiled GeoTIFF without options that concern the values and
@@ -238,7 +238,7 @@ HcStatus hc_write_probe(const HcWritePlan *plan, const HcScene *scene, HcError *
  * `lacks` what the format does not keep of place and RPC; HC_E_IO where docs/files.md promises it. */
 HcStatus hc_write_check(const char *file, const HcScene *scene, const HcWritePlan *plan, HcText *lacks,
                         HcError *err) HC_MUST_CHECK;
-/* Whether a band that was opened again tells the missing values that were written. */
+/* Whether a band that was opened again has the missing values that were written. */
 bool hc_write_keeps_nodata(GDALRasterBandH band, const HcWritePlan *plan);
 HcStatus hc_write_check_envi(const char *data, const char *header, const HcScene *scene,
                              const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;

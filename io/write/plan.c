@@ -225,7 +225,7 @@ static HcStatus choose_type(HcWritePlan *plan, const HcScene *scene, const HcWri
     return status;
 }
 
-/* Nor are the numbers of parts in the bands after them. */
+/* Checks that the type holds the numbers of parts in the bands after the classes. */
 static HcStatus check_parts(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     char number[40];
     for (int32_t b = 1; b < scene->bands && plan->in_parts; b++) {
@@ -425,7 +425,7 @@ done:
     return status;
 }
 
-/* The driver is told a number in any case: else GDAL takes that of its environment. */
+/* The driver always gets a number: else GDAL takes that of its environment. */
 static HcStatus choose_threads(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
                                HcError *err) {
     char text[24];
@@ -531,7 +531,7 @@ static char *owner_of_header(const char *header) {
     return found;
 }
 
-/* Of a pair, the header could belong to somebody else's data: that one is not replaced even with `overwrite`.
+/* A header that may belong to other data is not replaced, even with `overwrite`.
  */
 static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *err) {
     struct stat info;

@@ -60,7 +60,7 @@ HcStatus hc_write_source(char ***options, const HcWritePlan *plan, const HcScene
     return hc_write_option(options, "PHOTOMETRIC", "MINISBLACK", err);
 }
 
-/* Those that say nothing of values, or are known here. */
+/* Options that do not change values, or are known here. */
 static bool knows_option(const char *option) {
     static const char *const known[] = {"TILED=YES",
                                         "BIGTIFF=YES",

@@ -51,7 +51,7 @@ static inline double scaled_value(const HcStored *layout, int32_t band, double v
     return layout->scaled ? (value - layout->offset) / layout->scale : value;
 }
 
-/* The same of a run: `each` 0, values of one band, or 1, of one band after the other. */
+/* Scales a run: `each` is 0 for values of one band, 1 for values of one band after the other. */
 HC_CLONES static void scale_run(const HcStored *layout, int32_t band, int32_t each,
                                 const float *restrict from, int32_t count, double *restrict to) {
     const double scale = layout->scale, offset = layout->offset;
@@ -259,7 +259,7 @@ static void use_runs(const HcStored *layout, const float *from, const uint8_t *m
     }
 }
 
-/* Of a line with the bands of a pixel together. */
+/* Stores a run of a line that has the bands of a pixel together. */
 static void put_run(const HcStored *layout, int32_t band, const float *values, int32_t count, int64_t at,
                     void *line) {
     store_run(layout, band, 1, values, count, (char *)line + at * (int64_t)hc_type_bytes(layout->type));

@@ -330,7 +330,7 @@ static HcStatus find_space(HcWriter *writer, int64_t lines, int32_t *count, HcEr
     return HC_OK;
 }
 
-/* So many more are in `stored`. */
+/* Counts `count` more lines in `stored`. */
 static HcStatus add_lines(HcWriter *writer, int32_t count, HcError *err) {
     writer->filled += count;
     if (writer->tiles != NULL) {

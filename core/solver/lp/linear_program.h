@@ -88,9 +88,8 @@ typedef struct HcLpProof {
      * decides at all, else infinity. */
     double gap;
     double bound; /* of an optimum, what the prices prove of the objective */
-    /* Of an infeasible program: no point with |x_j| below it for all j fulfils the constraints. Of an
-     * unbounded one: no prices and reduced costs below it prove a bound of the objective. Infinity: none at
-     * all. */
+    /* Infeasible program: no point with |x_j| below this radius for all j fulfils the constraints. Unbounded
+     * program: no prices and reduced costs below it prove a bound of the objective. Infinity: none at all. */
     double radius;
     /* The size of x (of prices) that the data imply: the largest |bound| of a column, or of a row relative
      * to its largest entry. For prices it is |cost| relative to the largest entry of its column. Only rows

@@ -118,8 +118,8 @@ struct HcSimplex {
     double *unit;                     /* [all] */
     double cost_unit, value_unit;     /* an objective is value_unit / cost_unit times that of the program */
 
-    /* Of all variables: those of the program, and those in force, which phase one and perturbations change.
-     */
+    /* Bounds and costs of all variables: those of the program, and those in force, which phase one
+     and perturbations change. */
     double *true_lower, *true_upper, *true_cost;
     double *lower, *upper, *cost;
     double *value;   /* z */
@@ -182,7 +182,7 @@ HC_ANYWHERE bool hc_simplex_pays(int move, double reduced, double cost, double t
     return rises || falls;
 }
 
-/* The same of a variable, with the bounds in force. */
+/* By how much a variable exceeds the bounds in force. */
 static inline double hc_simplex_beyond(const HcSimplex *s, int64_t j) {
     return hc_simplex_excess(s->value[j], s->lower[j], s->upper[j], s->tolerance);
 }

@@ -348,7 +348,7 @@ static void close_desk(Desk *desk) {
     free(desk->before);
 }
 
-/* Of an unbounded program z is the ray; the point is that of the basis. */
+/* If the program is unbounded, z is the ray; the point is that of the basis. */
 static void tell(Desk *desk, HcLpEnd end, HcLpSolution *out) {
     const HcSimplex *s = desk->s;
     out->end = end;

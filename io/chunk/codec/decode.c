@@ -130,7 +130,7 @@ void hc_chunk_libraries(HcText *text) {
     hc_text_add(text, "libdeflate %s\n", LIBDEFLATE_VERSION_STRING);
     hc_text_add(text, "zstd %s\n", ZSTD_versionString());
     hc_text_add(text, "LERC %d.%d.%d\n", LERC_VERSION_MAJOR, LERC_VERSION_MINOR, LERC_VERSION_PATCH);
-    /* Of the header: a call would start the library, which wants its lock. */
+    /* The version of the header: a call would start the library, which needs its lock. */
     hc_text_add(text, "HDF5 %d.%d.%d\n", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
     hc_text_add(text, "SZIP by libsz\n");
 }

@@ -10,7 +10,7 @@
 
 namespace {
 
-/* Of lerc_getBlobInfo, in its order. */
+/* Results of lerc_getBlobInfo, in its order. */
 enum { VERSION, TYPE, DEPTH, COLUMNS, ROWS, BANDS, VALID, BYTES, MASKS, FIGURES };
 
 int64_t type_of(HcType type) {

@@ -70,7 +70,7 @@ static HcStatus load_image(HcEnviHeader *header, const char *path, bool *is, HcE
     HcStatus status = hc_envi_load(header, found, &why);
     free(found);
     *is = status == HC_OK && hc_envi_text(header, "wavelength") != NULL;
-    bool is_flaw = status == HC_OK || status == HC_E_INPUT; /* whoever reads the image tells */
+    bool is_flaw = status == HC_OK || status == HC_E_INPUT; /* the reader of the image reports it */
     return is_flaw ? HC_OK : hc_fail(err, status, "%s", why.text);
 }
 
@@ -145,7 +145,7 @@ done:
 /* ---- what they say ---- */
 
 /* Wavelengths that nobody can use are an error, as those of every product; of other images they are left out.
- * Whoever reads the image tells what else its header lacks. */
+ * The reader of the image reports what else its header lacks. */
 static HcStatus check_wavelengths(const HcEnviHeader *header, HcError *err) {
     HcStatus status = HC_OK;
     HcEnviShape shape = {0};
@@ -247,7 +247,7 @@ static HcStatus compare_table(HcProduct *product, const Flight *flight, const Hc
     return is_flaw ? HC_OK : hc_fail(err, status, "%s", why.text);
 }
 
-/* The names alone tell radiance from reflectance. */
+/* Only the names distinguish radiance from reflectance. */
 static HcStatus set_name(HcProduct *product, const char *name, HcError *err) {
     const char *rest = name + flight_length(name);
     bool radiance = strstr(rest, "rdn") != NULL;

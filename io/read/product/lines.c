@@ -137,8 +137,8 @@ int32_t hc_product_stored_band(const HcProduct *product, const int32_t *used, in
     return k;
 }
 
-/* Of an array that it cannot decode at all (a filter that is not installed), netCDF gives no reason: the
- * maker of the index of its chunks does. */
+/* netCDF gives no reason for an array that it cannot decode (a filter that is not installed). The reader of
+ * its chunk index does. */
 static HcStatus check_known(const HcProductArray *array, HcError *err) {
     HcChunkIndex *index = NULL;
     HcError why = {0};

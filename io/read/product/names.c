@@ -53,7 +53,7 @@ static int version_of(const char *name, const char *word) {
     return strspn(at, "0123456789") <= 4 ? atoi(at) : 0;
 }
 
-/* Of two names of the same version the shorter one: the other has something added. */
+/* If two names have the same version, the shorter one counts: the other has a suffix. */
 static bool is_newer(const char *name, const char *than, const char *word) {
     int difference = than != NULL ? version_of(name, word) - version_of(than, word) : 1;
     return difference != 0 ? difference > 0 : strlen(name) < strlen(than);

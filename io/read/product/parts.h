@@ -67,7 +67,7 @@ HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t
 HcStatus hc_product_table(const HcProductFile *file, const char *dataset, double **values, int64_t *rows,
                           int64_t *columns, HcError *err) HC_MUST_CHECK;
 
-/* The same of texts: [count] texts, all in fresh memory. */
+/* Reads [count] texts into fresh memory. */
 HcStatus hc_product_words(const HcProductFile *file, const char *dataset, int32_t count, char ***words,
                           HcError *err) HC_MUST_CHECK;
 
@@ -78,7 +78,7 @@ HcStatus hc_product_text(const HcProductFile *file, const char *dataset, const c
 HcStatus hc_product_numbers(const HcProductFile *file, const char *dataset, const char *attribute,
                             double **values, int32_t *count, HcError *err) HC_MUST_CHECK;
 
-/* The same where the attribute has to be there: one number, or `count` of them in fresh memory. */
+/* The same for a required attribute: one number, or `count` of them in fresh memory. */
 HcStatus hc_product_number(const HcProductFile *file, const char *dataset, const char *attribute,
                            double *value, HcError *err) HC_MUST_CHECK;
 HcStatus hc_product_attribute(const HcProductFile *file, const char *dataset, const char *attribute,
@@ -145,7 +145,7 @@ HcStatus hc_product_smile(HcProduct *product, const HcProductFile *file, const H
 /* Adds one, as `layer` says except for its texts: a raster (dataset NULL), an array, or two. */
 HcStatus hc_product_add_layer(HcProduct *product, const HcProductLayer *layer, const char *path,
                               const char *dataset, const char *other, HcError *err) HC_MUST_CHECK;
-/* The same of an array of the file, where it is there. */
+/* The same for an array of the file, if it exists. */
 HcStatus hc_product_add_flat(HcProduct *product, const HcProductFile *file, const HcProductLayer *layer,
                              const char *dataset, HcError *err) HC_MUST_CHECK;
 void hc_product_clear_layers(HcProduct *product);

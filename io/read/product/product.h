@@ -106,14 +106,14 @@ HcStatus hc_product_use(HcProduct *product, const int32_t *used, int32_t count, 
 /* Settles how the chunks are read in at most that many bytes, if they are; returns what that takes. */
 size_t hc_product_settle_chunks(HcProduct *product, int32_t threads, int64_t again, double bytes,
                                 bool repeats);
-/* Of a product whose arrays hold the pixels: of the samples product->samples. `used` [count] are the bands
+/* Products whose arrays hold the pixels: the samples are product->samples. `used` [count] are the bands
  * that are read (NULL = all), ascending. */
 size_t hc_product_bytes(const HcProduct *product, const int32_t *used, int32_t count, int64_t lines);
 size_t hc_product_chunk_bytes(const HcProduct *product, int32_t count, int64_t lines);
 int32_t hc_product_stored_band(const HcProduct *product, const int32_t *used, int32_t count, int32_t band);
 HcStatus hc_product_read(HcProduct *product, const int32_t *used, int32_t count, int64_t line0, int32_t lines,
                          void *to, HcRaw *raw, HcError *err) HC_MUST_CHECK;
-/* The same where its chunks are read. */
+/* The same if its chunks are read. */
 HcStatus hc_product_read_chunks(HcProduct *product, const int32_t *used, int32_t count, int64_t line0,
                                 int32_t lines, void *to, HcRaw *raw, HcError *err) HC_MUST_CHECK;
 

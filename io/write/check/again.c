@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the largest value of the band, where another device has computed: sums in another order, and solvers
- * that stop elsewhere within their gap. And of the largest value of all bands: a band that is all but zero is
- * the rounding of those that it was made from, as the last components of a scene of low rank are. */
+/* Tolerance if another device has computed, as a fraction of the largest value of the band: sums in
+ * another order, and solvers that stop elsewhere within their gap. The second is a fraction of the largest
+ * value of all bands: a band that is all but zero is the rounding of those that it was made from, as the last
+ * components of a scene of low rank are. */
 static const double of_band = 1e-3, of_all = 0x1p-40;
 
 /* What is compared: the same lines, twice. */

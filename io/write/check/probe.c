@@ -1,5 +1,5 @@
 /* Whether a driver can hold an output, tried on a file of a few pixels that says all that the scene says.
- * Most drivers tell it at the first block or at the very end, and some not at all. */
+ * Most drivers report it at the first block or at the very end, and some not at all. */
 #include "io/scratch.h"
 #include "io/write/parts.h"
 

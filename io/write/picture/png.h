@@ -12,7 +12,8 @@
 HcStatus hc_png_write(const char *path, int32_t width, int32_t height, const uint8_t *pixels, bool overwrite,
                       HcError *err) HC_MUST_CHECK;
 
-/* The same as bytes in memory: *data is fresh. Pictures of at most 256 colours are stored with a palette. */
+/* The picture as bytes in memory: *data is fresh. Pictures of at most 256 colours are stored with a palette.
+ */
 HcStatus hc_png_encode(int32_t width, int32_t height, const uint8_t *pixels, uint8_t **data, size_t *bytes,
                        HcError *err) HC_MUST_CHECK;
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of bytes in up to four bands, as pictures have them. */
+/* Whether it has bytes in up to four bands, as pictures do. */
 static bool is_picture(GDALDatasetH from) {
     int bands = GDALGetRasterCount(from);
     return bands >= 1 && bands <= 4 && GDALGetRasterDataType(GDALGetRasterBand(from, 1)) == GDT_Byte;

@@ -193,7 +193,7 @@ HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is
     while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
         cube++;
     }
-    /* Either tells; that the other is missing is an error of the file. */
+    /* Either is enough; if the other is missing, the file has an error. */
     *is = cube < count &&
           (hc_product_has_group(file, "/sensor_band_parameters") || hc_product_has(file, "/location/glt_x"));
     if (!*is) {

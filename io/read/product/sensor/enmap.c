@@ -170,7 +170,7 @@ static void find_part(HcProduct *product) {
                                                                               : HC_DETECTOR_ONE;
 }
 
-/* Of L1B the list has the bands of VNIR, then those of SWIR: how many come first. */
+/* Number of VNIR bands, which come before those of SWIR in the list of L1B. */
 static int32_t count_vnir(const HcProduct *product, const HcProductText *text) {
     int32_t said = atoi(CPLGetXMLValue(text->xml, "product.image.vnir.channels", "0")), claimed = 0;
     for (int32_t b = 0; b < product->scene.bands; b++) {

@@ -148,7 +148,7 @@ HcStatus hc_product_neon(HcProduct *product, const HcProductFile *file, bool *is
     char **groups = GDALGroupGetGroupNames(file->root, NULL);
     *is = false;
     for (int g = 0; groups != NULL && groups[g] != NULL && !*is; g++) {
-        /* Either tells; that the other is missing is an error of the file. */
+        /* Either is enough; if the other is missing, the file has an error. */
         *is = hc_product_has_group(file, name_of(groups[g], "/Metadata/Spectral_Data").text) ||
               hc_product_has(file, name_of(groups[g], "/Reflectance_Data").text);
         if (*is) {
