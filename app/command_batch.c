@@ -146,7 +146,7 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     if (totals.failed_before > 0 && batch.params.common.quiet) {
         status = HC_E_BEFORE; /* said by the run in which they failed */
     } else if (totals.failed_before > 0) {
-        HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, and none now",
+        HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, none now",
                        totals.failed_before, batch.scene_count));
     }
 done:

@@ -272,7 +272,7 @@ static HcStatus compare_file(HcRerun *rerun, const char *lies, const char *path,
     long long made = (long long)bytes.made;
     return add_line(
         rerun,
-        version ? hc_text_format("%s: the same, but for the version of hcube", path)
+        version ? hc_text_format("%s: the same, except for the version of hcube", path)
         : same  ? hc_text_format("%s: the same, %lld bytes", path, made)
         : bytes.made != bytes.there
             ? hc_text_format("%s: differs, %lld bytes and now %lld", path, (long long)bytes.there, made)
@@ -299,7 +299,7 @@ static HcStatus add_differences(HcRerun *rerun, const char *path, const HcJsonDi
                               err));
     }
     return diff->count > 0 ? HC_OK
-                           : add_line(rerun, hc_text_format("%s: the same, but for times", path), err);
+                           : add_line(rerun, hc_text_format("%s: the same, except for times", path), err);
 }
 
 static HcStatus compare_record(HcRerun *rerun, const char *lies, const char *path, HcError *err) {

@@ -21,7 +21,7 @@ extern "C" {
     X(HC_E_DEVICE, 7, "the device failed or is missing")                                                     \
     X(HC_E_NUMERIC, 8, "the data do not determine a result")                                                 \
     X(HC_E_SCENES, 9, "some scenes of a batch failed")                                                       \
-    X(HC_E_BEFORE, 10, "some scenes of a batch failed before, and none now")                                 \
+    X(HC_E_BEFORE, 10, "some scenes of a batch failed before, none now")                                     \
     X(HC_E_VERIFY, 11, "what was computed again differs from what was written")                              \
     X(HC_E_CANCELLED, 130, "interrupted")
 

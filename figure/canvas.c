@@ -45,7 +45,7 @@ static HcStatus try_threads(HcError *err) {
     }
     return count == LIBRARY_THREADS
                ? HC_OK
-               : hc_fail(err, HC_E_MEMORY, "a figure: a thread could not be started, which looks for fonts");
+               : hc_fail(err, HC_E_MEMORY, "a figure: the thread that looks for fonts could not be started");
 }
 
 /* Memory and threads at the same time: each has a stack. */

@@ -217,7 +217,7 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) {
     HC_TRY(hc_new(found.group_done, (size_t)batch->group_count + 1, "the groups of the scenes", err));
     HC_TRY(hc_batch_as_json(batch) ? tell_json(&found, err) : tell_lines(&found, err));
     if (found.count[HC_WORD_FAILED] > 0) {
-        HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, and none now",
+        HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, none now",
                        found.count[HC_WORD_FAILED], found.all));
     }
 done:

@@ -125,5 +125,5 @@ HcStatus hc_command_completion(int32_t word_count, const char *const *words, HcE
             return HC_OK;
         }
     }
-    return hc_fail(err, HC_E_USAGE, "completion: %s: none of bash, zsh and fish", words[0]);
+    return hc_fail(err, HC_E_USAGE, "completion: %s: must be bash, zsh or fish", words[0]);
 }

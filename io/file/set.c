@@ -139,7 +139,7 @@ static HcStatus may_replace(const Set *set, const char *target, bool *there, HcE
         return errno == ENOENT ? HC_OK : hc_file_fail(err, HC_E_IO, target, errno);
     }
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
-        return hc_fail(err, HC_E_IO, "%s: is no file any more that could be replaced", target);
+        return hc_fail(err, HC_E_IO, "%s: is no longer a file and cannot be replaced", target);
     }
     if (is_kept(set, &info) || (stat(target, &behind) == 0 && is_kept(set, &behind))) {
         return hc_fail(err, HC_E_USAGE, "%s: is read by this command, and not replaced", target);

@@ -539,7 +539,8 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
         HC_OR_RETURN(status);
     }
     if (!same) {
-        hc_read_note(reader, "direct reading of %s differs from GDAL's, which is used", reader->layout.path);
+        hc_read_note(reader, "direct reading of %s differs from that of GDAL, which reads the file",
+                     reader->layout.path);
         close(reader->file);
         reader->file = -1;
         return status;

@@ -427,10 +427,10 @@ static HcStatus open_foreign_header(HcReader *reader, const char *header_path, H
         status = hc_fail(err, HC_E_INPUT, "%s: not an ENVI header, and its data file %s does not open: %s",
                          header_path, CPLGetFilename(sure[0]), why.text);
     } else {
-        status = hc_fail(err, HC_E_INPUT,
-                         "%s: not an ENVI header (its first line is not ENVI), and no raster that GDAL "
-                         "knows",
-                         header_path);
+        status =
+            hc_fail(err, HC_E_INPUT,
+                    "%s: not an ENVI header (its first line is not ENVI), and not a raster that GDAL knows",
+                    header_path);
     }
 done:
     CSLDestroy(sure);

@@ -69,7 +69,8 @@ static HcStatus try_chunks(HcReader *reader, HcError *err) {
     GDALDataType code = hc_read_gdal_buffer_code(reader->dataset, reader->scene.type);
     HC_OR_RETURN(hc_chunks_of_dataset(&reader->chunks, index, reader->dataset, code, &differs, err));
     if (differs) {
-        hc_read_note(reader, "the chunks of %s differ from what GDAL reads, which is used", reader->path);
+        hc_read_note(reader, "the chunks of %s differ from what GDAL reads; GDAL reads the file",
+                     reader->path);
     }
     return HC_OK;
 }

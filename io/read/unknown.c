@@ -67,15 +67,14 @@ static HcStatus fail_folder(const char *path, HcError *err) {
     }
     CSLDestroy(list);
     HcStatus status = folder == NULL ? hc_fail_memory(err, (double)strlen(path), "a path")
-                      : count > 0
-                          ? hc_fail_text(err, HC_E_INPUT, &names,
-                                         "%s: holds no product that is known: %s%s (open a file of it)", path,
-                                         hc_text_shown(&names), count > 4 ? ", ..." : "")
-                          : hc_fail(err, HC_E_INPUT,
-                                    is_folder ? "%s: a folder without files"
-                                              : "%s: an archive that cannot be read, "
-                                                "or is empty",
-                                    path);
+                      : count > 0    ? hc_fail_text(err, HC_E_INPUT, &names,
+                                                    "%s: contains no known product: %s%s (open a file of it)",
+                                                    path, hc_text_shown(&names), count > 4 ? ", ..." : "")
+                                     : hc_fail(err, HC_E_INPUT,
+                                            is_folder ? "%s: a folder without files"
+                                                         : "%s: an archive that cannot be read, "
+                                                           "or is empty",
+                                               path);
     free(folder);
     hc_text_clear(&names);
     return status;
@@ -92,7 +91,7 @@ static bool may_be_spectra(const char *path, const HcGdalErrors *messages) {
     return is;
 }
 
-/* Of data without a header, GDAL only says that it does not know the file. */
+/* GDAL says of data without a header only that it does not know the file. */
 HcStatus hc_read_fail_unknown(const char *path, const HcGdalErrors *messages, HcError *err) {
     int64_t size = 0;
     if (strcmp(path, "-") == 0) {
@@ -135,8 +134,7 @@ HcStatus hc_read_fail_unknown(const char *path, const HcGdalErrors *messages, Hc
     if (hc_text_ends_with(path, "-METADATA.xml")) {
         return hc_fail(
             err, HC_E_INPUT,
-            "%s: describes no product that is known (EnMAP has specific/bandCharacterisation/bandID, DESIS "
-            "its name)",
+            "%s: describes no known product (EnMAP has specific/bandCharacterisation/bandID, DESIS its name)",
             path);
     }
     const char *library = kind == HC_KIND_TEXT ? "; a spectral library ends in .csv, .sli or .hdr" : "";

@@ -75,7 +75,7 @@ static HcStatus from_user(const char *name, OGRSpatialReferenceH *out, HcError *
     bool good = *out != NULL && OSRSetFromUserInput(*out, name) == OGRERR_NONE;
     hc_gdal_release();
     if (!good) {
-        return hc_fail(err, HC_E_USAGE, "--bbox-crs %s: no CRS that GDAL knows%s%.200s", name,
+        return hc_fail(err, HC_E_USAGE, "--bbox-crs %s: not a CRS that GDAL knows%s%.200s", name,
                        messages.failed ? ": " : "", messages.failed ? messages.text : "");
     }
     OSRSetAxisMappingStrategy(*out, OAMS_TRADITIONAL_GIS_ORDER);

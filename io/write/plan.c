@@ -348,7 +348,7 @@ static HcStatus choose_interleave(HcWritePlan *plan, const HcWriterOptions *opti
     }
     word = word != NULL ? word : ending;
     if (!is_one_of(word, words)) {
-        return hc_fail(err, HC_E_USAGE, "%s: interleave \"%s\" is none of bsq, bil, bip", plan->path, word);
+        return hc_fail(err, HC_E_USAGE, "%s: interleave \"%s\" must be bsq, bil or bip", plan->path, word);
     }
     int which = hc_text_equal(word, "bsq") ? 0 : hc_text_equal(word, "bil") ? 1 : 2;
     plan->interleave = (HcInterleave)which;

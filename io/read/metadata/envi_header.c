@@ -528,8 +528,8 @@ static HcStatus get_type(const HcEnviHeader *header, HcEnviShape *out, HcError *
         }
     }
     if (!out->complex_values) {
-        status =
-            hc_fail(err, HC_E_INPUT, "%s: data type = %" PRId64 " is none that ENVI has", header->path, code);
+        status = hc_fail(err, HC_E_INPUT, "%s: data type = %" PRId64 " is not a data type of ENVI",
+                         header->path, code);
     }
     return status;
 }
@@ -548,7 +548,7 @@ static HcStatus get_interleave(const HcEnviHeader *header, HcEnviShape *out, HcE
             return HC_OK;
         }
     }
-    return fail_value(header, field, field->value, "is none of bsq, bil, bip", err);
+    return fail_value(header, field, field->value, "must be bsq, bil or bip", err);
 }
 
 /* Frames with gaps between lines or bands; few programs write them. */

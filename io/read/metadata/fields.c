@@ -143,7 +143,7 @@ void hc_read_note_header(HcReader *reader) {
     OGRSpatialReferenceH known = crs != NULL && crs[0] != '\0' ? OSRNewSpatialReference(NULL) : NULL;
     char *text = known != NULL ? hc_envi_clean(crs) : NULL, *at = text;
     if (text != NULL && OSRImportFromWkt(known, &at) != OGRERR_NONE) {
-        hc_read_note(reader, "coordinate system string left out: it is none that PROJ knows (%.60s)", text);
+        hc_read_note(reader, "coordinate system string left out: PROJ does not know it (%.60s)", text);
     }
     free(text);
     OSRDestroySpatialReference(known);

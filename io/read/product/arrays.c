@@ -459,7 +459,7 @@ HcStatus hc_product_string(const HcProductFile *file, const char *dataset, char 
               GDALMDArrayGetTotalElementsCount(array) == 1 &&
               GDALMDArrayRead(array, &start, &count, NULL, NULL, type, &found, &found, sizeof found);
     if (!is || found == NULL) {
-        status = hc_fail(err, HC_E_INPUT, "%s: %s is no text that can be read", file->path, dataset);
+        status = hc_fail(err, HC_E_INPUT, "%s: %s is not readable text", file->path, dataset);
     } else if ((*text = strdup(found)) == NULL) {
         status = hc_fail_memory(err, (double)strlen(found), "a text");
     }

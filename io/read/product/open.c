@@ -195,7 +195,7 @@ static void miss_text(HcProduct *product, const char *path, const char *text, bo
     bool named = strncasecmp(base, "ENMAP", 5) == 0 || strncasecmp(base, "DESIS", 5) == 0;
     *is = image != NULL && (named || text != NULL);
     if (*is && text != NULL) {
-        (void)!hc_fail(&why, HC_E_INPUT, "%s: describes no product that is known", text);
+        (void)!hc_fail(&why, HC_E_INPUT, "%s: describes no known product", text);
     } else if (*is) {
         (void)!hc_fail(&why, HC_E_INPUT, "%s: there is no %.*s-METADATA.XML beside it", path,
                        (int)(image - base), base);

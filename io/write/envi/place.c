@@ -104,9 +104,10 @@ static HcStatus ask_gdal(const char *path, const HcPlace *place, char **text, Hc
         copy_field(&fields, header, "projection info");
         copy_field(&fields, header, "coordinate system string");
     } else {
-        status = hc_fail(err, HC_E_UNSUPPORTED,
-                         "%s: the grid is %s, which an ENVI header cannot say: write GTiff, or warp it first",
-                         path, shape_of(place->transform));
+        status =
+            hc_fail(err, HC_E_UNSUPPORTED,
+                    "%s: the grid is %s, which an ENVI header cannot describe: write GTiff, or warp it first",
+                    path, shape_of(place->transform));
     }
     free(header);
     *text = hc_text_take(&fields);

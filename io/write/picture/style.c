@@ -437,8 +437,9 @@ HcStatus hc_style_check(const char *path, HcError *err) {
     HC_TRY(hc_file_check(name, true, err));
     HC_TRY(hc_style_is_free(name, path, &is_free, err));
     if (!is_free) {
-        status = hc_fail(err, HC_E_USAGE, "%s: its style would replace %s, which hcube did not make for it",
-                         path, name);
+        status =
+            hc_fail(err, HC_E_USAGE,
+                    "%s: its style would replace %s, which hcube did not make for this output", path, name);
     }
 done:
     free(name);

@@ -93,7 +93,7 @@ refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failur
 [[ $(made few) == "./b1.tif ./b2.tif " ]] || fail "made $(made few)"
 # Old failures have a code of their own.
 refuse_batch 10 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 1
-[[ $err == "hcube: batch: 3 of 5 scenes failed before, and none now" ]] || fail "says $err"
+[[ $err == "hcube: batch: 3 of 5 scenes failed before, none now" ]] || fail "says $err"
 # With --quiet a line means that something is new; the code is the same.
 run 10 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --quiet
 [[ -z $out$err ]] || fail "--quiet says $out$err"
@@ -121,7 +121,7 @@ before=$(find . | LC_ALL=C sort)
 run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status
 [[ $(find . | LC_ALL=C sort) == "$before" ]] || fail "--status writes"
 [[ $out == "failed: bad/a1.hdr: "*$'\n'"running: bad/c1.hdr by $(hostname), process $$ since 2023-11-1"*" h)"$'\n'"6 scenes: 4 done, 1 failed, 1 running, 0 left"$'\n'*" scenes an hour; about "*" left" ]] || fail "says $out"
-[[ $err == "hcube: batch: 1 of 6 scenes failed before, and none now" ]] || fail "says $err"
+[[ $err == "hcube: batch: 1 of 6 scenes failed before, none now" ]] || fail "says $err"
 claim state/.c1.tif.hcube-claim 4194304 # no such process
 run 10 "${batch[@]}" --scenes bad --output 'state/{stem}.tif' --status
 [[ $out == *"interrupted: bad/c1.hdr by $(hostname), process 4194304 since 2023-11-1"*$'\n'"6 scenes: 4 done, 1 failed, 0 running, 1 interrupted, 0 left"$'\n'"nobody works on them now" ]] || fail "says $out"

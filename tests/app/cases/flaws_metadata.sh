@@ -38,7 +38,7 @@ for cut in 0 40 90; do
     remark "X-METADATA.xml: " X-SPECTRAL_IMAGE.tif
 done
 echo '<hsi_doc><base><mission>OTHER</mission></base></hsi_doc>' >X-METADATA.xml
-says "X-METADATA.xml: describes no product that is known" X-METADATA.xml
+says "X-METADATA.xml: describes no known product" X-METADATA.xml
 whole
 rm X-SPECTRAL_IMAGE.hdr
 says "X-METADATA.xml: there is no header X-SPECTRAL_IMAGE.hdr" X-METADATA.xml
@@ -105,8 +105,8 @@ says "E-METADATA.XML: band 2 has the wavelength -410 nm" E-METADATA.XML
 enmap violet
 says "E-METADATA.XML: wavelengthCenterOfBand of band 2 is violet" E-METADATA.XML
 echo '<level_X><specific></specific></level_X>' >E-METADATA.XML
-says "E-METADATA.XML: describes no product that is known" E-METADATA.XML
-refused "E-METADATA.XML: describes no product that is known" E-SPECTRAL_IMAGE.TIF
+says "E-METADATA.XML: describes no known product" E-METADATA.XML
+refused "E-METADATA.XML: describes no known product" E-SPECTRAL_IMAGE.TIF
 mv E-SPECTRAL_IMAGE.TIF ENMAP01-SPECTRAL_IMAGE_COG.TIF
 run 0 run "read ENMAP01-SPECTRAL_IMAGE_COG.TIF ! write own.img" --quiet --record none # it has wavelengths of its own
 run 0 run "read $scene ! pca --components 3 ! write ENMAP01-SPECTRAL_IMAGE_COG.TIF" --quiet --record none --overwrite

@@ -122,7 +122,7 @@ run 9 "${all[@]}" --pool m.json
 run 10 "${all[@]}" --pool m.json --quiet
 [[ -z $err ]] || fail "says $err"
 run 10 "${all[@]}" --pool m.json
-[[ $err == *$'\n'"hcube: batch: 2 of 8 scenes failed before, and none now" ]] || fail "says $err"
+[[ $err == *$'\n'"hcube: batch: 2 of 8 scenes failed before, none now" ]] || fail "says $err"
 run 10 "${all[@]}" --pool m.json --status
 [[ $out == *"8 scenes: 6 done, 2 failed, 0 running, 0 left"* ]] || fail "says $out"
 rm -r out m.json.sums m_* in/d.*

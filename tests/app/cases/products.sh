@@ -39,7 +39,7 @@ cmp tif.img folder.img || fail "the folder is not the same scene"
 cp cube.json one/other.json
 refuse 3 "holds 2 products, open one of them" info one
 mkdir none && cp "$scene" none/notes.txt
-refuse 3 "none: holds no product that is known: notes.txt (open a file of it)" info none
+refuse 3 "none: contains no known product: notes.txt (open a file of it)" info none
 printf 'PK\3\4 and no more' >cut.zip
 refuse 3 "cut.zip: an archive that cannot be read, or is empty" info cut.zip
 refuse 2 "overlap" run "read one --overlap nir ! write out.img"

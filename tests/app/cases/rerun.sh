@@ -20,7 +20,7 @@ run 0 rerun work/a.img.hcube.json --check --quiet
 [[ -z $out$err ]] || fail "quiet: $out$err"
 run 0 rerun work/a.img.hcube.json --check --threads 1 --memory 200M
 for line in "a.img: the same, 120000 bytes" "a.hdr: the same" "a.qml: the same" "m.json: the same" "p.png: the same" \
-    "a.img.hcube.json: the same, but for times" "p.png.hcube.json: the same"; do
+    "a.img.hcube.json: the same, except for times" "p.png.hcube.json: the same"; do
     [[ $out == *"$line"* ]] || fail "lacks $line: $out"
 done
 [[ $out == *"8 files the same, 0 not" && $err != *wrote* ]] || fail "$out$err"

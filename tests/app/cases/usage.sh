@@ -180,4 +180,4 @@ if command -v fish >/dev/null; then
     )
 fi
 refuse 2 "completion: which shell?" completion
-refuse 2 "completion: tcsh: none of bash, zsh and fish" completion tcsh
+refuse 2 "completion: tcsh: must be bash, zsh or fish" completion tcsh

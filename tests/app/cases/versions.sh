@@ -81,7 +81,7 @@ read_all known
 run 0 pca scene.hdr out2.img --save-model other.json
 sed -i 's/"version":.*/"version": "0.0.9",/' other.json out2.img.hcube.json
 run 0 rerun --check out2.img.hcube.json
-[[ $out == *"other.json: the same, but for the version of hcube"* ]] || fail "$out"
+[[ $out == *"other.json: the same, except for the version of hcube"* ]] || fail "$out"
 sed -i 's/"pixels":.120/"pixels": 119/' other.json
 run 1 rerun --check out2.img.hcube.json
 

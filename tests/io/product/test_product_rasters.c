@@ -627,7 +627,7 @@ static void folders_hold_one_product(void **state) {
     assert_int_equal(mkdir(path, 0700), 0);
     check_refused(path, HC_E_INPUT, "a folder without files");
     put_file(in_folder("delivery/notes.json"), "{}\n");
-    check_refused(path, HC_E_INPUT, "holds no product that is known: notes.json (open a file of it)");
+    check_refused(path, HC_E_INPUT, "contains no known product: notes.json (open a file of it)");
     write_enmap_xml("delivery/A-METADATA.XML", "L2A", FLAW_NONE);
     check_refused(path, HC_E_INPUT, "there is no raster");
     write_tiff("delivery/A-SPECTRAL_IMAGE.TIF", BANDS);

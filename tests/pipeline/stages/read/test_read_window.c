@@ -428,8 +428,8 @@ static void wrong_windows(void **state) {
         {HC_E_USAGE, "--bbox 1,2,3", "not XMIN,YMIN,XMAX,YMAX"},
         {HC_E_USAGE, "--bbox 1,2,inf,4", "not XMIN,YMIN,XMAX,YMAX"},
         {HC_E_USAGE, "--bbox 1,2,3,4 --bbox-crs EPSG:999999",
-         "--bbox-crs EPSG:999999: no CRS that GDAL knows"},
-        {HC_E_USAGE, "--bbox 1,2,3,4 --bbox-crs nonsense", "--bbox-crs nonsense: no CRS that GDAL knows"},
+         "--bbox-crs EPSG:999999: not a CRS that GDAL knows"},
+        {HC_E_USAGE, "--bbox 1,2,3,4 --bbox-crs nonsense", "--bbox-crs nonsense: not a CRS that GDAL knows"},
         {HC_E_INPUT, "--bbox 1,2,3,4", "the box does not touch the scene"},
         {HC_E_INPUT, "--bbox 1,99,3,100 --bbox-crs EPSG:4326", "scene.tif: the box"},
     };
