@@ -47,7 +47,7 @@ static const HcOption compare_options[] = {
          "draw the root mean square difference of each pixel, right and wrong classes, or the ROC curves of "
          "scores: .png, .svg or .pdf"},
     {HC_INT(CompareParams, size), .range = {16, 16384}, .initial = 1024, .unit = "pixels", .value = "PIXELS",
-     .help = "longest side of the picture; larger scenes are thinned out"},
+     .help = "longest side of the picture; larger scenes are subsampled"},
     {0}};
 
 /* Options of every run that have no meaning here. */

@@ -40,9 +40,8 @@ typedef struct HcDetectionParams {
          .value = "RATE",                                                                                    \
          .otherwise = "any rate",                                                                            \
          .needs = "detections",                                                                              \
-         .help = "write only detections with this false-alarm rate or a lower "                              \
-                 "one. It is that of a Gaussian background, or the share of the "                            \
-                 "scene with such scores where a method has no such rate"},                                  \
+         .help = "write only detections with this false-alarm rate or a lower one. It is that of a "         \
+                 "Gaussian background, or by rank in the scene if the method has none"},                     \
     {                                                                                                        \
         HC_FLAG(Params, member.overwrite, "overwrite"), .help = "replace an existing file of detections"     \
     }

@@ -8,9 +8,7 @@
 /* The value of --ortho when it is given alone: the lookup is that of the scene. */
 #define HC_ORTHO_OF_SCENE "scene"
 
-#define HC_ORTHO_HELP                                                                                        \
-    "put the pixels of sensor geometry onto a map, where the lookup table of the scene, or of FILE, places " \
-    "them"
+#define HC_ORTHO_HELP "map pixels from sensor geometry by the lookup table of the scene, or of FILE"
 
 /* The row of --ortho in an option table, of a field `ortho`. */
 #define HC_ORTHO_OPTION(Params)                                                                              \

@@ -23,7 +23,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, keep), .value = "LIST", .positional = true, .otherwise = "all bands",
      .help = "keep these bands, in this order: 1-20,35,40-30 (numbers from 1, as the bands come in; a "
              "falling range reverses them)"},
-    {HC_TEXT(Params, drop), .value = "LIST", .help = "leave these bands out"},
+    {HC_TEXT(Params, drop), .value = "LIST", .help = "exclude these bands"},
     {HC_TEXT(Params, wavelength), .unit = "nm", .value = "RANGES", .otherwise = "all wavelengths",
      .help = "keep the bands whose centres lie in these ranges: 400-700,2000-2400 or 0.4-0.7um"},
     {HC_TEXT(Params, drop_wavelength, "drop-wavelength"), .unit = "nm", .value = "RANGES",

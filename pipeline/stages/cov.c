@@ -37,8 +37,8 @@ static const HcOption options[] = {
     {HC_TEXT(Params, path, "output"), .file = HC_FILE_WRITTEN, .value = "STATISTICS.json", .positional = true,
      .required = true, .help = "statistics file to write"},
     {HC_CHOICE(Params, noise), .choices = hc_noise_models, .otherwise = "statistics of the scene",
-     .help = "take the statistics of the noise, estimated by this difference of neighbours, or by regression "
-             "of each band on all others. spatial-spectral: regression of shift differences; "
+     .help = "write the statistics of the noise, estimated by this difference of neighbours, or by "
+             "regression of each band on all others. spatial-spectral: regression of shift differences; "
              "spatial-spectral-lower: of shift-lower differences. auto: regression or mean3x3, whichever the "
              "scene confirms"},
     {HC_NOISE_MATRIX_OPTION(Params, matrix), .needs = "noise", .excludes = "sums"},

@@ -113,7 +113,7 @@ static const HcDimension *found(const HcStage *stage) {
 
 const HcStageClass hc_stage_dimension = {
     .name = "dimension",
-    .summary = "how many components of a scene hold signal, by several rules side by side",
+    .summary = "the number of components with signal, by several rules",
     .cite = "Bioucas-Dias, Nascimento 2008; Chang, Du 2004; Luo et al. 2013; Gavish, Donoho 2014",
     .example = "hcube dimension scene.hdr",
     .role = HC_ROLE_SINK,

@@ -59,11 +59,11 @@ static const HcOption options[] = {
     {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",
      .help = "layer of the polygons and points"},
     {HC_TEXT(Params, attributes), .value = "LIST|all", .otherwise = "the class alone",
-     .help = "attributes of polygons and points, separated by commas, that --places and, of polygons, "
-             "--statistics have too"},
+     .help = "attributes of polygons and points, separated by commas, to copy to --places and (of polygons) "
+             "to --statistics"},
     {HC_CHOICE(Params, each), .choices = each_words, .standard = "class",
-     .help = "what becomes a spectrum: the mean of a class, of a polygon (in a raster: of a region of one "
-             "class), or each pixel"},
+     .help = "make a spectrum of the mean of each class, of each polygon (in a raster: each region of one "
+             "class), or of each pixel"},
     {HC_TEXT(Params, statistics), .file = HC_FILE_WRITTEN, .value = "TABLE.csv",
      .help = "write mean, standard deviation, minimum and maximum of each class (or polygon) and band"},
     {0}};

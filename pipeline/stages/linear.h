@@ -38,11 +38,10 @@ HcStatus hc_linear_check_components(const char *who, const char *text, HcError *
          .help = "keep the components whose eigenvalue (mnf: 1 + SNR) is at least this, and at least one"},  \
         {HC_FLAG(HcLinearParams, keep_all, "keep-all"), .help = "keep all components"},                      \
         {HC_FLAG(HcLinearParams, denoise), .needs = HC_LINEAR_CHOICES,                                       \
-         .help = "transform, drop the components that are not kept, "                                        \
-                 "transform back: bands come out, not components"},                                          \
+         .help = "transform, drop the components that are not kept, and transform back to bands"},           \
         {HC_FLAG(HcLinearParams, inverse), .excludes = HC_LINEAR_CHOICES,                                    \
          .one_of = "inverse denoise fit-only",                                                               \
-         .help = "turn components back into bands, by --model or the same stage earlier in the chain"},      \
+         .help = "transform components back to bands, by --model or the same stage earlier in the chain"},   \
         {HC_FLAG(HcLinearParams, fit_only, "fit-only"), .needs = "save-model",                               \
          .excludes = "model " HC_LINEAR_CHOICES,                                                             \
          .help = "fit and save the model, and pass the scene on unchanged"},                                 \

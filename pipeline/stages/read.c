@@ -38,7 +38,8 @@ static const HcOption options[] = {
     {HC_TEXT(Params, box_crs, "bbox-crs"), .value = "CRS", .needs = "bbox", .otherwise = "that of the scene",
      .help = "coordinate system of --bbox, such as EPSG:4326; x is east or longitude"},
     {HC_TEXT(Params, cutline), .file = HC_FILE_READ, .file_of = hc_view_file_of, .value = "FILE[:LAYER]",
-     .help = "polygons: read only what they touch, and leave out pixels whose centre lies in none"},
+     .help = "read only the lines and samples that these polygons touch, and leave out pixels whose centre "
+             "lies in none"},
     {HC_LIST(Params, masks, "mask"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
      .value = "FILE[:BAND[=VALUES]]",
      .help = "leave out pixels that are 0, nodata or NaN in a raster, or hold one of VALUES (1,5-9,bit3). "
@@ -46,45 +47,44 @@ static const HcOption options[] = {
              "(NAME[=VALUES]): those that it marks"},
     {HC_LIST(Params, masks_inside, "mask-inside"), .file = HC_FILE_READ, .file_of = hc_view_file_of,
      .value = "FILE[:BAND]",
-     .help =
-         "the reverse: leave out pixels that are not 0 in a raster, or that lie in a polygon (FILE[:LAYER])"},
+     .help = "the inverse of --mask: leave out pixels that are not 0 in a raster, or that lie in a polygon "
+             "(FILE[:LAYER])"},
     {HC_FLAG(Params, by_pixels, "by-pixels"),
-     .help = "lay masks, class rasters and other rasters over the scene by lines and samples, whatever place "
-             "they have"},
+     .help = "place masks, class rasters and other rasters by lines and samples, ignoring their coordinates"},
     {HC_CHOICE(Params, quality, "quality"), .choices = qualities, .standard = "usual",
-     .help =
-         "leave out what the usual quality layers of the product mark (hcube info names them), or only what "
-         "--mask says. With require: refuse a scene without such layers"},
+     .help = "usual: leave out what the usual quality layers of the product mark (hcube info lists them). "
+             "none: only what --mask says. require: as usual, but refuse a scene without such layers"},
     {HC_CHOICE(Params, metadata, "metadata"), .choices = metadata_rules, .standard = "require",
-     .help = "refuse the raster of a known sensor whose metadata cannot be used, or read it without them: "
-             "stored values without scale, bands without wavelengths"},
+     .help = "require: refuse the raster of a known sensor if its metadata cannot be used. any: read it "
+             "without them (stored values without scale, bands without wavelengths)"},
     {HC_FLAG(Params, ignore_mask, "ignore-mask"),
-     .help = "take pixels that the mask of the file leaves out (mask band, .msk file, alpha band, "
+     .help = "treat pixels that the mask of the file excludes (mask band, .msk file, alpha band, "
              "NODATA_VALUES) as data"},
     {HC_FLAG(Params, all_bands, "all-bands"),
      .help = "also read the bands that the header marks as bad (bbl)"},
-    {HC_TEXT(Params, nodata, "source-nodata"), .otherwise = "that of the file, of each band its own",
+    {HC_TEXT(Params, nodata, "source-nodata"), .otherwise = "that of the file, for each band",
      .unit = "stored units", .value = "VALUE[,VALUE...]|none",
      .help = "values that mean no data, in every band; nan is a value. none: every value is data"},
     {HC_CHOICE(Params, nodata_rule, "nodata-rule"), .choices = nodata_rules, .standard = "any",
-     .help = "leave a pixel out when any band holds nodata, or only when all bands do"},
+     .help = "leave a pixel out if any band has nodata, or only if all bands do"},
     {HC_CHOICE(Params, scale, "source-scale"), .choices = scales, .standard = "keep",
      .help =
          "apply scale and offset of the file (value = scale x stored + offset), or keep stored values and "
          "carry both along"},
     {HC_CHOICE(Params, unit, "wavelength-unit"), .choices = units,
      .otherwise = "um if all are below 100, else nm",
-     .help = "unit of the wavelengths, for headers that do not say"},
+     .help = "unit of the wavelengths if the header has none"},
     {HC_CHOICE(Params, overlap, "overlap"), .choices = overlaps, .otherwise = "swir",
-     .help = "of products of two detectors: which one gives the wavelengths that both see; the bands of the "
-             "other one there count as bad"},
+     .help = "products of two detectors: the detector to use where both overlap. Bands of the other one "
+             "count as bad there"},
     {HC_FLAG(Params, allow_external, "allow-external"),
-     .help = "read files that the scene names as raw bytes: raw bands of a VRT, external storage, links and "
-             "virtual arrays of HDF5"},
-    {HC_FLAG(Params, no_direct, "no-direct"), .help = "read through GDAL what is read directly or by chunks"},
+     .help = "allow other files that the scene refers to as raw bytes: raw bands of a VRT, external storage, "
+             "links and virtual arrays of HDF5"},
+    {HC_FLAG(Params, no_direct, "no-direct"),
+     .help = "read every file through GDAL, also those that hcube reads directly or by chunks"},
     {HC_INT(Params, threads, "read-threads"), .range = {1, 256},
-     .otherwise = "one for each processor, at most 16; fewer where a batch has several scenes in work",
-     .value = "COUNT", .help = "threads that read raw files directly, or decode chunks"},
+     .otherwise = "one for each processor, at most 16; fewer if a batch works on several scenes",
+     .value = "COUNT", .help = "number of threads that read raw files directly or decode chunks"},
     {0}};
 
 /* The options of a view, with what they point to. */

@@ -21,7 +21,7 @@ typedef struct HcSpectraParams {
      .required = true,                                                                                       \
      .help = "spectral library to write: ENVI (.sli, with its header), or CSV (.csv)"},                      \
         {HC_TEXT(HcSpectraParams, csv), .file = HC_FILE_WRITTEN, .value = "SPECTRA.csv",                     \
-         .help = "write the spectra as CSV too, a line a band"},                                             \
+         .help = "also write the spectra as CSV, one line for each band"},                                   \
         {HC_TEXT(HcSpectraParams, places), .file = HC_FILE_WRITTEN, .value = "PLACES.gpkg",                  \
          .help = "write the pixels as points with their names: GeoPackage (.gpkg) or GeoJSON (.geojson)"},   \
         {HC_TEXT(HcSpectraParams, picture), .file = HC_FILE_WRITTEN, .value = "SPECTRA.png",                 \

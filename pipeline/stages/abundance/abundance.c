@@ -46,12 +46,12 @@ static const HcOption options[] = {
      .help = "spectral library that holds the endmembers: ENVI (.sli, .hdr) or CSV"},
     HC_LIBRARY_CHOICE_OPTIONS(Params, choice),
     {HC_CHOICE(Params, sum), .choices = sum_words, .standard = "one",
-     .help = "what the abundances of a pixel sum to; shares: free ones, divided by their sum"},
+     .help = "sum of the abundances of a pixel; shares: free abundances divided by their sum"},
     {HC_CHOICE(Params, norm), .choices = norm_words, .standard = "l1",
-     .help = "what is minimised: the sum of absolute deviations over the bands that have a value (l1), or of "
-             "squared deviations (l2). l2 leaves out pixels without a value in some band"},
+     .help = "minimise the sum of absolute deviations over the bands that have a value (l1), or of squared "
+             "deviations (l2). l2 leaves out pixels without a value in some band"},
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
-     .help = "factor that brings the endmembers to the unit of the scene; auto takes it from headers and "
+     .help = "factor from the unit of the endmembers to that of the scene; auto takes it from headers and "
              "values, none is 1"},
     {HC_TEXT(Params, weights), .file = HC_FILE_READ, .value = "FILE", .otherwise = "all bands count the same",
      .help = "divide deviations by the standard deviation of the noise of their band: a file from cov "
@@ -59,8 +59,9 @@ static const HcOption options[] = {
     {HC_FLAG(Params, residual), .unit = "units of the input",
      .help = "add the band residual: the mean absolute deviation (l2: root mean square) over the bands that "
              "have a value, without weights"},
-    {HC_FLAG(Params, status), .help = "add the band status: 0 where the optimum is reached and proved (l1: "
-                                      "to 1e-9, l2: to a gap of 1e-4)"},
+    {HC_FLAG(Params, status),
+     .help =
+         "add the band status: 0 if the optimum is reached and proved (l1: to 1e-9, l2: to a gap of 1e-4)"},
     {HC_FLAG(Params, pivots),
      .help =
          "add the band pivots: the pivots of the simplex method (l2: the band iterations, active-set steps)"},
@@ -439,8 +440,8 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_abundance = {
     .name = "abundance",
-    .summary =
-        "abundances of endmembers, which sum to one, by least absolute deviations: outliers count little",
+    .summary = "abundances of endmembers by least absolute deviations: sum to one, robust to outliers, "
+               "tolerates missing bands",
     .cite = "Barrodale, Roberts: An improved algorithm for discrete l1 linear approximation, SIAM J. Numer. "
             "Anal. "
             "10(5), 1973",

@@ -24,7 +24,7 @@ static const HcOption options[] = {
              "unit matrix of the same trace. The share is an estimate, or this one (0 to 1)"},
     {HC_TEXT(Params, priors), .file = HC_FILE_READ, .choices = hc_class_prior_words,
      .value = "equal|training|FILE.csv", .standard = "equal", .needs = "method=lda method=ml",
-     .help = "how frequent classes are: equally, as in the training data, or by the weights in a CSV of "
+     .help = "prior probability of the classes: equal, as in the training data, or by weights in a CSV of "
              "classes and weights"},
     {HC_CHOICE(Params, kernel), .choices = kernel_words, .standard = "rbf",
      .help = "svm: radial basis functions, or planes"},
@@ -34,7 +34,7 @@ static const HcOption options[] = {
      .help = "svm: gamma of exp(-gamma |x - y|^2), for bands of mean variance 1; auto: by cross-validation"},
     {HC_REAL(Params, reject), .range = {0, INFINITY}, .initial = INFINITY, .otherwise = "no limit",
      .unit = "as --distance", .value = "DISTANCE", .excludes = "method=svm",
-     .help = "leave a pixel unclassified when the nearest class is farther away"},
+     .help = "leave a pixel unclassified if the nearest class is farther away"},
     {HC_FLAG(Params, distance), .excludes = "method=svm",
      .help =
          "add a band with the distance from the class: in standard deviations (lda, ml), units of the input "

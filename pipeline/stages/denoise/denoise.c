@@ -27,8 +27,8 @@ static const double seen = 0.1;
 
 static const HcOption options[] = {
     {HC_CHOICE(HcDenoiseParams, method), .choices = method_words, .standard = "groups",
-     .help = "keep the components that hold signal (subspace), or remove the noise from patches of them as "
-             "well (patches). groups: and then from groups of patches that are alike"},
+     .help = "subspace: keep the components with signal. patches: also remove noise from patches of them. "
+             "groups: then also from groups of similar patches"},
     {HC_TEXT(HcDenoiseParams, noise), .of_fit = true, .file = HC_FILE_READ, .value = "NOISE",
      .standard = "auto", .choices = hc_denoise_noise_words,
      .help = "variance of the noise: regression (of each band on all others), white (that of the calmest "
@@ -42,26 +42,25 @@ static const HcOption options[] = {
          "keep this many components (1 to 100000), or as many as a rule of dimension finds: auto, hysime, "
          "hfc, nwhfc, elm, gavish-donoho or marchenko-pastur"},
     {HC_INT(HcDenoiseParams, window, "side"), .was = "window", .range = {1, HC_PATCH_SIZE_MAX},
-     .otherwise = "8; 16 where more than 32 components are kept", .unit = "pixels", .value = "SIDE",
+     .otherwise = "8; 16 if more than 32 components are kept", .unit = "pixels", .value = "SIDE",
      .help = "side of a square patch"},
     {HC_INT(HcDenoiseParams, step), .range = {1, HC_PATCH_SIZE_MAX},
      .otherwise = "half the side; patches: a quarter of it", .unit = "pixels", .value = "STEP",
      .help = "lines and samples from one patch to the next, at most the side"},
     {HC_FLAG(HcDenoiseParams, sigma_map, "sigma-map"),
-     .help = "write the error that is expected of each denoised pixel (root mean square over the bands), "
-             "instead of the bands"},
+     .help = "write the expected error of each denoised pixel (root mean square over the bands) instead of "
+             "the bands"},
     {HC_FLAG(HcDenoiseParams, stripes), .of_fit = true,
      .help = "take away stripes first: a value for each column and band, where medians of both halves of "
              "the scene agree that there are any"},
     HC_FIT_BY_OPTION(HcDenoiseParams, groups, "model"),
     {HC_INT(HcDenoiseParams, columns), .of_fit = true, .range = {1, 1000000}, .value = "COUNT",
      .otherwise = "one level of noise for all columns",
-     .help =
-         "scale each COUNT neighbouring columns to one level of noise, where their noise differs (1: each "
-         "detector of a pushbroom sensor)"},
+     .help = "scale each COUNT neighbouring columns to the same level of noise if their noise differs (1: "
+             "each detector of a pushbroom sensor)"},
     {HC_REAL(HcDenoiseParams, require_gain, "require-gain"), .range = {0, 100}, .initial = NAN, .unit = "dB",
-     .value = "DB", .otherwise = "any gain, and none",
-     .help = "end with exit code 8 and without an output where a smaller gain is expected, or none is known"},
+     .value = "DB", .otherwise = "any gain",
+     .help = "end with exit code 8 and without output if the expected gain is smaller or unknown"},
     {HC_FLAG(HcLinearParams, fit_only, "fit-only"), .needs = "save-model",
      .excludes = "model components sigma-map",
      .help = "fit and save the model, and pass the scene on unchanged"},
@@ -539,7 +538,7 @@ static void close_denoise(HcStage *stage) {
 
 const HcStageClass hc_stage_denoise = {
     .name = "denoise",
-    .summary = "remove noise: noise model, dimension and method are chosen and stated",
+    .summary = "remove noise; chooses and reports noise model, dimension and method",
     .cite =
         "Bioucas-Dias, Nascimento 2008; Zhuang, Bioucas-Dias 2018; Gavish, Donoho 2017; Dabov et al. 2007",
     .example = "hcube denoise scene.hdr clean.tif",

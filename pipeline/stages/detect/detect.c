@@ -22,15 +22,15 @@ typedef HcDetectParams Params; /* as tables of options name them */
 static const char *const method_words[] = {"mf", "cem", "ace", "amf", "osp", "sam", "sid", "mtmf", NULL};
 
 static const HcOption options[] = {
-    {HC_CHOICE(Params, method), .choices = method_words, .standard = "ace", .help = "how pixels are scored"},
+    {HC_CHOICE(Params, method), .choices = method_words, .standard = "ace", .help = "method of scoring"},
     {HC_TEXT(Params, targets), .file = HC_FILE_READ, .value = "FILE",
      .help = "spectra of the targets: a library as ENVI (.sli, .hdr) or CSV"},
     HC_LIBRARY_CHOICE_OPTIONS(Params, choice),
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
-     .help = "factor that brings the library to the unit of the scene; auto takes it from headers and "
+     .help = "factor from the unit of the library to that of the scene; auto takes it from headers and "
              "values, none is 1"},
     {HC_LIST(Params, pixels, "target-at"), .was = "target-pixel", .value = "SAMPLE,LINE[:SAMPLE,LINE...]",
-     .help = "pixels of the scene are targets (from 0)"},
+     .help = "use these pixels of the scene as targets (from 0)"},
     {HC_FLAG(Params, absorption), .needs = "method=mf method=ace method=amf", .excludes = "target-at",
      .help =
          "targets are relative changes of the mean spectrum, such as the unit absorption of a gas: mf then "
@@ -383,7 +383,7 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_detect = {
     .name = "detect",
-    .summary = "targets: how much each pixel is like given spectra (mf, cem, ace, amf, osp, sam, sid, mtmf)",
+    .summary = "targets: similarity of each pixel to given spectra (mf, cem, ace, amf, osp, sam, sid, mtmf)",
     .cite = "Manolakis, Lockwood, Cooley: Hyperspectral Imaging Remote Sensing, Cambridge 2016",
     .example = "hcube detect scene.hdr scores.tif --targets library.sli --spectra 1-3 --method ace",
     .role = HC_ROLE_STAGE,

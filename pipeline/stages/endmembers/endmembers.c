@@ -83,18 +83,18 @@ static HcStatus check_count(const char *who, const char *text, HcError *err) {
 static const HcOption options[] = {
     HC_SPECTRA_FILE_OPTIONS,
     {HC_TEXT(Params, count), .check = check_count, .value = "COUNT", .standard = "auto",
-     .help = "how many endmembers: 2 to 256, or as many as a rule of dimension finds: auto, hysime, hfc, "
+     .help = "number of endmembers: 2 to 256, or as many as a rule of dimension finds: auto, hysime, hfc, "
              "nwhfc, elm, gavish-donoho or marchenko-pastur"},
     {HC_CHOICE(Params, method), .choices = method_words, .standard = "nfindr",
      .help = "vertex component analysis, N-FINDR, target generation, pixel purity, or (sisal) the smallest "
              "simplex of a scene without pure pixels"},
     {HC_INT(Params, seed), .range = {0, 1e15}, .initial = 0, .value = "NUMBER",
-     .help = "begin of the random directions"},
+     .help = "seed of the random directions"},
     {HC_INT(Params, starts), .range = {1, 1000}, .otherwise = "20; vca 1", .value = "COUNT",
      .excludes = "method=atgp method=sisal",
-     .help = "vca, nfindr, ppi: from so many starts the largest simplex"},
+     .help = "vca, nfindr, ppi: number of starts, of which the largest simplex is kept"},
     {HC_INT(Params, skewers), .range = {10, 100000}, .initial = 1000, .value = "COUNT",
-     .help = "ppi: random directions along which pixels may be extreme"},
+     .help = "ppi: number of random directions"},
     {HC_INT(Params, spatial), .range = {3, 1000}, .unit = "pixels", .value = "SIDE",
      .otherwise = "all pixels are candidates", .excludes = "method=sisal",
      .help = "search only pixels that are extreme in some square of this side and have similar pixels around "
@@ -103,7 +103,7 @@ static const HcOption options[] = {
      .otherwise = "0.05", .value = "ANGLE", .needs = "spatial",
      .help = "largest spectral angle of similar pixels"},
     {HC_FLAG(Params, denoise),
-     .help = "write the spectra as the components have them, not as they were measured"},
+     .help = "write the spectra without noise, as reconstructed from the components"},
     {0}};
 
 static const Params *params_of(const HcStage *stage) {

@@ -27,15 +27,15 @@ static const HcOption options[] = {
      .help = "draw one map for each of these bands: all, or numbers and ranges (1-8,12), at most 64"},
     {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH",
      .otherwise = "2,98; abundances from 0 to 1, scores from 0 to 98 %",
-     .help = "percentiles of the shown pixels that become the ends of the colours, 0 to 100"},
+     .help = "percentiles of the shown pixels at the ends of the colours, 0 to 100"},
     {HC_TEXT(Params, limits), .value = "LOW,HIGH", .otherwise = "by --percentiles",
-     .help = "values that become the ends of the colours, the same for all bands and all scenes; or six: "
-             "those of red, green and blue"},
+     .help = "values at the ends of the colours, for all bands and scenes; or six values for red, green and "
+             "blue"},
     {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = NAN, .value = "VALUE",
-     .otherwise = "1.4 where true colour is shown without being asked for, else 1",
+     .otherwise = "1.4 for true colour by default, else 1",
      .help = "raise levels to 1/VALUE after the stretch: above 1 brightens"},
     {HC_CHOICE(Params, colours), .choices = hc_ramp_words,
-     .otherwise = "vik where values have both signs, else batlow", .help = "colours of a single band"},
+     .otherwise = "vik if values have both signs, else batlow", .help = "colours of a single band"},
     {HC_TEXT(Params, title), .value = "TEXT", .otherwise = "the name of the scene",
      .help = "title of the page, in any script"},
     {HC_REAL(Params, width), .range = {40, 1000}, .initial = 180, .unit = "mm", .value = "MM",
@@ -44,7 +44,7 @@ static const HcOption options[] = {
      .help = "resolution of a PNG"},
     {HC_INT(Params, size), .range = {16, 16384}, .initial = 1024, .unit = "pixels", .value = "PIXELS",
      .help = "longest side of the scene in the figure, shared by the maps of --each; larger scenes are "
-             "thinned out"},
+             "subsampled"},
     HC_ORTHO_OPTION(Params),
     {HC_FLAG(Params, overwrite), .help = "replace existing files"},
     {0}};

@@ -51,11 +51,11 @@ typedef struct State {
 
 static const HcOption options[] = {
     {HC_INT(Params, clusters), .range = {2, CLUSTERS_MAX}, .initial = 8, .value = "COUNT",
-     .help = "how many clusters"},
+     .help = "number of clusters"},
     {HC_INT(Params, iterations), .range = {1, 100000}, .initial = 100, .value = "COUNT",
-     .help = "move the centres at most so often"},
+     .help = "maximum number of iterations"},
     {HC_REAL(Params, tolerance), .range = {0, 1}, .open = HC_OPEN_HIGH, .initial = 0, .value = "SHARE",
-     .help = "stop when at most this share of the pixels changes its cluster; 0: when none does"},
+     .help = "stop when at most this fraction of the pixels changes its cluster; 0: when none does"},
     {HC_INT(Params, seed), .range = {0, 9007199254740992}, .initial = 1, .value = "NUMBER",
      .help = "seed of the first centres: the same number takes the same pixels"},
     {HC_FLAG(Params, distance), .unit = "as the bands",
@@ -522,7 +522,7 @@ static void close_kmeans(HcStage *stage) {
 
 const HcStageClass hc_stage_kmeans = {
     .name = "kmeans",
-    .summary = "clusters of alike spectra, as a class map (k-means)",
+    .summary = "clusters of similar spectra, as a class map (k-means)",
     .cite = "Lloyd 1982; Arthur, Vassilvitskii 2007 (k-means++)",
     .example = "hcube kmeans scene.hdr clusters.tif --clusters 6 --centres clusters.sli",
     .role = HC_ROLE_STAGE,

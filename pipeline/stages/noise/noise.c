@@ -38,7 +38,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, path, "output"), .file = HC_FILE_WRITTEN, .value = "NOISE.json", .positional = true,
      .otherwise = "no file, a summary is printed", .help = "JSON file to write"},
     {HC_TEXT(Params, csv), .file = HC_FILE_WRITTEN, .value = "NOISE.csv",
-     .help = "table to write, a band a line"},
+     .help = "table to write, one line for each band"},
     {HC_TEXT(Params, picture), .file = HC_FILE_WRITTEN, .value = "SNR.png",
      .help = "plot of the signal-to-noise ratio over the bands to write: .png, .svg or .pdf"},
     {HC_CHOICE(Params, compare), .choices = hc_neighbour_words, .standard = "mean3x3",
@@ -47,7 +47,7 @@ static const HcOption options[] = {
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "the scene alone",
      .help = "also the noise of each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
     {HC_TEXT(Params, column_csv, "column-csv"), .file = HC_FILE_WRITTEN, .value = "COLUMNS.csv",
-     .needs = "columns", .help = "table to write, a group of columns a line, a band a column"},
+     .needs = "columns", .help = "table to write: a line for each group of columns, a column for each band"},
     {HC_FLAG(Params, overwrite), .help = "replace existing files"},
     {0}};
 

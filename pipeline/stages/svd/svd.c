@@ -42,23 +42,22 @@ static const char *const keep_words[] = {"optimal", "edge", "shrink", NULL};
 
 static const HcOption options[] = {
     {HC_INT(Params, window, "side"), .was = "window", .range = {1, HC_PATCH_SIZE_MAX},
-     .otherwise = "16; 8 where patches have at most 32 bands or components, and with --output dimension",
+     .otherwise = "16; 8 if patches have at most 32 bands or components, and with --output dimension",
      .unit = "pixels", .value = "SIDE", .help = "side of a square patch"},
     {HC_INT(Params, step), .range = {1, HC_PATCH_SIZE_MAX}, .otherwise = "half the side", .unit = "pixels",
      .value = "STEP", .help = "lines and samples from one patch to the next, at most the side"},
-    {HC_FLAG(Params, tiled), .one_of = "step tiled",
-     .help = "patches beside each other: the step is the side"},
+    {HC_FLAG(Params, tiled), .one_of = "step tiled", .help = "do not overlap patches: the step is the side"},
     {HC_TEXT(Params, keep), .value = "optimal|edge|shrink|COUNT",
      .otherwise = "shrink; with --output dimension optimal",
-     .help = "which singular values are signal: those above the optimal limit, those above the edge of the "
-             "noise, or this many. shrink: those above the edge, with the share of the noise taken off"},
+     .help = "singular values that count as signal: those above the optimal limit, those above the edge of "
+             "the noise, or this many. shrink: those above the edge, less the part of the noise"},
     {HC_TEXT(Params, noise), .unit = "units of the input", .value = "SIGMA|estimate|scene",
-     .otherwise = "scene where bands with their noise come in; else 1, as mnf leaves it",
+     .otherwise = "scene if the input has bands with their noise; else 1, as after mnf",
      .help = "standard deviation of the noise in every band, an estimate in each patch, or that of the "
              "scene. scene: a regression of each band on all others first reduces the scene to the "
              "components with signal"},
     {HC_CHOICE(Params, output), .choices = output_words, .standard = "denoised",
-     .help = "the bands without the noise, or the number of singular values that are signal"},
+     .help = "what to write: what to write: what to write: the bands without the noise, or the number of singular values that are signal"},
     {HC_INT(Params, values), .range = {0, HC_SVD_MAX}, .initial = 0, .value = "COUNT",
      .needs = "output=dimension", .help = "add bands with this many of the largest singular values"},
     {0}};

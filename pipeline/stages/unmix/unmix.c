@@ -41,18 +41,16 @@ static const HcOption options[] = {
     HC_LIBRARY_CHOICE_OPTIONS(Params, choice),
     {HC_TEXT(Params, lambda), .otherwise = "0.001; 0 with --sum-to-one",
      .unit = "squared units of the library", .value = "VALUE|auto",
-     .help =
-         "price of abundance (0 to 1e30): larger values leave fewer spectra. auto takes it from the noise "
-         "of the scene"},
+     .help = "penalty of the sum of abundances (0 to 1e30); larger values leave fewer spectra. auto derives "
+             "it from the noise of the scene"},
     {HC_TEXT(Params, noise_map, "noise-map"), .file = HC_FILE_READ, .value = "FILE",
-     .otherwise = "all pixels have one lambda",
-     .help =
-         "make lambda go with the noise of each pixel: a raster with one band of standard deviations, or a "
-         "file from noise --columns (.json). Lambda is that of their root mean square"},
+     .otherwise = "the same lambda for all pixels",
+     .help = "scale lambda by the noise of each pixel: a raster with one band of standard deviations, or a "
+             "file from noise --columns (.json). Lambda applies to their root mean square"},
     {HC_FLAG(Params, sum_to_one, "sum-to-one"), .excludes = "lambda noise-map",
-     .help = "make the abundances of a pixel sum to 1, instead of a price"},
+     .help = "constrain the abundances of a pixel to sum to 1, without a penalty"},
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
-     .help = "factor that brings the library to the unit of the scene; auto takes it from headers and "
+     .help = "factor from the unit of the library to that of the scene; auto takes it from headers and "
              "values, none is 1"},
     {HC_TEXT(Params, weights), .file = HC_FILE_READ, .value = "FILE", .otherwise = "all bands count the same",
      .help = "weight bands by 1 / variance of their noise: a file from cov --noise (.json), or a list of "
@@ -60,7 +58,7 @@ static const HcOption options[] = {
     {HC_CHOICE(Params, solver), .choices = solver_words, .standard = "active",
      .help = "method: active sets, fast proximal gradients (fista) or augmented Lagrangian (alm)"},
     {HC_REAL(Params, gap), .range = {1e-12, 1}, .initial = 1e-4, .value = "VALUE",
-     .help = "a pixel has converged when (F(x) - lower bound) / F(x) is at most this"},
+     .help = "largest relative duality gap (F(x) - lower bound) / F(x) of a converged pixel"},
     {HC_INT(Params, iterations), .range = {1, 1000000000}, .initial = 1000, .value = "COUNT",
      .help = "maximum number of solver steps for a pixel"},
     {HC_INT(Params, top), .range = {1, HC_UNMIX_SPECTRA_MAX}, .otherwise = "all abundances", .value = "COUNT",
@@ -349,8 +347,7 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_unmix = {
     .name = "unmix",
-    .summary =
-        "abundances of the spectra of a library: sparse, not negative, with free sums, to a proven gap",
+    .summary = "abundances of the spectra of a library: sparse, not negative, free sums, certified gap",
     .cite = "Iordache, Bioucas-Dias, Plaza: Sparse unmixing of hyperspectral data, IEEE TGRS 49(6), 2011",
     .example = "hcube unmix scene.hdr abundances.tif --library library.sli --lambda 1e-3",
     .role = HC_ROLE_STAGE,

@@ -57,15 +57,14 @@ static const HcOption options[] = {
      .otherwise = "by the extension: .tif GTiff; .img, .dat, .bsq, .bil, .bip, .hdr or none ENVI; - GTiff",
      .help = "name of the GDAL driver, such as ENVI, GTiff or COG"},
     {HC_CHOICE(Params, type), .choices = type_words,
-     .otherwise =
-         "that of the scene (8 or 16 bits) where no step changes values, else float32; for class maps "
-         "of one band uint8, beyond 255 classes uint16",
+     .otherwise = "that of the scene (8 or 16 bits) if no step changes values, else float32; for class maps "
+                  "of one band uint8, above 255 classes uint16",
      .help = "type of the stored values; integers are rounded to nearest (halves to even) and clamped"},
     {HC_REAL(Params, scale), .initial = NAN, .otherwise = "1", .value = "SCALE",
-     .help = "store (value - OFFSET) / SCALE, so that integers keep fractions; the file names SCALE (not 0) "
-             "and OFFSET of its bands"},
+     .help = "store (value - OFFSET) / SCALE, so that integers keep fractions; the file records SCALE (not "
+             "0) and OFFSET of its bands"},
     {HC_REAL(Params, offset), .initial = NAN, .otherwise = "0", .unit = "units of the input",
-     .value = "OFFSET", .help = "OFFSET of --scale; each of the two may be given alone"},
+     .value = "OFFSET", .help = "OFFSET of --scale; you may give either alone"},
     {HC_TEXT(Params, interleave), .value = "bsq|bil|bip",
      .otherwise = "for ENVI by the extension .bil or .bip, else bsq; for others that of the driver",
      .help = "order of the values in the file"},
@@ -73,8 +72,8 @@ static const HcOption options[] = {
      .help = "compression of GeoTIFF and COG, with a predictor; zstd of level 3"},
     {HC_LIST(Params, creation, "co"), .value = "NAME=VALUE", .help = "creation option of the driver"},
     {HC_TEXT(Params, nodata), .unit = "stored units", .value = "VALUE",
-     .otherwise = "the scene's nodata value where the bands are still its bands; else NaN, or for integers "
-                  "the lowest value (the highest where unsigned)",
+     .otherwise = "the nodata value of the scene if the bands are still its bands; else NaN, or for integers "
+                  "the lowest value (unsigned: the highest)",
      .help = "value of masked pixels in the file; nan is a value"},
     {HC_FLAG(Params, style, "qml"),
      .help = "write a style for QGIS beside the file, of its name with the ending .qml. It shows classes "
@@ -84,8 +83,8 @@ static const HcOption options[] = {
     HC_ORTHO_OPTION(Params),
     {HC_FLAG(Params, overwrite), .help = "replace an existing file"},
     {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
-     .otherwise = "one for each processor, at most 16; fewer where a batch has several scenes in work",
-     .value = "COUNT", .help = "threads that convert values for the file, and write ENVI files"},
+     .otherwise = "one for each processor, at most 16; fewer if a batch works on several scenes",
+     .value = "COUNT", .help = "number of threads that convert values and write ENVI files"},
     {0}};
 
 static HcWriterOptions writer_options(const HcStage *stage) {
