@@ -17,7 +17,7 @@ typedef struct HcDenseKind {
 typedef struct HcDense {
     bool by_vendor;
     const HcDenseKind *kind;
-    HcBuffer values;  /* of all matrices, one behind the other in the order of the numbers */
+    HcBuffer values;  /* of all matrices, one after the other in the order of the numbers */
     HcBuffer vectors; /* those below */
     HcMatrix matrix;
     float *in, *out;

@@ -218,7 +218,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of all shapes, what is said behind the row. */
+/* Of all shapes, what is said after the row. */
 static void tell_grid(Grid *grid) {
     HcBenchRow *row = grid->rows[0];
     int length = snprintf(row->how, sizeof row->how, "%d shapes", grid->shapes);

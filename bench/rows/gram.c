@@ -130,7 +130,7 @@ static void turn_lines(const float *values, int64_t lines, int32_t samples, int3
     }
 }
 
-/* Both sums of the bytes of a float file; `values` of so many lines are repeated. */
+/* Both sums of the bytes of a float file; the `values` of a few lines are repeated. */
 static HcStatus gram_raw_float(HcRig *rig, const float *values, int64_t lines, const HcGrid *grid,
                                HcError *err) {
     HcStatus status = HC_OK;

@@ -16,7 +16,7 @@ enum {
     OUTER = 10,       /* steps of alm */
     MORE = 10,        /* times the steps, once, for comparison */
     SERIAL_STEPS = 3, /* of the serial reference */
-    SHARE = 64,       /* one of so many columns is in b = A x0, but for SOLUTION */
+    SHARE = 64,       /* one of SHARE columns is in b = A x0, except for SOLUTION */
     SOLUTION = 1024
 };
 

@@ -20,13 +20,15 @@ static const char *const scale_words[] = {"none", "unit-variance", NULL};
 
 static const HcOption options[] = {
     {HC_INT(Params, k), .letter = 'k', .range = {1, HC_KNN_MAX}, .initial = 5, .value = "COUNT",
-     .help = "number of number of number of nearest training spectra that vote"},
+     .help =
+         "number of number of number of number of number of number of nearest training spectra that vote"},
     {HC_CHOICE(Params, vote), .choices = vote_words, .standard = "majority",
      .help = "weight of a neighbour: 1 (majority), or 1 / its distance"},
     {HC_CHOICE(Params, metric), .choices = metric_words, .standard = "euclidean",
      .help = "distance of two spectra: euclidean in units of the input, or their angle in radians"},
     {HC_CHOICE(Params, scale), .choices = scale_words, .standard = "none",
-     .help = "none: compare bands as they are. unit-variance: scale them to mean 0 and variance 1 over the training spectra"},
+     .help = "none: compare bands as they are. unit-variance: scale them to mean 0 and variance 1 over the "
+             "training spectra"},
     {HC_REAL(Params, reject), .range = {0, INFINITY}, .initial = INFINITY, .otherwise = "no limit",
      .unit = "as --metric", .value = "DISTANCE",
      .help = "leave a pixel unclassified if its nearest training spectrum is farther away"},
