@@ -1,3 +1,6 @@
+/* What commands share: the options of every run, the command line as the record keeps it, chains from
+ * words or files, and the ranks of the program. One table serves all commands, so that an option has the
+ * same words everywhere. */
 #include "app/app.h"
 #include "io/file.h"
 #include "pipeline/report/report.h"

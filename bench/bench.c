@@ -1,3 +1,5 @@
+/* Opens the measurements: settings, operations by name, and the tables of the backends. Rows are made in
+ * the other files, which reach every backend through the doors of the operations alone. */
 #include "core/operation/knn/knn.h"
 #include "bench/internal.h"
 

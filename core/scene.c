@@ -1,3 +1,5 @@
+/* Copies, selections and comparisons of scenes. A scene owns all its texts and arrays, so that a stage
+ * may change its copy; bands are described by arrays that are NULL if the file does not say. */
 #include "core/scene.h"
 #include "core/allocate.h"
 #include "core/text.h"

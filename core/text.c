@@ -1,3 +1,6 @@
+/* Growing texts, numbers in the C locale, UTF-8 for terminals and pages. A text that runs out of memory
+ * remembers it until hc_text_take, so that callers check once. Numbers are read and written in the C
+ * locale whatever that of a library is. */
 #include "core/text.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* The same work by OpenBLAS and LAPACK with all threads, as they come: for measuring only. */
+/* The same work by OpenBLAS and LAPACK with all threads, for measuring only. */
 #include "cpu/work.h"
 #include "core/allocate.h"
 

@@ -15,7 +15,7 @@ __device__ static inline void hc_copy_16(void *to, const void *from) {
 #endif
 }
 
-/* The same of 4 bytes. */
+/* Copies 4 bytes. */
 __device__ static inline void hc_copy_4(void *to, const void *from) {
 #if __CUDA_ARCH__ >= 800
     uint32_t shared = (uint32_t)__cvta_generic_to_shared(to);

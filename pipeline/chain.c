@@ -1,3 +1,5 @@
+/* Parses the steps and plans them: each stage with what the stages before it hand on. Planning has no
+ * side effects, so that `hcube plan` and `hcube run` share it. */
 #include "pipeline/chain.h"
 #include "core/allocate.h"
 #include "io/file.h"

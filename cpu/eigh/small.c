@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the largest eigenvalue: below it, an eigenvalue is found again. */
+/* Fraction of the largest eigenvalue below which eigenvalues are found again. */
 #define SMALL 0x1p-24
 
 /* Times that eigenvalues are found again, at most: enough for a condition of 2^120. */

@@ -108,7 +108,7 @@ INLINE void part_values_of(const HcStrip *strip, int64_t band, HcType type, bool
     }
 }
 
-/* The same of a whole strip with neighbours, as most are: from the file's bytes at once. */
+/* Does so for a whole strip with neighbours, as most are, directly from the bytes of the file. */
 INLINE void whole_values_of(const HcStrip *strip, int64_t band, HcType type, bool swap, HcDifference kind,
                             int32_t out[RUN]) {
     const char *a = strip->above + band, *h = strip->here + band, *b = strip->below + band;

@@ -7,7 +7,7 @@
 
 HcDecodeFn hc_cpu_decode;
 
-/* The same on the calling thread. */
+/* Decodes on the calling thread. */
 HcStatus hc_cpu_decode_here(const HcRaw *raw, const HcDecode *how, const HcBlock *out,
                             HcError *err) HC_MUST_CHECK;
 

@@ -53,7 +53,7 @@ static inline bool hc_can_transpose8(void) {
     return __builtin_cpu_supports("avx2") != 0;
 }
 
-/* The same of 8 rows and columns. */
+/* Transposes 8 rows and columns. */
 __attribute__((target("avx2"))) static inline void hc_transpose8(const void *from, size_t from_stride,
                                                                  void *to, size_t to_stride) {
     __m256i a[8];

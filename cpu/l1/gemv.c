@@ -39,7 +39,7 @@ int64_t hc_cpu_gemv_parts(const HcMatrix *matrix) {
 #define NAME(word) word##_float64
 #include "cpu/l1/gemv_rows_typed.h"
 
-/* The same for float, where a row has COUNT values, for the compiler to unroll. */
+/* For float rows of COUNT values, so that the compiler can unroll. */
 #define ROWS_OF(COUNT)                                                                                       \
     case COUNT:                                                                                              \
         for (int64_t r = 0; r < rows; r++) {                                                                 \

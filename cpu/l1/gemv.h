@@ -40,7 +40,7 @@ HcStatus hc_cpu_gemv_in_parts(const HcCpu *cpu, HcGemvProduct product, int64_t p
                               void (*form)(const HcCpu *cpu, const HcGemvProduct *product),
                               HcError *err) HC_MUST_CHECK;
 
-/* Of items that pass over `values` values together, from memory. */
+/* Grain of items that each read `values` values from memory. */
 static inline int64_t hc_cpu_gemv_grain(const HcCpu *cpu, int64_t count, int64_t values) {
     return hc_cpu_grain_worth(cpu, count, values, (int64_t)1 << 19);
 }

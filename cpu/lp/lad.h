@@ -10,7 +10,7 @@ HcLadOpenFn hc_cpu_lad_open;
 HcLadCloseFn hc_cpu_lad_close;
 HcLadFn hc_cpu_lad;
 
-/* Of this many pixels the first begins with all abundances 0, and the others with the basis of their left
+/* Length of a run: its first pixel begins with all abundances 0, and the others with the basis of their left
  * neighbour. Counted from the start of each line, whatever the block or the thread. */
 enum { HC_LAD_RUN = 64 };
 

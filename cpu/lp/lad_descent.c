@@ -580,7 +580,7 @@ static void certify(const HcLad *lad, HcLadDesk *desk) {
     prove(lad, desk);
 }
 
-/* Of the points of all rounds, which are feasible, the one with the least error stays. */
+/* Keeps the point with the least error of all rounds; all points are feasible. */
 static void keep_best(const HcLad *lad, HcLadDesk *desk, bool first) {
     size_t bytes = (size_t)lad->problem.endmembers * sizeof *desk->best;
     if (first || desk->report.error < desk->best_report.error) {

@@ -66,7 +66,7 @@ HC_CLONES static void add_squares(const float *restrict a, const float *restrict
     memcpy(part, own, sizeof own);
 }
 
-/* The same of the pixels that are valid in both rows. */
+/* Does so for the pixels that are valid in both rows. */
 static void add_valid_squares(const float *a, const float *b, const uint8_t *a_mask, const uint8_t *b_mask,
                               int64_t samples, int64_t bands, float *part) {
     for (int64_t x = 0; x < samples * bands; x++) {

@@ -235,7 +235,7 @@ static bool suffices(const HcUnmixing *unmixing, const HcWorking *working, const
     return true;
 }
 
-/* Of the spectra outside, the one of each class that asks for most; -1 = none. */
+/* The spectrum outside of the set, of each class, that would lower the function most; -1 = none. */
 static void find_candidates(const HcUnmixing *unmixing, const double *abundance, const double *slope,
                             int32_t *candidate, double *most) {
     double level = level_of(unmixing, abundance, slope);

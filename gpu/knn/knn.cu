@@ -159,7 +159,7 @@ __device__ int32_t kth_by_bits(const int32_t key[PER_LANE], int32_t k) {
     return low;
 }
 
-/* The same one after another, for small k. */
+/* Does so one after another, for small k. */
 __device__ int32_t kth_by_turns(const int32_t from[PER_LANE], int32_t k) {
     int32_t key[PER_LANE];
 #pragma unroll

@@ -624,7 +624,7 @@ template <int SLOTS> struct HcLadPixel {
         __syncwarp();
     }
 
-    /* Of the points of all rounds, which are feasible, the one with the least error stays. */
+    /* Keeps the point with the least error of all rounds; all points are feasible. */
     __device__ void keep_best(const HcLadReport &here, bool first, HcLadReport *best) const {
         if (first || here.error < best->error) {
             *best = here;

@@ -102,7 +102,7 @@ __device__ static inline int hc_warps() {
     return (int)blockDim.x / 32;
 }
 
-/* The same in every lane. */
+/* The result is the same in every lane. */
 __device__ static inline double hc_warp_sum(double value) {
     for (int d = 16; d > 0; d /= 2) {
         value += __shfl_xor_sync(0xFFFFFFFFU, value, d);

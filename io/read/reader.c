@@ -1,3 +1,5 @@
+/* Opens a file once and chooses its method: direct, by chunks, or through GDAL. GDAL reads every format,
+ * but by one thread; so raw and chunked files are read here, after a comparison with GDAL on some pixels. */
 #include "core/allocate.h"
 #include "io/guard/guard.h"
 #include "io/chunk/source.h"

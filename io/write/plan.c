@@ -1,3 +1,5 @@
+/* Decides everything about an output before a file exists: format, type, nodata, interleave, compression,
+ * names. What the format cannot hold is refused here, before the scene is read. */
 #include "core/text.h"
 #include "io/file.h"
 #include "io/write/parts.h"

@@ -1,3 +1,6 @@
+/* Writes what a scene says as metadata of a GDAL dataset: place, wavelengths, names, classes. Each fact
+ * goes where GDAL, QGIS and rasterio look for it, and is written a second time where a format loses it
+ * (docs/files.md). */
 #include "core/text.h"
 #include "io/write/parts.h"
 

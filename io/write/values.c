@@ -1,3 +1,6 @@
+/* Float32 values to the stored type: rounding, clamping, nodata, interleave. Runs of 256 values are
+ * converted in steps that compilers turn into vector code; turning more bands at a time was slower, since
+ * each band is on its own page. */
 #include "io/write/values.h"
 #include "core/solver/clones.h"
 

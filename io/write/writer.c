@@ -1,3 +1,6 @@
+/* Takes blocks in the order of the lines and writes them by one of three methods: ENVI directly, tiles of
+ * a TIFF by threads, and all else through GDAL. The file has a temporary name until it is complete and
+ * was read back. */
 #include "io/write/writer.h"
 #include "core/allocate.h"
 #include "core/text.h"

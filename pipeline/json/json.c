@@ -1,3 +1,5 @@
+/* Builds and reads JSON over cJSON. A document that runs out of memory remembers it until the end, so
+ * that callers check once. Numbers have 17 significant digits: a file gives back the same bits. */
 #include "pipeline/json/json.h"
 #include "core/allocate.h"
 #include "core/text.h"

@@ -1,3 +1,5 @@
+/* Finds how many lines a block may have within the limits of memory on host and device, and what is kept
+ * between passes. Results do not depend on the size of blocks, so that the choice is free. */
 #include "pipeline/run/layout.h"
 #include "io/libraries.h"
 #include "pipeline/statistics/sums.h"

@@ -1,3 +1,5 @@
+/* Writes the record of a run beside its outputs: command, inputs with their state, options, results and
+ * times. `hcube rerun` and batches decide by it what is complete, so that it is written last. */
 #include "pipeline/run/record.h"
 #include "core/operation/image/decode.h"
 #include "io/file.h"

@@ -1,3 +1,6 @@
+/* Spectra are convolved with the part of a band's response that the library has not been through yet: the
+ * Gaussian of width sqrt(f^2 - g^2). The integral over straight lines between values is exact, so that
+ * uneven spacing does not matter. */
 #include "pipeline/spectra/resample.h"
 #include "core/allocate.h"
 
