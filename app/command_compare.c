@@ -54,10 +54,10 @@ static const HcOption compare_options[] = {
 static const char *const left_out[] = {"device", "ranks",  "device-memory", "progress", "record",
                                        "report", "verify", "verify-seed",   NULL};
 
-enum { OPTIONS_MOST = 64 };
+enum { OPTIONS_MAX = 64 };
 
 typedef struct Tables {
-    HcOption common[OPTIONS_MOST], reading[OPTIONS_MOST];
+    HcOption common[OPTIONS_MAX], reading[OPTIONS_MAX];
 } Tables;
 
 /* Options of reading, without the scene itself: this command names two. */
@@ -66,7 +66,7 @@ static void make_tables(Tables *tables) {
     memset(tables, 0, sizeof *tables);
     hc_common_options_but(left_out, tables->common);
     HC_EACH_OPTION(option, hc_stage_read.options) {
-        if (!option->positional && count + 1 < OPTIONS_MOST) {
+        if (!option->positional && count + 1 < OPTIONS_MAX) {
             tables->reading[count++] = *option;
         }
     }

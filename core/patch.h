@@ -67,12 +67,12 @@ HC_ANYWHERE size_t hc_patch_bytes(const HcPatchRule *rule) {
 /* About what patches may take that are worked on at once [bytes]; one patch may be more. */
 #define HC_PATCH_MEMORY ((size_t)64 << 20)
 /* The same if memory is scarce (rule->tight). */
-#define HC_PATCH_MEMORY_LEAST ((size_t)2 << 20)
+#define HC_PATCH_MEMORY_MIN ((size_t)2 << 20)
 
 /* As many fit in there. */
 HC_ANYWHERE int64_t hc_patch_max(const HcPatchRule *rule) {
     int64_t count = hc_patch_count(rule);
-    int64_t fit = (int64_t)((rule->tight ? HC_PATCH_MEMORY_LEAST : HC_PATCH_MEMORY) / hc_patch_bytes(rule));
+    int64_t fit = (int64_t)((rule->tight ? HC_PATCH_MEMORY_MIN : HC_PATCH_MEMORY) / hc_patch_bytes(rule));
     return fit < 1 ? 1 : fit < count ? fit : count;
 }
 

@@ -82,8 +82,8 @@ static bool has_room(void) {
 }
 
 int32_t hc_cpu_blas_reserve(int32_t threads) {
-    enum { MOST = 128 };
-    void *buffers[MOST];
+    enum { BUFFERS_MAX = 128 };
+    void *buffers[BUFFERS_MAX];
     int32_t count = 0;
     struct rlimit limit;
     void *(*take)(int) = NULL;
@@ -94,7 +94,7 @@ int32_t hc_cpu_blas_reserve(int32_t threads) {
         give == NULL) {
         return threads;
     }
-    while (count < threads && count < MOST && has_room() && (buffers[count] = take(1)) != NULL) {
+    while (count < threads && count < BUFFERS_MAX && has_room() && (buffers[count] = take(1)) != NULL) {
         count++;
     }
     for (int32_t b = 0; b < count; b++) {

@@ -324,8 +324,8 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 /* Small scenes that a GPU has in work at once: however few processors there are, even if it cannot keep them
  * from pass to pass; and at most. */
-#define HC_BATCH_AT_ONCE_LEAST 4
-#define HC_BATCH_AT_ONCE_MAX   16
+#define HC_BATCH_AT_ONCE_MIN 4
+#define HC_BATCH_AT_ONCE_MAX 16
 
 /* Who hands out scenes, and hears what became of them. Both are called from several threads, but by one at a
  * time. */

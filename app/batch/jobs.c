@@ -199,7 +199,7 @@ static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
 /* Small scenes that the jobs of one GPU should have in work at once, with N threads each. */
 static int32_t small_at_once(int32_t threads, int32_t shares) {
     int32_t able = threads * shares / PROCESSORS_A_SCENE;
-    return able < HC_BATCH_AT_ONCE_LEAST ? HC_BATCH_AT_ONCE_LEAST : least(able, HC_BATCH_AT_ONCE_MAX);
+    return able < HC_BATCH_AT_ONCE_MIN ? HC_BATCH_AT_ONCE_MIN : least(able, HC_BATCH_AT_ONCE_MAX);
 }
 
 /* Scenes that a process should have in work at once, by the number of processes that share its GPU. */

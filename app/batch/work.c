@@ -467,7 +467,7 @@ static bool is_kept(const Worker *worker, HcChain *chain, int32_t at_once, int32
 static int32_t kept_at_once(const Worker *worker, int32_t scene, int32_t most) {
     HcChain *chain = NULL;
     HcError unimportant = {0};
-    int32_t count = HC_BATCH_AT_ONCE_LEAST;
+    int32_t count = HC_BATCH_AT_ONCE_MIN;
     int32_t block_lines = 0;
     bool kept = hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK &&
                 is_kept(worker, chain, count, &block_lines);
@@ -488,7 +488,7 @@ static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
         return 1;
     }
     int32_t most = worker->work->at_once;
-    return most > HC_BATCH_AT_ONCE_LEAST ? kept_at_once(worker, ready->scene, most) : most > 1 ? most : 1;
+    return most > HC_BATCH_AT_ONCE_MIN ? kept_at_once(worker, ready->scene, most) : most > 1 ? most : 1;
 }
 
 /* Files that are read and written at once share the threads for it: more than twice those of one file, or

@@ -105,7 +105,7 @@ static double score_of(const Scores *scores, const float *x, int64_t group) {
 }
 
 static HcStatus check(HcRig *rig, const Scores *scores, HcBenchRow *row, HcError *err) {
-    enum { MOST = 4096 };
+    enum { PIXELS_MAX = 4096 };
     HcStatus status = HC_OK;
     const HcBenchWitness *witness = rig->bench->witness;
     int64_t samples = scores->in.samples;
@@ -113,7 +113,7 @@ static HcStatus check(HcRig *rig, const Scores *scores, HcBenchRow *row, HcError
     if (witness == NULL) {
         return HC_OK;
     }
-    int64_t pixels = hc_min64(MOST, hc_min64(witness->lines, row->lines) * samples);
+    int64_t pixels = hc_min64(PIXELS_MAX, hc_min64(witness->lines, row->lines) * samples);
     HC_TRY(hc_new(expected, pixels, "expected scores", err));
     for (int64_t p = 0; p < pixels; p++) {
         expected[p] = (float)score_of(scores, witness->x + p * scores->in.bands, p % samples);

@@ -9,14 +9,14 @@
 static const size_t most_on_host = (size_t)128 << 20;
 static const size_t most_on_device = (size_t)1 << 30;
 
-enum { LEAST_ROWS = 16 }; /* that a matrix is cut to before its columns are */
+enum { ROWS_MIN = 16 }; /* that a matrix is cut to before its columns are */
 
 HcMatrix hc_dense_cut(const HcDenseKind *kind, size_t bytes) {
     int64_t most = (int64_t)(bytes / sizeof(float));
     int64_t rows = kind->rows;
     int64_t columns = kind->columns;
     if (rows > most / columns) {
-        rows = most / columns > LEAST_ROWS ? most / columns : hc_min64(rows, LEAST_ROWS);
+        rows = most / columns > ROWS_MIN ? most / columns : hc_min64(rows, ROWS_MIN);
     }
     columns = hc_min64(columns, most / rows > 1 ? most / rows : 1);
     return (HcMatrix){.rows = rows, .columns = columns};

@@ -8,20 +8,20 @@
 #include <stdint.h>
 
 enum {
-    HC_METRIC_MOST = 31, /* directions; fewer than a part of the spectra, since a step solves for them */
+    HC_METRIC_MAX = 31, /* directions; fewer than a part of the spectra, since a step solves for them */
     HC_METRIC_PART = 4,
-    HC_METRIC_WIDTH = HC_METRIC_MOST + 1 /* with the sum: a lane each in a warp */
+    HC_METRIC_WIDTH = HC_METRIC_MAX + 1 /* with the sum: a lane each in a warp */
 };
 
 /* Only directions steeper than this part of the steepest count: below it, rounding decides. */
-#define HC_METRIC_LEAST 0x1p-20
+#define HC_METRIC_MIN 0x1p-20
 
 /* How many directions there are. *level: no eigenvalue is beyond level in the metric. eigenvalue[spectra],
  * descending. */
 static inline int32_t hc_metric_size(const double *eigenvalue, int32_t spectra, double *level) {
-    double least = HC_METRIC_LEAST * eigenvalue[0];
+    double least = HC_METRIC_MIN * eigenvalue[0];
     int32_t size = 0;
-    while (size < HC_METRIC_MOST && size < spectra / HC_METRIC_PART && eigenvalue[size] > least) {
+    while (size < HC_METRIC_MAX && size < spectra / HC_METRIC_PART && eigenvalue[size] > least) {
         size++;
     }
     *level = (1 + 0x1p-20) * fmax(fmax(eigenvalue[size], least), 0);

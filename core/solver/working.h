@@ -6,7 +6,7 @@
 #include "core/solver/metric.h"
 
 enum {
-    HC_WORKING_MOST = 64,    /* spectra of a set */
+    HC_WORKING_MAX = 64,     /* spectra of a set */
     HC_WORKING_FIRST = 16,   /* maximum number at the beginning */
     HC_WORKING_ADDED = 12,   /* maximum number that is added to those that have abundances, */
     HC_WORKING_ROOM = 2,     /* minimum number, or the set is too small */
@@ -26,7 +26,7 @@ enum {
 
 /* The metric on working sets has all directions down to this part of the steepest. Beyond them float64 knows
  * little of a spectrum; so a step all but solves the problem of the set. */
-#define HC_WORKING_LEAST 0x1p-30
+#define HC_WORKING_MIN 0x1p-30
 
 /* Augmented Lagrangians on working sets: the first penalty of each set [units of the level], and how far
  * beyond the solution of the equations the next step begins. Larger ones take more steps. */
@@ -35,7 +35,7 @@ enum {
 
 /* As hc_metric_size. */
 static inline int32_t hc_working_size(const double *eigenvalue, int32_t spectra, double *level) {
-    double least = HC_WORKING_LEAST * eigenvalue[0];
+    double least = HC_WORKING_MIN * eigenvalue[0];
     int32_t size = 0;
     while (size < spectra && eigenvalue[size] > least) {
         size++;

@@ -168,7 +168,7 @@ static void multiply_far(HcGridWork *work, int32_t bands, int32_t far_count) {
 
 /* Limbs add the near values, and 0 for far ones. */
 static HcStatus add_far(HcGridWork *work, double *pixel, int32_t far_count, HcSums *sums, HcError *err) {
-    enum { MOST_PIXELS = 1 << 20 }; /* of products below 2^106 */
+    enum { PIXELS_MAX = 1 << 20 }; /* of products below 2^106 */
     HC_OR_RETURN(open_far(&work->sums, sums, err));
     for (int32_t b = 0; b < sums->bands; b++) {
         work->whole[b] = (int64_t)pixel[b];
@@ -177,7 +177,7 @@ static HcStatus add_far(HcGridWork *work, double *pixel, int32_t far_count, HcSu
     for (int32_t f = 0; f < far_count; f++) {
         pixel[work->far[f]] = 0;
     }
-    if (++work->sums.pixels == MOST_PIXELS) {
+    if (++work->sums.pixels == PIXELS_MAX) {
         hc_cpu_grid_drain(work, sums);
     }
     return HC_OK;

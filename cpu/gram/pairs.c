@@ -24,7 +24,7 @@ enum {
     LIMB_BITS = 12,
     PLANES = LIMBS * (LIMBS + 1) / 2, /* the limbs, lowest first, then the sums of two: 0+1, 0+2, 1+2 */
     LEVELS = 7,                       /* 2^7 = HC_PAIRS */
-    MOST_PIXELS = 1 << 27,            /* of |x| < 2^35: sums stay below 2^63, those of products too */
+    PIXELS_MAX = 1 << 27,             /* of |x| < 2^35: sums stay below 2^63, those of products too */
     NEAR_CENTER = 256                 /* a center that is off by no more costs nothing */
 };
 
@@ -299,7 +299,7 @@ static void multiply_panel(HcPanels *panels, int limbs, HcMoments *moments) {
     Panel *panel = &panels->panel[limbs - 1];
     const size_t products = tiles_of(panels) * TILE;
     const int32_t pairs = (panel->filled + 1) / 2;
-    if (panels->count + panel->filled > MOST_PIXELS) {
+    if (panels->count + panel->filled > PIXELS_MAX) {
         flush(panels, moments);
     }
     if (!panel->used) {

@@ -387,7 +387,7 @@ static int64_t choose_place(const HcSimplex *s, const uint8_t *basic_before) {
             best = p;
         }
     }
-    return largest > HC_SIMPLEX_LEAST_PIVOT ? best : -1;
+    return largest > HC_SIMPLEX_PIVOT_MIN ? best : -1;
 }
 
 /* The basic variables of before enter a basis of logicals, one by one (Gauss and Jordan, largest pivot of a

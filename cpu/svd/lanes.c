@@ -15,10 +15,10 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /* The largest magnitude of a matrix is brought to below two to the power of SCALE: squares neither overflow
- * nor, for what counts, vanish. Columns shorter than LEAST count as 0. */
+ * nor, for what counts, vanish. Columns shorter than LENGTH_MIN count as 0. */
 enum { SCALE_FLOAT32 = 40, SCALE_FLOAT64 = 450 };
-#define LEAST_FLOAT32 0x1p-60F
-#define LEAST_FLOAT64 0x1p-450
+#define LENGTH_MIN_FLOAT32 0x1p-60F
+#define LENGTH_MIN_FLOAT64 0x1p-450
 
 /* Of which columns may take that much [bytes]. */
 enum { FIRST_CACHE = 36 << 10 };

@@ -16,7 +16,7 @@ typedef IN_LANES(int64_t) TARGET(Int64Lanes);
 #define COMPLETE        hc_cpu_svd_complete_float32
 #define REAL_NAME(word) word##_float32
 #define SCALE           SCALE_FLOAT32
-#define LEAST           LEAST_FLOAT32
+#define LENGTH_MIN      LENGTH_MIN_FLOAT32
 #define DIGITS          24
 #define SQRT            sqrtf
 #include "cpu/svd/lanes_typed.h"
@@ -30,7 +30,7 @@ typedef IN_LANES(int64_t) TARGET(Int64Lanes);
 #define COMPLETE        hc_cpu_svd_complete_float64
 #define REAL_NAME(word) word##_float64
 #define SCALE           SCALE_FLOAT64
-#define LEAST           LEAST_FLOAT64
+#define LENGTH_MIN      LENGTH_MIN_FLOAT64
 #define DIGITS          53
 #define SQRT            sqrt
 #include "cpu/svd/lanes_typed.h"
@@ -44,7 +44,7 @@ typedef IN_LANES(int64_t) TARGET(Int64Lanes);
 #define COMPLETE        hc_cpu_svd_complete_complex_float32
 #define REAL_NAME(word) word##_float32
 #define SCALE           SCALE_FLOAT32
-#define LEAST           LEAST_FLOAT32
+#define LENGTH_MIN      LENGTH_MIN_FLOAT32
 #define DIGITS          24
 #define SQRT            sqrtf
 #include "cpu/svd/lanes_typed.h"
@@ -58,7 +58,7 @@ typedef IN_LANES(int64_t) TARGET(Int64Lanes);
 #define COMPLETE        hc_cpu_svd_complete_complex_float64
 #define REAL_NAME(word) word##_float64
 #define SCALE           SCALE_FLOAT64
-#define LEAST           LEAST_FLOAT64
+#define LENGTH_MIN      LENGTH_MIN_FLOAT64
 #define DIGITS          53
 #define SQRT            sqrt
 #include "cpu/svd/lanes_typed.h"

@@ -4,7 +4,7 @@
  *   REAL    float or double              BITS    the unsigned integer of its size
  *   VECTOR  as many of them as lanes     MASK    the same of signed integers: -1 = true, 0 = false
  *   DIGITS  of REAL's mantissa           SQRT    its square root
- *   SCALE, LEAST  of lanes.c
+ *   SCALE, LENGTH_MIN  of lanes.c
  *   COMPLETE     hc_cpu_svd_complete of this element
  *   NAME(word), REAL_NAME(word)  names of this element's, and of its parts', own. */
 
@@ -246,7 +246,7 @@ INLINE MASK NAME(turn_pair)(const GROUP *group, int32_t p, int32_t q, REAL toler
 #endif
     VECTOR a = group->length[p];
     VECTOR b = group->length[q];
-    MASK which = (most > tolerance * a * b) & (a >= LEAST) & (b >= LEAST);
+    MASK which = (most > tolerance * a * b) & (a >= LENGTH_MIN) & (b >= LENGTH_MIN);
     if (NAME(any)(which)) {
         TURN turn;
         VECTOR difference = group->square[q] - group->square[p];
@@ -330,7 +330,7 @@ INLINE void NAME(make_reflector)(const GROUP *group, int32_t k) {
     VECTOR *factor = group->factor + PARTS * k;
     int32_t rows = group->longer - k;
     VECTOR length = NAME(root)(NAME(sum_squares)(first, PARTS * rows));
-    MASK which = length >= LEAST; /* other columns count as 0 */
+    MASK which = length >= LENGTH_MIN; /* other columns count as 0 */
     VECTOR one = NAME(all)(1);
     length = NAME(select)(which, length, one);
     VECTOR diagonal = NAME(select)(first[0] > 0, -length, length);
@@ -487,11 +487,11 @@ static void NAME(normalise)(const GROUP *group) {
         VECTOR *column = group->columns + PARTS * (int64_t)group->rows * c;
         NAME(sum_lengths)(group, c);
         VECTOR length = group->length[c];
-        VECTOR divisor = NAME(select)(length >= LEAST, length, NAME(all)((REAL)INFINITY));
+        VECTOR divisor = NAME(select)(length >= LENGTH_MIN, length, NAME(all)((REAL)INFINITY));
         for (int32_t i = 0; i < PARTS * group->rows; i++) {
             column[i] /= divisor;
         }
-        group->length[c] = NAME(select)(length >= LEAST, length, (VECTOR){0});
+        group->length[c] = NAME(select)(length >= LENGTH_MIN, length, (VECTOR){0});
         if (group->turns != NULL) {
             VECTOR *turns = group->turns + PARTS * (int64_t)group->stride * c;
             VECTOR inverse = 1 / NAME(root)(NAME(sum_squares)(turns, PARTS * group->shorter));
@@ -629,6 +629,6 @@ static void NAME(decompose)(const HcSvd *svd, const HcSvdBatch *batch, int64_t f
 #undef COMPLETE
 #undef REAL_NAME
 #undef SCALE
-#undef LEAST
+#undef LENGTH_MIN
 #undef DIGITS
 #undef SQRT

@@ -276,16 +276,16 @@ static Alm alm_new(const HcUnmixing *unmixing, const HcUnmixPanel *panel) {
 /* On a working set. There multipliers are counted by slopes: p = M d, which is not above 0, and 0 for members
  * of u. */
 typedef struct Few {
-    bool is_due;                                       /* the inverse, since set or penalty changed */
-    double penalty;                                    /* [units] */
-    double price[HC_WORKING_MOST];                     /* M d */
-    double inverse[HC_WORKING_MOST * HC_WORKING_MOST]; /* -inv(D W D' + penalty M) [units] */
+    bool is_due;                                     /* the inverse, since set or penalty changed */
+    double penalty;                                  /* [units] */
+    double price[HC_WORKING_MAX];                    /* M d */
+    double inverse[HC_WORKING_MAX * HC_WORKING_MAX]; /* -inv(D W D' + penalty M) [units] */
 } Few;
 
 static void invert_few(const HcWorking *working, Few *few) {
     for (int32_t i = 0; i < working->count; i++) {
         for (int32_t j = 0; j < working->count; j++) {
-            int32_t at = i * HC_WORKING_MOST + j;
+            int32_t at = i * HC_WORKING_MAX + j;
             few->inverse[at] = (1 + few->penalty) * working->metric[at] - working->rest[at];
         }
     }
@@ -306,14 +306,14 @@ static void begin_few(const HcUnmixing *unmixing, const HcWorking *working, void
 static void solve_few(const HcUnmixing *unmixing, const HcWorking *working, const Few *few, double *solved,
                       double *turned) {
     int32_t n = working->count;
-    double right[HC_WORKING_MOST];
+    double right[HC_WORKING_MAX];
     for (int32_t i = 0; i < n; i++) {
         right[i] = -(working->product[i] + few->penalty * (working->turned[i] - few->price[i]));
     }
     hc_working_multiply(n, few->inverse, right, solved);
     if (unmixing->rule.sum_to_one) {
-        double one[HC_WORKING_MOST];
-        double drawn[HC_WORKING_MOST];
+        double one[HC_WORKING_MAX];
+        double drawn[HC_WORKING_MAX];
         double sum = -1;
         double ones = 0;
         for (int32_t i = 0; i < n; i++) {
@@ -340,10 +340,10 @@ static void advance_few(const HcUnmixing *unmixing, HcWorking *working, void *us
     int32_t n = working->count;
     double apart = 0;
     double moved = 0;
-    double solved[HC_WORKING_MOST];
-    double turned[HC_WORKING_MOST];
-    double next[HC_WORKING_MOST];
-    double turned_next[HC_WORKING_MOST];
+    double solved[HC_WORKING_MAX];
+    double turned[HC_WORKING_MAX];
+    double next[HC_WORKING_MAX];
+    double turned_next[HC_WORKING_MAX];
     if (few->is_due) {
         invert_few(working, few);
         few->is_due = false;

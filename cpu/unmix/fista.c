@@ -136,8 +136,8 @@ static void look(const HcUnmixing *unmixing, HcUnmixPanel *panel, double *moment
 /* On a working set: of the step before, M x and slopes. Where the momentum leads is a combination of two
  * steps, and so are its M x and its slopes. */
 typedef struct Few {
-    double turned[HC_WORKING_MOST];
-    double slope[HC_WORKING_MOST];
+    double turned[HC_WORKING_MAX];
+    double slope[HC_WORKING_MAX];
     double momentum, factor;
 } Few;
 
@@ -153,10 +153,10 @@ static void begin_few(const HcUnmixing *unmixing, const HcWorking *working, void
 static void advance_few(const HcUnmixing *unmixing, HcWorking *working, void *user) {
     Few *few = user;
     int32_t n = working->count;
-    double ahead[HC_WORKING_MOST]; /* M x of where the momentum leads */
-    double b[HC_WORKING_MOST] = {0};
-    double step[HC_WORKING_MOST];
-    double turned[HC_WORKING_MOST];
+    double ahead[HC_WORKING_MAX]; /* M x of where the momentum leads */
+    double b[HC_WORKING_MAX] = {0};
+    double step[HC_WORKING_MAX];
+    double turned[HC_WORKING_MAX];
     double uphill = 0;
     for (int32_t i = 0; i < n; i++) {
         ahead[i] = working->turned[i] + few->factor * (working->turned[i] - few->turned[i]);

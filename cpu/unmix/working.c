@@ -4,26 +4,26 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = HC_WORKING_MOST };
+enum { MEMBERS_MAX = HC_WORKING_MAX };
 
 /* Sweeps `pivot` into (sign 1) or out of (-1) the symmetric matrix (Beaton 1964). */
 HC_CLONES static void sweep(int32_t count, double *restrict matrix, int32_t pivot, double sign) {
-    double row[MOST];
-    double value = matrix[pivot * MOST + pivot];
+    double row[MEMBERS_MAX];
+    double value = matrix[pivot * MEMBERS_MAX + pivot];
     for (int32_t j = 0; j < count; j++) {
-        row[j] = matrix[pivot * MOST + j];
+        row[j] = matrix[pivot * MEMBERS_MAX + j];
     }
     for (int32_t i = 0; i < count; i++) {
         double factor = row[i] / value;
         for (int32_t j = 0; j < count; j++) {
-            matrix[i * MOST + j] -= factor * row[j];
+            matrix[i * MEMBERS_MAX + j] -= factor * row[j];
         }
-        matrix[i * MOST + pivot] = matrix[pivot * MOST + i] = sign * factor;
+        matrix[i * MEMBERS_MAX + pivot] = matrix[pivot * MEMBERS_MAX + i] = sign * factor;
     }
     for (int32_t j = 0; j < count; j++) {
-        matrix[pivot * MOST + j] = sign * row[j] / value;
+        matrix[pivot * MEMBERS_MAX + j] = sign * row[j] / value;
     }
-    matrix[pivot * MOST + pivot] = -1 / value;
+    matrix[pivot * MEMBERS_MAX + pivot] = -1 / value;
 }
 
 static void exchange(HcWorking *working, int32_t i) {
@@ -42,13 +42,13 @@ HC_CLONES void hc_working_multiply(int32_t count, const double *restrict matrix,
     memset(product, 0, (size_t)count * sizeof *product);
     for (int32_t j = 0; j < count; j++) {
         for (int32_t i = 0; i < count; i++) {
-            product[i] += vector[j] * matrix[j * MOST + i];
+            product[i] += vector[j] * matrix[j * MEMBERS_MAX + i];
         }
     }
 }
 
 static void multiply_members(const HcWorking *working, const double *vector, double *product) {
-    double of_members[MOST];
+    double of_members[MEMBERS_MAX];
     for (int32_t i = 0; i < working->count; i++) {
         of_members[i] = working->member[i] ? vector[i] : 0;
     }
@@ -62,8 +62,8 @@ static double solve_members(const HcUnmixing *unmixing, const HcWorking *working
     double level = 0;
     multiply_members(working, b, value);
     if (unmixing->rule.sum_to_one) {
-        double one[MOST];
-        double drawn[MOST];
+        double one[MEMBERS_MAX];
+        double drawn[MEMBERS_MAX];
         double sum = 1;
         double ones = 0;
         for (int32_t i = 0; i < working->count; i++) {
@@ -140,8 +140,8 @@ static void keep_worst(const HcWorking *working, const double *value, bool *wron
 /* Block pivoting (Kim and Park 2011), the largest number alone (Murty 1974) where that does not help. */
 void hc_working_nearest(const HcUnmixing *unmixing, HcWorking *working, const double *b, double *x,
                         double *turned) {
-    double value[MOST];
-    bool wrong[MOST];
+    double value[MEMBERS_MAX];
+    bool wrong[MEMBERS_MAX];
     double level = 0;
     int32_t best = working->count + 1;
     int32_t tries = HC_WORKING_TRIES;
@@ -260,7 +260,7 @@ static void add_candidates(const HcUnmixing *unmixing, const double *abundance, 
     double most[HC_WORKING_CLASSES];
     int32_t before = working->count;
     int32_t wanted = before == 0 ? HC_WORKING_FIRST : HC_WORKING_ADDED;
-    int32_t end = before + wanted < MOST ? before + wanted : MOST;
+    int32_t end = before + wanted < MEMBERS_MAX ? before + wanted : MEMBERS_MAX;
     find_candidates(unmixing, abundance, slope, candidate, most);
     while (working->count < end) {
         int32_t at = largest(HC_WORKING_CLASSES, most);
@@ -279,11 +279,11 @@ static void add_candidates(const HcUnmixing *unmixing, const double *abundance, 
 /* The spectra that have abundances, and those that ask for most; whether there is room. */
 static bool choose(const HcUnmixing *unmixing, const double *abundance, const double *slope,
                    HcWorking *working) {
-    bool all = unmixing->rule.spectra <= MOST;
+    bool all = unmixing->rule.spectra <= MEMBERS_MAX;
     working->count = 0;
     for (int32_t k = 0; k < unmixing->rule.spectra; k++) {
         if (all || abundance[k] > 0) {
-            if (!all && working->count == MOST - HC_WORKING_ROOM) {
+            if (!all && working->count == MEMBERS_MAX - HC_WORKING_ROOM) {
                 return false;
             }
             working->number[working->count++] = k;
@@ -307,8 +307,9 @@ static void gather(const HcUnmixing *unmixing, const double *product, const doub
         working->member[i] = false;
         for (int32_t j = 0; j < working->count; j++) {
             int64_t at = k * n + working->number[j];
-            working->metric[i * MOST + j] = working->table[i * MOST + j] = unmixing->working_metric[at];
-            working->rest[i * MOST + j] =
+            working->metric[i * MEMBERS_MAX + j] = working->table[i * MEMBERS_MAX + j] =
+                unmixing->working_metric[at];
+            working->rest[i * MEMBERS_MAX + j] =
                 unmixing->working_metric[at] - scale * (unmixing->gram[at] - unmixing->shift);
         }
     }

@@ -9,15 +9,15 @@
 
 typedef struct HcWorking {
     int32_t count;
-    int32_t number[HC_WORKING_MOST]; /* of the spectra */
-    double x[HC_WORKING_MOST];       /* abundances */
-    double turned[HC_WORKING_MOST];  /* M x */
-    double slope[HC_WORKING_MOST];   /* D W (y - D'x) - lambda [units] */
-    double product[HC_WORKING_MOST]; /* D W y - lambda [units] */
-    double metric[HC_WORKING_MOST * HC_WORKING_MOST];
-    double rest[HC_WORKING_MOST * HC_WORKING_MOST];  /* M - D W D' [units] */
-    double table[HC_WORKING_MOST * HC_WORKING_MOST]; /* M, swept on the members */
-    bool member[HC_WORKING_MOST];
+    int32_t number[HC_WORKING_MAX]; /* of the spectra */
+    double x[HC_WORKING_MAX];       /* abundances */
+    double turned[HC_WORKING_MAX];  /* M x */
+    double slope[HC_WORKING_MAX];   /* D W (y - D'x) - lambda [units] */
+    double product[HC_WORKING_MAX]; /* D W y - lambda [units] */
+    double metric[HC_WORKING_MAX * HC_WORKING_MAX];
+    double rest[HC_WORKING_MAX * HC_WORKING_MAX];  /* M - D W D' [units] */
+    double table[HC_WORKING_MAX * HC_WORKING_MAX]; /* M, swept on the members */
+    bool member[HC_WORKING_MAX];
 } HcWorking;
 
 /* A solver on a working set. `begin` is told of a set that is new; x and its companions are there. `advance`

@@ -31,7 +31,7 @@ struct HcGramJob {
 enum {
     HC_LIMBS_INTEGERS = 3,
     HC_LIMBS_GRID = 5,
-    HC_LIMBS_LEAST = 2, /* are always there */
+    HC_LIMBS_MIN = 2, /* are always there */
     /* Products of limbs a and b weigh 256^(a + b). Those of a grid are summed in two parts, since nine sums
      * do not fit a thread: weights 0 to 3, and 4 to 8. */
     HC_WEIGHTS_INTEGERS = 2 * HC_LIMBS_INTEGERS - 1,

@@ -169,7 +169,7 @@ __device__ static inline int32_t hc_grid_needs(uint32_t bits) {
     const int32_t limbs = (bits & HC_GRID_FIFTH) != 0    ? 5
                           : (bits & HC_GRID_FOURTH) != 0 ? 4
                           : (bits & HC_GRID_THIRD) != 0  ? 3
-                                                         : HC_LIMBS_LEAST;
+                                                         : HC_LIMBS_MIN;
     return limbs | ((bits & HC_GRID_FAR) != 0 ? HC_NEEDS_FAR : 0);
 }
 

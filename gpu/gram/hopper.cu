@@ -350,7 +350,7 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
     }
     __syncthreads();
     for (int32_t t = threadIdx.x; t < count; t += THREADS) {
-        uint8_t most = HC_LIMBS_LEAST;
+        uint8_t most = HC_LIMBS_MIN;
         for (int32_t place = 0; place < blocks_in(*known); place++) {
             const int32_t block = block_in(*known, place);
             const bool there = block < blocks; /* elsewhere the panel is 0 */
@@ -373,7 +373,7 @@ __device__ static inline void multiply_tile(const Shared<Integers> &known, int32
     if (limbs == HC_LIMBS_INTEGERS) {
         multiply_step<HC_LIMBS_INTEGERS, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
     } else {
-        multiply_step<HC_LIMBS_LEAST, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
+        multiply_step<HC_LIMBS_MIN, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
     }
 }
 

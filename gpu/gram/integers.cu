@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
     }
     sums[warp][lane] = sum;
     const bool third = __syncthreads_or((seen & 0xFF0000U) != 0) != 0;
-    const int32_t needs = third ? HC_LIMBS_INTEGERS : HC_LIMBS_LEAST;
+    const int32_t needs = third ? HC_LIMBS_INTEGERS : HC_LIMBS_MIN;
     if (threadIdx.x == 0) {
         exact.needs[tile * gridDim.y + blockIdx.y] = (uint8_t)needs;
     }

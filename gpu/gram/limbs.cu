@@ -260,7 +260,7 @@ __device__ static inline void look_at_part(const HcExact &exact, int64_t tile0, 
     }
     __syncthreads();
     for (int32_t t = threadIdx.x; t < tiles; t += GROUP_THREADS) {
-        uint8_t most = HC_LIMBS_LEAST;
+        uint8_t most = HC_LIMBS_MIN;
         for (int32_t b = 0; b < part->group.blocks; b++) {
             uint8_t needs = exact.needs[(tile0 + t) * blocks + part->group.block[b]] & ~HC_NEEDS_FAR;
             part->needs[t][b] = needs;
@@ -277,7 +277,7 @@ __device__ static inline bool reaches(int32_t limbs, int32_t first) {
 }
 
 /* Copies the limbs of one step of all blocks of a group: [block][limb][band][pixel]. */
-template <int MOST_LIMBS, int FIRST>
+template <int LIMBS_MAX, int FIRST>
 __device__ static inline void load_step(const HcExact &exact, const HcPart &part, int64_t step, int64_t tile0,
                                         int8_t *to) {
     const int32_t tile = (int32_t)(step / HC_TILE_STEPS - tile0);
@@ -289,10 +289,10 @@ __device__ static inline void load_step(const HcExact &exact, const HcPart &part
 #pragma unroll
     for (int32_t b = 0; b < HC_GROUP_BLOCKS; b++) {
         if (b < part.group.blocks) {
-            const int8_t *block = exact.panel + hc_panel_at<MOST_LIMBS>(exact, step, part.group.block[b]);
-            int8_t *place = to + b * MOST_LIMBS * LIMB_BYTES + at;
+            const int8_t *block = exact.panel + hc_panel_at<LIMBS_MAX>(exact, step, part.group.block[b]);
+            int8_t *place = to + b * LIMBS_MAX * LIMB_BYTES + at;
 #pragma unroll
-            for (int32_t limb0 = 0; limb0 < MOST_LIMBS; limb0 += 2) {
+            for (int32_t limb0 = 0; limb0 < LIMBS_MAX; limb0 += 2) {
                 const int32_t limb = limb0 + at / LIMB_BYTES;
                 if (limb < limbs) {
                     hc_copy_16(place + limb0 * LIMB_BYTES,
@@ -332,12 +332,12 @@ __device__ static inline void add_tile(const HcExact &exact, int64_t plane, int6
 
 /* Thread block (group, part): the products of a group of tiles over a part of the pixels of the panel, those
  * of WEIGHTS weights from FIRST on. */
-template <int SLOTS, int MOST_LIMBS, int FIRST, int WEIGHTS>
+template <int SLOTS, int LIMBS_MAX, int FIRST, int WEIGHTS>
 __global__ void __launch_bounds__(GROUP_THREADS, 1)
     multiply_limbs(HcExact exact, int64_t tiles, int64_t tiles_each) {
     extern __shared__ __align__(128) int8_t shared[];
     __shared__ HcPart part;
-    const int32_t block_bytes = MOST_LIMBS * LIMB_BYTES;
+    const int32_t block_bytes = LIMBS_MAX * LIMB_BYTES;
     const int32_t warp = threadIdx.x / 32;
     const int32_t lane = threadIdx.x % 32;
     const int64_t tile0 = blockIdx.y * tiles_each;
@@ -348,8 +348,8 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
     const int32_t slot_bytes = group.blocks * block_bytes;
     auto load = [&](int32_t step) {
         if (step < steps) {
-            load_step<MOST_LIMBS, FIRST>(exact, part, tile0 * HC_TILE_STEPS + step, tile0,
-                                         shared + step % SLOTS * slot_bytes);
+            load_step<LIMBS_MAX, FIRST>(exact, part, tile0 * HC_TILE_STEPS + step, tile0,
+                                        shared + step % SLOTS * slot_bytes);
         }
         hc_copies_end();
     };
@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, 1)
             continue;
         }
         /* A limb whose lightest product is too heavy takes no part. */
-        constexpr int last = MOST_LIMBS < FIRST + WEIGHTS ? MOST_LIMBS : FIRST + WEIGHTS;
+        constexpr int last = LIMBS_MAX < FIRST + WEIGHTS ? LIMBS_MAX : FIRST + WEIGHTS;
         if (limbs == 2) {
             multiply_step<2, FIRST, WEIGHTS>(rows, columns, lane, acc);
         } else if (last == 3 || limbs == 3) {
@@ -431,16 +431,16 @@ cudaError_t hc_exact_kernels(void) {
     return cudaFuncGetAttributes(&attributes, widen);
 }
 
-template <int SLOTS, int MOST_LIMBS, int FIRST, int WEIGHTS>
+template <int SLOTS, int LIMBS_MAX, int FIRST, int WEIGHTS>
 static HcStatus launch_weights(HcQueue *queue, const HcExact *exact, int64_t tiles, size_t slot_bytes,
                                HcError *err) {
     int64_t each = hc_div_up(tiles, exact->parts);
     dim3 grid((unsigned)exact->groups, (unsigned)hc_div_up(tiles, each));
-    HC_OR_RETURN(hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<SLOTS, MOST_LIMBS, FIRST, WEIGHTS>,
+    HC_OR_RETURN(hc_gpu_check(cudaFuncSetAttribute(multiply_limbs<SLOTS, LIMBS_MAX, FIRST, WEIGHTS>,
                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                    (int)(slot_bytes * SLOTS)),
                               "asking for shared memory", err));
-    multiply_limbs<SLOTS, MOST_LIMBS, FIRST, WEIGHTS>
+    multiply_limbs<SLOTS, LIMBS_MAX, FIRST, WEIGHTS>
         <<<grid, GROUP_THREADS, slot_bytes * SLOTS, queue->stream>>>(*exact, tiles, each);
     return hc_gpu_launched("multiplying", err);
 }

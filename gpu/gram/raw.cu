@@ -234,7 +234,7 @@ __device__ static inline void add_line(const HcRawJob &job, const HcRawPart &par
 __device__ static inline void end_tile(const HcRawPart &part, int64_t tile, Kept *kept) {
     const bool third = __syncthreads_or((kept->seen & 0xFF0000U) != 0) != 0;
     if (threadIdx.x == 0) {
-        part.to.needs[tile * gridDim.y + blockIdx.y] = third ? HC_LIMBS_INTEGERS : HC_LIMBS_LEAST;
+        part.to.needs[tile * gridDim.y + blockIdx.y] = third ? HC_LIMBS_INTEGERS : HC_LIMBS_MIN;
     }
 #pragma unroll
     for (int32_t step = 0; step < HC_TILE_STEPS && third; step++) {

@@ -19,8 +19,8 @@ enum {
     RUN_PIECES = 28,     /* that a row of a batch has, at most */
     RUN_BLOCKS = 2,      /* of a processor */
     RUN_EARLY = 2,       /* batches that a warp fetches early */
-    LEAST_COLUMNS = 65,
-    LEAST_ROWS = 32 /* for each processor */
+    COLUMNS_MIN = 65,
+    ROWS_MIN = 32 /* for each processor */
 };
 
 /* ---- whole rows ---- */
@@ -341,8 +341,8 @@ template <typename X> bool is_even(const HcGemvJob<X> &job) {
 } // namespace
 
 template <typename X> bool hc_gpu_takes_rows(HcQueue *queue, const HcGemvJob<X> &job) {
-    return job.columns >= LEAST_COLUMNS && packs_of(job, is_even(job)) <= PACKS_MAX &&
-           job.rows >= LEAST_ROWS * (int64_t)queue->gpu->processors;
+    return job.columns >= COLUMNS_MIN && packs_of(job, is_even(job)) <= PACKS_MAX &&
+           job.rows >= ROWS_MIN * (int64_t)queue->gpu->processors;
 }
 
 template <typename X> HcStatus hc_gpu_multiply_rows(HcQueue *queue, const HcGemvJob<X> &job, HcError *err) {

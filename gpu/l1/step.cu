@@ -17,8 +17,8 @@ enum {
     PIECES_MAX = 8,                      /* of 4 entries of a column, of a thread */
     ROWS_MAX = THREADS * PIECES_MAX * 4, /* of a column that goes through shared memory */
     SLOTS_MAX = 8,
-    LEAST_COLUMNS = 4, /* of a team, before there are more blocks */
-    TOGETHER = 8,      /* rows of which a block adds the parts at once */
+    COLUMNS_MIN = 4, /* of a team, before there are more blocks */
+    TOGETHER = 8,    /* rows of which a block adds the parts at once */
     TILE = 32
 };
 
@@ -584,7 +584,7 @@ void hc_gpu_l1_plan(HcL1 *l1) {
         return;
     }
     size_t fit = (l1->gpu->shared_memory - taken) / slot_bytes(shape);
-    int64_t least = WARPS / shape.team * LEAST_COLUMNS; /* of a block */
+    int64_t least = WARPS / shape.team * COLUMNS_MIN; /* of a block */
     l1->slots = fit < SLOTS_MAX ? (int32_t)fit : SLOTS_MAX;
     l1->blocks = (int32_t)hc_min64(hc_div_up(columns, least), l1->gpu->processors);
     l1->parts_count = l1->blocks;

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(THREADS, 1) invert(HcSimplexView v) {
         offer_place(v, entering, kept, &scratch);
         grid.sync();
         HcSimplexPart part = best_part(v.leaving_part, &scratch);
-        bool any = part.index != INT32_MAX && part.merit > HC_SIMPLEX_LEAST_PIVOT;
+        bool any = part.index != INT32_MAX && part.merit > HC_SIMPLEX_PIVOT_MIN;
         Exchange x = {};
         if (any) {
             x = exchange_of(v, part.index, entering, v.basic[part.index], kept, -1);

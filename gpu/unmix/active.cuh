@@ -6,7 +6,7 @@
 #include "gpu/unmix/certify.cuh"
 
 /* A pivot of the factor is at least so much of the diagonal. */
-#define HC_ACTIVE_LEAST_PIVOT 0x1p-43
+#define HC_ACTIVE_PIVOT_MIN 0x1p-43
 
 /* What rounding may leave of a slope, relative to the lengths of spectrum and pixel. */
 #define HC_ACTIVE_ROUNDING 0x1p-45
@@ -148,7 +148,7 @@ __device__ static __noinline__ void active_append(HcActive &set, int32_t k) {
     for (int32_t i = hc_lane(); i < n; i += 32) {
         square = fma(set.ones[i], set.ones[i], square);
     }
-    double pivot = sqrt(fmax(gram[k] - hc_warp_sum(square), HC_ACTIVE_LEAST_PIVOT * gram[k]));
+    double pivot = sqrt(fmax(gram[k] - hc_warp_sum(square), HC_ACTIVE_PIVOT_MIN * gram[k]));
     for (int32_t i = hc_lane(); i < n; i += 32) {
         row[i] = -set.help[i] / pivot;
     }

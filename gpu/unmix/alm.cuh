@@ -12,8 +12,8 @@
 
 /* Of the largest eigenvalue in the metric: where penalties begin, and how far they go. */
 #define HC_ALM_FIRST_PENALTY 0x1p-3
-#define HC_ALM_LEAST_PENALTY 0x1p-20
-#define HC_ALM_MOST_PENALTY  0x1p10
+#define HC_ALM_PENALTY_MIN   0x1p-20
+#define HC_ALM_PENALTY_MAX   0x1p10
 
 /* How far beyond the solution of the equations the next step begins. */
 #define HC_ALM_RELAXATION 1.7
@@ -188,10 +188,10 @@ __device__ static inline void alm_come_together(const HcUnmixLibrary &library, c
 
 /* What the penalty, in units of the largest eigenvalue, is to be multiplied with. */
 __device__ static inline double alm_change(double penalty, double apart, double moved) {
-    if (apart > HC_ALM_IMBALANCE * moved && penalty < HC_ALM_MOST_PENALTY) {
+    if (apart > HC_ALM_IMBALANCE * moved && penalty < HC_ALM_PENALTY_MAX) {
         return 2;
     }
-    return moved > HC_ALM_IMBALANCE * apart && penalty > HC_ALM_LEAST_PENALTY ? 0.5 : 1;
+    return moved > HC_ALM_IMBALANCE * apart && penalty > HC_ALM_PENALTY_MIN ? 0.5 : 1;
 }
 
 /* The multipliers, penalty times price, stay what they are. A warp. */

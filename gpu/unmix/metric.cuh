@@ -13,7 +13,7 @@ enum { HC_METRIC_PASSES = 60, HC_METRIC_HALVINGS = 10 };
 #define HC_METRIC_ROUNDING 0x1p-44
 
 /* A pivot is at least so much. */
-#define HC_METRIC_LEAST_PIVOT 0x1p-40
+#define HC_METRIC_PIVOT_MIN 0x1p-40
 
 static_assert(HC_METRIC_WIDTH == 32, "a lane a multiplier");
 
@@ -152,7 +152,7 @@ template <int BLOCK, int ODD> __device__ static inline void metric_sweep_pivot(H
     bool is_column = t == pair;
     double *vector = metric.shared + ODD * HC_METRIC_WIDTH;
     metric_put_column<BLOCK, ODD>(metric, pair, vector);
-    double inverse = 1 / fmax(vector[c], HC_METRIC_LEAST_PIVOT);
+    double inverse = 1 / fmax(vector[c], HC_METRIC_PIVOT_MIN);
     double column[METRIC_SIDE][2];
 #pragma unroll
     for (int j = 0; j < METRIC_SIDE; j++) {

@@ -202,12 +202,12 @@ __device__ static inline bool working_suffices(const HcUnmixLibrary &library, co
 template <int SIDE>
 __device__ static inline bool working_choose(const HcUnmixLibrary &library, const HcWorkingList &list,
                                              const HcWorkingFound &found, HcWorking<SIDE> &working) {
-    enum { MOST = 8 * SIDE };
+    enum { MEMBERS_MAX = 8 * SIDE };
     HcWorkingShared<SIDE> *shared = working.shared;
     int32_t n = library.rule.spectra;
-    bool is_whole = n <= MOST;
+    bool is_whole = n <= MEMBERS_MAX;
     int32_t count = is_whole ? n : list.count;
-    if (!is_whole && count > MOST - HC_WORKING_ROOM) {
+    if (!is_whole && count > MEMBERS_MAX - HC_WORKING_ROOM) {
         return false;
     }
     __syncwarp();
@@ -223,7 +223,7 @@ __device__ static inline bool working_choose(const HcUnmixLibrary &library, cons
         }
     }
     __syncwarp();
-    int32_t wanted = min(count == 0 ? (int)HC_WORKING_FIRST : (int)HC_WORKING_ADDED, MOST - count);
+    int32_t wanted = min(count == 0 ? (int)HC_WORKING_FIRST : (int)HC_WORKING_ADDED, MEMBERS_MAX - count);
     bool is_left = !is_whole && found.number >= 0;
     int32_t added = 0;
     for (; added < wanted; added++) {

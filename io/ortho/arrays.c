@@ -16,7 +16,7 @@
 /* Pixels that are read at once where chunks are small, and where one is huge; what each of them takes: both
  * values, and the pixel that they lead to. */
 #define PIECE_PIXELS ((int64_t)1 << 20)
-#define MOST_PIXELS  (16 * PIECE_PIXELS)
+#define PIXELS_MAX   (16 * PIECE_PIXELS)
 #define PIXEL_BYTES  (2 * sizeof(double) + sizeof(HcOrthoPixel))
 
 /* Two arrays of one shape. */
@@ -57,8 +57,8 @@ static bool shape_of(GDALMDArrayH array, int64_t size[2]) {
 /* Whole chunks, as many as a piece holds; parts of them where one is larger, or memory is short: then a chunk
  * is decoded once for each part. */
 static void choose_pieces(Pair *pair, uint64_t memory) {
-    int64_t fit = memory > 0 ? (int64_t)(memory / PIXEL_BYTES) : MOST_PIXELS;
-    int64_t most = hc_max64(PIECE_PIXELS, hc_min64(MOST_PIXELS, fit));
+    int64_t fit = memory > 0 ? (int64_t)(memory / PIXEL_BYTES) : PIXELS_MAX;
+    int64_t most = hc_max64(PIECE_PIXELS, hc_min64(PIXELS_MAX, fit));
     size_t count = 0;
     GUInt64 *chunk = GDALMDArrayGetBlockSize(pair->array[0], &count);
     bool chunked = chunk != NULL && count == 2 && chunk[0] > 0 && chunk[1] > 0;

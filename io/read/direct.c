@@ -19,12 +19,12 @@
 #define WITNESS_BANDS 16
 /* What a thread brings at a time: much more than a system call costs, and little enough that all threads end
  * at nearly the same time. */
-#define SHARE_LEAST ((int64_t)128 << 10)
+#define SHARE_MIN   ((int64_t)128 << 10)
 #define SHARE_MAX   ((int64_t)1 << 20)
 #define SHARES_EACH 4
 /* Bytes between the samples of a window in two lines (or bands) from which they are read one by one: to pass
  * over less takes longer than to read it. */
-#define GAP_LEAST ((int64_t)16 << 10)
+#define GAP_MIN ((int64_t)16 << 10)
 /* As far as the system reads ahead. */
 #define GAP_ALONE ((int64_t)128 << 10)
 
@@ -63,7 +63,7 @@ static int64_t narrow_gap(const HcReader *reader) {
 bool hc_read_direct_narrow(const HcReader *reader) {
     return reader->direct && reader->samples > 0 &&
            (by_pixels(reader) || reader->layout.pixel == value_bytes(reader)) &&
-           narrow_gap(reader) >= GAP_LEAST;
+           narrow_gap(reader) >= GAP_MIN;
 }
 
 bool hc_read_direct_all_bands(const HcReader *reader) {
@@ -259,7 +259,7 @@ static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t 
     const int64_t total = request.total;
     request.to = to;
     request.share_bytes = total / ((int64_t)reader->threads * SHARES_EACH);
-    request.share_bytes = request.share_bytes < SHARE_LEAST ? SHARE_LEAST
+    request.share_bytes = request.share_bytes < SHARE_MIN   ? SHARE_MIN
                           : request.share_bytes > SHARE_MAX ? SHARE_MAX
                                                             : request.share_bytes;
     int64_t shares = (total + request.share_bytes - 1) / request.share_bytes;

@@ -22,7 +22,7 @@
  * lines that are read, are given back too. */
 #define WINDOW ((int64_t)64 << 10)
 /* Stretches for which a window more or less is little. */
-#define LEAST_STRETCH (16 * WINDOW)
+#define STRETCH_MIN (16 * WINDOW)
 
 /* The whole pages that hold these bytes of the file. */
 static int advise(const HcReader *reader, int64_t offset, int64_t bytes, int advice) {
@@ -134,7 +134,7 @@ bool hc_reader_map(HcReader *reader) {
 
 bool hc_reader_map_suits(const HcReader *reader, int64_t lines) {
     return reader->whole_lines || hc_read_used_count(reader) == 1 ||
-           hc_read_direct_piece(reader, lines) >= LEAST_STRETCH;
+           hc_read_direct_piece(reader, lines) >= STRETCH_MIN;
 }
 
 void hc_reader_unmap(HcReader *reader) {

@@ -364,8 +364,9 @@ bool hc_reader_direct(const HcReader *reader) {
 }
 
 int32_t hc_reader_threads(const HcReader *reader, bool alone) {
-    enum { MOST = 24 }; /* they wait for copies, too: more than bring lines together */
-    return alone ? hc_team_count(reader->options.threads, MOST) : hc_io_threads(reader->options.threads);
+    enum { THREADS_MAX = 24 }; /* they wait for copies, too: more than bring lines together */
+    return alone ? hc_team_count(reader->options.threads, THREADS_MAX)
+                 : hc_io_threads(reader->options.threads);
 }
 
 bool hc_reader_skips_lines(const HcReader *reader) {

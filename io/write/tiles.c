@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MIB          1048576.0
-#define WAITING_MOST (256 * MIB) /* of lines of all tiles in a row */
+#define MIB         1048576.0
+#define WAITING_MAX (256 * MIB) /* of lines of all tiles in a row */
 
 /* About `wanted`, a multiple of 16, so that the tiles overhang the scene by little. */
 static int tile_edge(int64_t extent, int wanted) {
@@ -109,7 +109,7 @@ double hc_write_tile_rows(const HcWritePlan *plan, const HcScene *scene) {
 
 bool hc_write_encodes(const HcWritePlan *plan, const HcScene *scene) {
     if (plan->way != HC_WRITE_CREATE || strcmp(plan->format, "GTiff") != 0 || scene->bands > HC_MANY_BANDS ||
-        hc_write_tile_rows(plan, scene) > WAITING_MOST) {
+        hc_write_tile_rows(plan, scene) > WAITING_MAX) {
         return false;
     }
     for (char **option = plan->options; option != NULL && *option != NULL; option++) {

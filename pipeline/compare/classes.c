@@ -118,9 +118,9 @@ static int32_t same_number(const HcPair *pair, const Numbers *numbers, HcCompare
 static HcStatus add_class(HcPair *pair, Numbers *numbers, int w, int32_t number, HcComparison *out,
                           HcError *err) {
     int32_t class = out->class_count + 1;
-    if (class > HC_CLASSES_MOST) {
+    if (class > HC_CLASSES_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: more than %d classes", hc_pair_path(pair, w),
-                       HC_CLASSES_MOST);
+                       HC_CLASSES_MAX);
     }
     out->number[1 - w][class] = number;
     numbers->class_of[w][number] = out->class_count = class;
@@ -218,10 +218,10 @@ static HcStatus pair_best(HcPair *pair, Numbers *numbers, HcComparison *out, HcE
     HcStatus status = HC_OK;
     int32_t first = out->unmatched[1], own = out->unmatched[0], *column = NULL;
     double *cost = NULL;
-    if (first > HC_MATCH_MOST || own > HC_MATCH_MOST) {
+    if (first > HC_MATCH_MAX || own > HC_MATCH_MAX) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: has %d classes, --match best takes at most %d",
-                       hc_pair_path(pair, first > HC_MATCH_MOST), first > HC_MATCH_MOST ? first : own,
-                       HC_MATCH_MOST);
+                       hc_pair_path(pair, first > HC_MATCH_MAX), first > HC_MATCH_MAX ? first : own,
+                       HC_MATCH_MAX);
     }
     HC_TRY(hc_new(cost, (size_t)own * (size_t)first + 1, "an assignment", err));
     HC_TRY(hc_new(column, (size_t)own + 1, "an assignment", err));
@@ -299,8 +299,8 @@ HcStatus hc_compare_classes(HcPair *pair, HcCompareMatch match, HcComparison *ou
     HcStatus status = HC_OK;
     Numbers *numbers = NULL;
     HC_TRY(hc_new(numbers, 1, "numbers of classes", err));
-    HC_TRY(hc_new(out->number[0], HC_CLASSES_MOST + 1, "numbers of classes", err));
-    HC_TRY(hc_new(out->number[1], HC_CLASSES_MOST + 1, "numbers of classes", err));
+    HC_TRY(hc_new(out->number[0], HC_CLASSES_MAX + 1, "numbers of classes", err));
+    HC_TRY(hc_new(out->number[1], HC_CLASSES_MAX + 1, "numbers of classes", err));
     HC_TRY(compare(pair, match, numbers, out, err));
     out->pixels = out->accuracy.pixels;
     if (out->pixels == 0) {

@@ -23,8 +23,8 @@ extern const char *const hc_compare_match_words[]; /* ended by NULL */
 
 /* Bands or classes of the larger raster that HC_MATCH_BEST can pair, classes of both maps, and numbers that
  * they may have. */
-#define HC_MATCH_MOST    256
-#define HC_CLASSES_MOST  4096
+#define HC_MATCH_MAX     256
+#define HC_CLASSES_MAX   4096
 #define HC_CLASS_NUMBERS 65536
 
 typedef struct HcCompareSettings {

@@ -158,9 +158,9 @@ static HcStatus by_values(HcPair *pair, int32_t *partner, HcError *err) {
     double *sums = NULL;
     int32_t bands[2] = {hc_pair_scene(pair, 0)->bands, hc_pair_scene(pair, 1)->bands};
     for (int w = 0; w < 2; w++) {
-        if (bands[w] > HC_MATCH_MOST) {
+        if (bands[w] > HC_MATCH_MAX) {
             return hc_fail(err, HC_E_UNSUPPORTED, "%s: has %d bands, --match best takes at most %d",
-                           hc_pair_path(pair, w), bands[w], HC_MATCH_MOST);
+                           hc_pair_path(pair, w), bands[w], HC_MATCH_MAX);
         }
     }
     HC_TRY(hc_new(sums, (size_t)bands[0] * (size_t)bands[1], "sums of differences", err));

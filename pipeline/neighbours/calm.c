@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = HC_CALM_SIZE, MOST = 512, SHARE = 4 };
+enum { SIZE = HC_CALM_SIZE, BLOCKS_MAX = 512, SHARE = 4 };
 
 /* More memory than that is not worth it: fewer blocks are kept. */
 static const size_t most_bytes = (size_t)64 << 20;
@@ -33,7 +33,7 @@ static int32_t most_of(const HcScene *scene) {
     size_t bytes = (size_t)SIZE * SIZE * (size_t)scene->bands * sizeof(float);
     int64_t blocks = (scene->lines / SIZE) * (scene->samples / SIZE) / SHARE;
     int64_t room = hc_max64((int64_t)(most_bytes / bytes), SIZE);
-    return (int32_t)hc_max64(1, hc_min64(blocks, hc_min64(room, MOST)));
+    return (int32_t)hc_max64(1, hc_min64(blocks, hc_min64(room, BLOCKS_MAX)));
 }
 
 size_t hc_calm_bytes(const HcScene *scene) {

@@ -212,7 +212,7 @@ static int64_t rank_lines_of(const HcChain *chain) {
 /* Of which lines pictures are all that the chain makes: those whose number is a multiple of this. Few lines
  * more are not worth counts of some lines in place of all. Of chunks, all would be decoded anyway. */
 static int32_t shown_lines_of(const HcChain *chain) {
-    enum { LEAST = 8 };
+    enum { EVERY_MIN = 8 };
     int32_t every = 0;
     const HcReader *reader = hc_view_reader(chain->source->view);
     for (int32_t s = 1; s < chain->count; s++) {
@@ -221,7 +221,7 @@ static int32_t shown_lines_of(const HcChain *chain) {
             stage->kind->role == HC_ROLE_SINK && stage->needs.passes_through && !stage->needs.observes;
         every = (int32_t)hc_common_divisor(draws ? hc_max64(stage->needs.pick.shown_every, 1) : 1, every);
     }
-    return every >= LEAST && hc_reader_skips_lines(reader) ? every : 1;
+    return every >= EVERY_MIN && hc_reader_skips_lines(reader) ? every : 1;
 }
 
 /* The lines of this rank. */

@@ -17,7 +17,7 @@ static const HcLinearParams *params_of(const HcStage *stage) {
     return stage->params;
 }
 
-enum { MOST_COMPONENTS = 100000 };
+enum { COMPONENTS_MAX = 100000 };
 
 /* The rule of a word, -1 = it is none. */
 static int32_t rule_of(const char *text) {
@@ -33,7 +33,7 @@ static int32_t rule_of(const char *text) {
 static int64_t count_of(const char *text) {
     double value = 0;
     bool digits = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
-    bool fits = digits && hc_option_numbers(text, &value, 1) == 1 && value <= MOST_COMPONENTS;
+    bool fits = digits && hc_option_numbers(text, &value, 1) == 1 && value <= COMPONENTS_MAX;
     return fits ? (int64_t)value : 0;
 }
 
@@ -48,7 +48,7 @@ HcStatus hc_linear_check_components(const char *who, const char *text, HcError *
                : hc_fail(err, HC_E_USAGE,
                          "%s: --components %s: neither a whole number from 1 to %d nor a rule of dimension "
                          "(auto, hysime, hfc, nwhfc, elm, gavish-donoho, marchenko-pastur)",
-                         who, text, MOST_COMPONENTS);
+                         who, text, COMPONENTS_MAX);
 }
 
 static void read_components(const HcStage *stage) {

@@ -11,7 +11,7 @@ enum {
     LANES = 8, /* sums of a line that run side by side; fixed, so that bits are */
     GROUP =
         16, /* bands that are taken out of a line together: whole cache lines where bands are neighbours */
-    MOST_THREADS = 64
+    THREADS_MAX = 64
 };
 
 static const double block_bytes = 32.0 * 1024 * 1024;
@@ -239,7 +239,7 @@ HcStatus hc_summarise(HcReader *reader, const int32_t *bands, int32_t count, int
     HC_TRY(choose_bands(&reading, reader, bands, count, err));
     (void)hc_reader_settle(reader, 0, 8 * block_bytes, false);
     int32_t lines = lines_of_block(reader, count, step);
-    reading.team = hc_team_open(hc_team_count(threads, MOST_THREADS));
+    reading.team = hc_team_open(hc_team_count(threads, THREADS_MAX));
     size_t values = (size_t)hc_team_threads(reading.team) * GROUP * (size_t)scene->samples;
     HC_TRY(hc_new(reading.values, values, what, err));
     HC_TRY(hc_new(reading.line, (size_t)lines * (size_t)count, what, err));

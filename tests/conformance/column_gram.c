@@ -32,7 +32,7 @@ static const int32_t shapes[][4] = {{1, 1, 1, 1},     {130, 5, 3, 1}, {128, 3, 2
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 /* Floats of tasks are at most that; sums of their products fit 62 bits at all scales. */
-#define MOST 1e4F
+#define VALUE_MAX 1e4F
 
 static Task make_task(const int32_t *shape, Masking masking, bool integers, uint64_t *seed) {
     Task task = {.cube = cube_new(shape[0], shape[1], shape[2]),
@@ -53,7 +53,7 @@ static Task make_task(const int32_t *shape, Masking masking, bool integers, uint
         task.scale[b] = integers ? 1 : ldexp(1, (int)random_between(seed, b < shape[2] ? -3 : 0, 11));
     }
     for (int32_t b = 0; b < shape[2]; b++) {
-        task.largest[b] = integers ? 1e6F : MOST;
+        task.largest[b] = integers ? 1e6F : VALUE_MAX;
     }
     return task;
 }
@@ -70,7 +70,8 @@ static float *value_at(Task *task, int64_t line, int64_t sample, int64_t band) {
 
 /* Some pixels are beyond the limit, barely or as what is not a number; some are just at it. */
 static void put_far(Task *task, uint64_t *seed) {
-    const float bad[] = {NAN, INFINITY, -INFINITY, nextafterf(MOST, INFINITY), -3e38F, MOST, -MOST};
+    const float bad[] = {NAN,    INFINITY,  -INFINITY, nextafterf(VALUE_MAX, INFINITY),
+                         -3e38F, VALUE_MAX, -VALUE_MAX};
     for (int64_t pixel = 0; pixel < (int64_t)task->cube.lines * task->cube.samples; pixel++) {
         if (task->cube.mask[pixel] != 0 && random_bits(seed) % 9 == 0) {
             int64_t band = random_between(seed, 0, task->cube.bands - 1);

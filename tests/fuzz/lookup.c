@@ -6,19 +6,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LINES = 9, SAMPLES = 7, MOST = 1 << 16 };
+enum { LINES = 9, SAMPLES = 7, PIXELS_MAX = 1 << 16 };
 
 static void check_pixels(const HcOrtho *ortho, const HcScene *scene) {
     HcError err = {0};
     const HcOrthoFacts facts = hc_ortho_facts(ortho);
     int64_t filled = 0;
     hc_fuzz_expect(facts.lines > 0 && facts.samples > 0 && facts.filled > 0, "a map has pixels");
-    if (facts.samples > MOST) {
+    if (facts.samples > PIXELS_MAX) {
         return;
     }
     HcOrthoPixel *row = malloc((size_t)facts.samples * sizeof *row);
     hc_fuzz_expect(row != NULL, "a line of the map");
-    for (int64_t line = 0; line < facts.lines && line * facts.samples < MOST; line++) {
+    for (int64_t line = 0; line < facts.lines && line * facts.samples < PIXELS_MAX; line++) {
         HcStatus status = hc_ortho_lines(ortho, line, 1, row, &err);
         hc_fuzz_check(status, &err);
         for (int64_t s = 0; s < facts.samples && status == HC_OK; s++) {

@@ -34,7 +34,7 @@ extern "C" {
 #define HC_SIMPLEX_NO_ENTRY   1e-9
 #define HC_SIMPLEX_POOR_ENTRY 1e-7
 /* A basis is taken for singular below this pivot. */
-#define HC_SIMPLEX_LEAST_PIVOT 1e-11
+#define HC_SIMPLEX_PIVOT_MIN 1e-11
 /* Dual steps: how small a step counts as none; how many of these are taken before costs are changed; the
  * part of a cost by which it is first changed; how many changes are made before Bland's rule. */
 #define HC_SIMPLEX_NO_DUAL_STEP  1e-13

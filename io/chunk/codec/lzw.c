@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CLEAR = 256, END = 257, FIRST = 258, CODES = 4096, BITS_LEAST = 9, BITS_MOST = 12 };
+enum { CLEAR = 256, END = 257, FIRST = 258, CODES = 4096, BITS_MIN = 9, BITS_MAX = 12 };
 
 typedef struct Entry {
     size_t at, bytes;
@@ -34,14 +34,14 @@ static int next_code(Bits *bits, int width) {
 bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t capacity, size_t *made) {
     Entry table[CODES];
     Bits bits = {.at = in, .end = in + in_bytes};
-    int width = BITS_LEAST, next = FIRST;
+    int width = BITS_MIN, next = FIRST;
     Entry last = {0}; /* the text before */
     bool has_last = false;
     size_t done = 0;
     *made = 0;
     for (int code; (code = next_code(&bits, width)) != END;) {
         if (code == CLEAR) {
-            width = BITS_LEAST;
+            width = BITS_MIN;
             next = FIRST;
             has_last = false;
             continue;
@@ -66,7 +66,7 @@ bool hc_chunk_lzw(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t capac
         if (has_last && next < CODES) {
             table[next++] = (Entry){last.at, last.bytes + 1};
         }
-        width += next > (1 << width) - 2 && width < BITS_MOST;
+        width += next > (1 << width) - 2 && width < BITS_MAX;
         last = (Entry){done, text.bytes};
         has_last = true;
         done += text.bytes;
@@ -129,7 +129,7 @@ static void grow(Packing *packing, Texts *texts) {
     packing->next++;
     if (packing->next == CODES - 2) {
         put_code(packing, CLEAR);
-        packing->width = BITS_LEAST;
+        packing->width = BITS_MIN;
         packing->next = FIRST;
         forget(texts);
     } else if (packing->next == 1 << packing->width) {
@@ -143,7 +143,7 @@ size_t hc_chunk_lzw_most(size_t in_bytes) {
 
 size_t hc_chunk_lzw_encode(const uint8_t *in, size_t in_bytes, uint8_t *out) {
     Texts texts = {.round = 1};
-    Packing packing = {.at = out, .width = BITS_LEAST, .next = FIRST};
+    Packing packing = {.at = out, .width = BITS_MIN, .next = FIRST};
     put_code(&packing, CLEAR);
     if (in_bytes > 0) {
         int text = in[0];

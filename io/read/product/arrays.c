@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_OF_AXIS 8192 /* of a table of numbers: far more than a detector has */
+#define AXIS_MAX 8192 /* of a table of numbers: far more than a detector has */
 
 void *hc_product_open_arrays(const char *path) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
@@ -259,7 +259,7 @@ HcStatus hc_product_table(const HcProductFile *file, const char *dataset, double
     int64_t shape[2] = {0};
     *values = NULL;
     HC_OR_RETURN(hc_product_shape(file, dataset, 2, shape, err));
-    if (shape[0] < 1 || shape[0] > MOST_OF_AXIS || shape[1] < 1 || shape[1] > MOST_OF_AXIS) {
+    if (shape[0] < 1 || shape[0] > AXIS_MAX || shape[1] < 1 || shape[1] > AXIS_MAX) {
         return hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId64 " x %" PRId64 " values", file->path, dataset,
                        shape[0], shape[1]);
     }

@@ -27,8 +27,8 @@
 #endif
 
 enum {
-    PIECE = 2 << 20,         /* bytes that a thread asks for at once; smaller ones were slower */
-    LEAST_STRETCH = 64 << 10 /* bytes of a band in a window; of shorter ones the edges cost too much */
+    PIECE = 2 << 20,       /* bytes that a thread asks for at once; smaller ones were slower */
+    STRETCH_MIN = 64 << 10 /* bytes of a band in a window; of shorter ones the edges cost too much */
 };
 
 struct HcWriteMap {
@@ -60,7 +60,7 @@ static bool suits(const HcWriteMap *map, const HcWritePlan *plan, const HcScene 
                   const struct statfs *disk) {
     return plan->storing >= HC_MAPPING_THREADS && map->bytes >= plan->large && disk->f_type == TMPFS_MAGIC &&
            is_within_limit(map->bytes) && scene->lines <= INT32_MAX &&
-           (map->stretches == 1 || map->rows * map->row >= LEAST_STRETCH);
+           (map->stretches == 1 || map->rows * map->row >= STRETCH_MIN);
 }
 
 /* ---- space ---- */

@@ -16,7 +16,7 @@ static const double deviations = 6; /* of chance */
 
 /* Stripes, or noise that is correlated, make more components than that, or than half of the columns. Where
  * fewer are left, or pixels, they show nothing. */
-enum { USED_MAX = 64, LEAST_LEFT = 8, PIXELS_MIN = 500 };
+enum { USED_MAX = 64, LEFT_MIN = 8, PIXELS_MIN = 500 };
 
 static const char what[] = "a test of noise";
 
@@ -232,9 +232,9 @@ HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransfo
                  .bands = (size_t)transform->bands,
                  .used = (size_t)used};
     *out =
-        (HcEvidence){.small = stage->neighbours.count < PIXELS_MIN || transform->components < 2 * LEAST_LEFT};
+        (HcEvidence){.small = stage->neighbours.count < PIXELS_MIN || transform->components < 2 * LEFT_MIN};
     if (out->small || used > hc_min64(USED_MAX, stage->in.samples / 2) ||
-        transform->components - used < LEAST_LEFT) {
+        transform->components - used < LEFT_MIN) {
         return HC_OK;
     }
     HC_TRY(look_init(&look, err));

@@ -14,9 +14,9 @@
 #include <string.h>
 
 enum {
-    AGREE = 2,     /* estimates agree within this factor */
-    FEW = 10,      /* fewer bands than that hardly explain each other: a regression is too high then */
-    LEAST_LEFT = 8 /* eigenvalues of noise whose spread is looked at */
+    AGREE = 2,   /* estimates agree within this factor */
+    FEW = 10,    /* fewer bands than that hardly explain each other: a regression is too high then */
+    LEFT_MIN = 8 /* eigenvalues of noise whose spread is looked at */
 };
 
 /* Variances of bands count as those of white noise where nine tenths lie within `white`, or within `shared`
@@ -87,7 +87,7 @@ static void take_leverage(double *matrix, const double *values, const double *ve
 static void weigh_spread(HcNoiseChoice *choice, const double *values, size_t bands, int64_t pixels) {
     size_t signal = count_signal(values, bands, pixels);
     size_t left = bands - signal;
-    if (left < LEAST_LEFT || pixels < 2 * (int64_t)bands) {
+    if (left < LEFT_MIN || pixels < 2 * (int64_t)bands) {
         choice->spread = NAN;
         return;
     }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LINES = 41, SAMPLES = 37, BANDS = 11, MOST = 16 };
+enum { LINES = 41, SAMPLES = 37, BANDS = 11, CLUSTERS_MAX = 16 };
 
 /* ---- a plain reference ---- */
 
@@ -19,7 +19,7 @@ typedef struct Reference {
     double *centre; /* [clusters][bands] */
     int *label;     /* [pixels], -1 = masked */
     double *far;    /* [pixels] squared */
-    int64_t size[MOST];
+    int64_t size[CLUSTERS_MAX];
 } Reference;
 
 static double squared(const Reference *reference, size_t pixel, const double *centre) {
@@ -108,7 +108,7 @@ static int64_t assign_reference(Reference *reference) {
         }
         changed += label != reference->label[p];
         reference->label[p] = label;
-        reference->size[label >= 0 ? label : MOST - 1] += label >= 0;
+        reference->size[label >= 0 ? label : CLUSTERS_MAX - 1] += label >= 0;
     }
     return changed;
 }

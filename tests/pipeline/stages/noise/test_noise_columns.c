@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 40 };
+enum { BANDS_MAX = 40 };
 
 /* How noisy a column is, and what its detector adds to each band. */
 static double gain_of(int32_t sample) {
@@ -63,8 +63,8 @@ static void solve(int32_t n, double *a, double *right) {
 
 /* Coefficients of band b by all others, 0 for itself; residuals are x[b] - sum. */
 static void regress(const double *covariance, int32_t bands, int32_t b, double *coefficient) {
-    double a[MOST * MOST];
-    double right[MOST];
+    double a[BANDS_MAX * BANDS_MAX];
+    double right[BANDS_MAX];
     int32_t n = bands - 1;
     for (int32_t i = 0; i < n; i++) {
         int32_t row = i + (i >= b);
@@ -124,10 +124,10 @@ static int compare_doubles(const void *a, const void *b) {
 /* Of all groups, and of the table. */
 static void check_groups(const Cube *cube, int32_t width) {
     cJSON *json = NULL;
-    double mean[MOST];
-    double covariance[MOST * MOST];
-    double coefficient[MOST];
-    double ratio[MOST];
+    double mean[BANDS_MAX];
+    double covariance[BANDS_MAX * BANDS_MAX];
+    double coefficient[BANDS_MAX];
+    double ratio[BANDS_MAX];
     int32_t bands = cube->bands;
     int64_t pixels = reference_covariance(cube, mean, covariance);
     double factor = sqrt((double)(pixels - 1) / (double)(pixels - bands));
@@ -200,7 +200,7 @@ static void the_noise_of_detectors_is_found(void **state) {
     enum { SAMPLES = 24 };
     double squares = 0;
     cJSON *json = NULL;
-    Cube cube = make_scene(600, SAMPLES, MOST, 1, false);
+    Cube cube = make_scene(600, SAMPLES, BANDS_MAX, 1, false);
     cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
     check_runs(NULL, "read scene.img ! noise found.json --columns 1");
     const cJSON *groups = read_groups(&json);
@@ -211,7 +211,7 @@ static void the_noise_of_detectors_is_found(void **state) {
         const cJSON *group = cJSON_GetArrayItem(groups, s);
         double wanted = gain_of(s) / sqrt(squares);
         check_near(number_of(group, "relative_noise"), wanted, 0.05 * wanted);
-        for (int32_t b = 0; b < MOST; b++) { /* 600 pixels know a deviation to 3 % */
+        for (int32_t b = 0; b < BANDS_MAX; b++) { /* 600 pixels know a deviation to 3 % */
             double known = gain_of(s) * (0.5 + b / 40.0);
             check_near(noise_of(group, b), known, 0.25 * known);
         }
