@@ -220,7 +220,7 @@ typedef struct HcProgressShow {
 
 extern const char *const hc_progress_words[]; /* auto, bar, plain, json, none */
 void hc_progress_start(HcProgressShow *show, int32_t style, bool quiet);
-void hc_progress_tell(const HcProgress *progress, void *user);
+void hc_progress_report(const HcProgress *progress, void *user);
 void hc_progress_end(HcProgressShow *show);
 /* With --progress json: the last event of a run, with its outputs and their records. record: as in
  * HcRunSettings. */

@@ -31,13 +31,13 @@ static HcStatus pool_scenes(HcBatch *batch, HcBatchTotals *totals, int32_t *left
     totals->device_noted = sums.device_noted;
     *failed = sums.failed;
     if (hc_ranks_number(hc_app_ranks()) == 0) {
-        hc_batch_tell_pool(batch, &sums, *left_out);
+        hc_batch_report_pool(batch, &sums, *left_out);
     }
     return HC_OK;
 }
 
 /* Notes on the words of the chain, once for all scenes. */
-static HcStatus tell_words(const HcBatch *batch, HcError *err) {
+static HcStatus report_words(const HcBatch *batch, HcError *err) {
     HcChain *chain = NULL;
     if (batch->params.common.quiet || hc_ranks_number(hc_app_ranks()) > 0) {
         return HC_OK;
@@ -51,7 +51,7 @@ static HcStatus tell_words(const HcBatch *batch, HcError *err) {
 }
 
 /* What was found and is no scene of this batch. */
-static void tell_left_out(const HcBatch *batch) {
+static void report_left_out(const HcBatch *batch) {
     if (batch->params.common.quiet) {
         return;
     }
@@ -77,7 +77,7 @@ static void tell_left_out(const HcBatch *batch) {
     }
 }
 
-static HcStatus tell_status(HcBatch *batch, HcError *err) {
+static HcStatus report_status(HcBatch *batch, HcError *err) {
     HcStatus status = HC_OK;
     hc_file_names_begin();
     if (batch->params.pool != NULL) {
@@ -107,14 +107,14 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     int32_t left_out = 0;
     int32_t not_summed = 0; /* now */
     HC_TRY(hc_batch_read(&batch, word_count, words, err));
-    tell_left_out(&batch);
-    HC_TRY(tell_words(&batch, err));
+    report_left_out(&batch);
+    HC_TRY(report_words(&batch, err));
     if (hc_batch_sums_up(&batch) && hc_ranks_number(hc_app_ranks()) == 0) {
         HC_TRY(hc_batch_check_summary(&batch, err));
         HC_TRY(hc_new(totals.failures, batch.scene_count, "the summary of the batch", err));
     }
     if (batch.params.status) {
-        HC_TRY(hc_ranks_number(hc_app_ranks()) == 0 ? tell_status(&batch, err) : HC_OK);
+        HC_TRY(hc_ranks_number(hc_app_ranks()) == 0 ? report_status(&batch, err) : HC_OK);
         goto done;
     }
     hc_file_flush_all(true);

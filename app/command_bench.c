@@ -85,12 +85,12 @@ static HcStatus parse_size(const char *text, HcBenchSettings *settings, HcError 
 }
 
 /* On a terminal, what is measured now; taken away before the table is printed. */
-static void tell(const char *by, const char *operation) {
+static void report(const char *by, const char *operation) {
     fprintf(stderr, "\r\033[Kmeasuring %s: %s", by, operation);
     fflush(stderr);
 }
 
-static void tell_end(void) {
+static void report_end(void) {
     if (isatty(STDERR_FILENO)) {
         fprintf(stderr, "\r\033[K");
     }
@@ -105,7 +105,7 @@ static HcStatus make_settings(const BenchParams *params, HcBenchSettings *settin
                                   .dense_bytes = (size_t)params->dense << 20,
                                   .repetitions = (int32_t)params->repetitions,
                                   .only = params->only,
-                                  .tell = isatty(STDERR_FILENO) ? tell : NULL};
+                                  .report = isatty(STDERR_FILENO) ? report : NULL};
     settings->serial = params->serial      ? HC_BENCH_SERIAL_WHOLE
                        : params->no_serial ? HC_BENCH_SERIAL_NONE
                                            : HC_BENCH_SERIAL_PART;
@@ -423,7 +423,7 @@ HcStatus hc_command_bench(int32_t word_count, const char *const *words, HcError 
     HC_TRY(hc_new(bench, 1, "the results", err));
     HC_TRY(hc_bench_open(bench, &settings, err));
     status = measure_all(bench, &params, reason, sizeof reason, err);
-    tell_end();
+    report_end();
     HC_TRY(status);
     HC_TRY(give_results(bench, &params, reason, err));
     HC_TRY(hc_bench_judge(bench, err));

@@ -206,7 +206,7 @@ static void set_common(const RerunParams *params, const HcCommon *own, HcCommon 
     common->overwrite = params->check || own->overwrite;
 }
 
-static void tell_version(const char *path, const cJSON *record, const char *remark) {
+static void report_version(const char *path, const cJSON *record, const char *remark) {
     const char *version = hc_json_text(record, "version");
     if (*remark != '\0') {
         hc_say("note: %s: %s", path, remark);
@@ -224,7 +224,7 @@ static HcStatus enter(const char *path, const char *folder, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus tell(const HcRerun *rerun, bool quiet, HcError *err) {
+static HcStatus report(const HcRerun *rerun, bool quiet, HcError *err) {
     if (rerun->device.failed) {
         return hc_fail_memory(err, (double)rerun->device.length, "a note");
     }
@@ -264,12 +264,12 @@ static HcStatus run_again(const RerunParams *params, const HcCommon *own, const 
     chain->steps_keep = true;
     rerun.written_to = common.record;
     if (!common.quiet) {
-        tell_version(params->record, record, remark);
+        report_version(params->record, record, remark);
     }
     HcChain *given = chain;
     chain = NULL;
     HC_TRY(hc_run_by_options(given, &common, &extra, err));
-    HC_TRY(tell(&rerun, common.quiet, err));
+    HC_TRY(report(&rerun, common.quiet, err));
 done:
     hc_chain_free(chain);
     hc_paths_clear(&rerun.lines);

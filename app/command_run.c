@@ -136,7 +136,7 @@ HcStatus hc_run_by_options(HcChain *chain, const HcCommon *common, const HcRunEx
     HcRunSettings settings = {.memory = common->memory,
                               .device_memory = common->device_memory,
                               .cancel = hc_catch_signals(),
-                              .progress = hc_progress_tell,
+                              .progress = hc_progress_report,
                               .user = &show,
                               .ranks = hc_app_ranks(),
                               .results = &results,

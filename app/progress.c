@@ -46,7 +46,7 @@ static void show_bar(const HcProgress *progress, double share, double rate, doub
     fflush(stderr);
 }
 
-void hc_progress_tell(const HcProgress *progress, void *user) {
+void hc_progress_report(const HcProgress *progress, void *user) {
     HcProgressShow *show = user;
     double share = progress->bytes > 0 ? progress->bytes_done / progress->bytes : 0;
     share = share > 1 ? 1 : share;

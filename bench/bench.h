@@ -29,8 +29,8 @@ typedef struct HcBenchSettings {
     size_t dense_bytes;  /* of one matrix of gemv, fista, alm, simplex, at most; 0 = what suits the device */
     HcBenchSerial serial;
     const char *only; /* operations to measure, "gram,eigh"; NULL = all */
-    void (*tell)(const char *by,
-                 const char *operation); /* called before each measurement; NULL = no report */
+    void (*report)(const char *by,
+                   const char *operation); /* called before each measurement; NULL = no report */
 } HcBenchSettings;
 
 typedef enum HcBenchCheck {

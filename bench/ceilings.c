@@ -137,8 +137,8 @@ HcStatus hc_rig_ceilings(HcRig *rig, HcError *err) {
         return HC_OK;
     }
     device->measured = true;
-    if (rig->settings->tell != NULL) {
-        rig->settings->tell(device->by, "ceilings");
+    if (rig->settings->report != NULL) {
+        rig->settings->report(device->by, "ceilings");
     }
     HC_OR_RETURN(hc_rig_decode(rig, rig->part, err)); /* touches the memory */
     HC_OR_RETURN(measure_memory(rig, err));

@@ -30,8 +30,8 @@ HcBenchRow *hc_bench_row(HcBench *bench, const char *operation, const char *by, 
     HcBenchRow *row = fits ? &bench->rows[bench->row_count++] : &spare;
     *row = (HcBenchRow){.operation = operation, .lines = lines, .repetitions = 1, .rounds = 1};
     snprintf(row->by, sizeof row->by, "%s", by);
-    if (bench->settings.tell != NULL) {
-        bench->settings.tell(by, operation);
+    if (bench->settings.report != NULL) {
+        bench->settings.report(by, operation);
     }
     return row;
 }

@@ -308,8 +308,8 @@ HcStatus hc_bench_serial(HcBench *bench, HcCompute *compute, HcError *err) {
     if (bench->settings.serial == HC_BENCH_SERIAL_NONE || bench->witness != NULL) {
         return HC_OK;
     }
-    if (bench->settings.tell != NULL) {
-        bench->settings.tell("serial", "reference");
+    if (bench->settings.report != NULL) {
+        bench->settings.report("serial", "reference");
     }
     HC_OR_RETURN(choose_lines(&bench->settings, &lines, err));
     HC_OR_RETURN(make_witness(&bench->settings, lines, &bench->witness, &times, err));

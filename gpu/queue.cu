@@ -121,7 +121,7 @@ HcStatus hc_gpu_follow(HcQueue *queue, HcQueue *after, HcError *err) {
     return hc_gpu_check(cudaStreamWaitEvent(queue->stream, after->event, 0), "ordering queues", err);
 }
 
-static HcStatus tell_fault(const HcFault *fault, HcError *err) {
+static HcStatus report_fault(const HcFault *fault, HcError *err) {
     HcStatus status = (HcStatus)fault->status;
     switch (fault->operation) {
     case HC_FAULT_PROMISE:
@@ -142,7 +142,7 @@ HcStatus hc_gpu_wait(HcQueue *queue, HcError *err) {
     if (queue->fault->status != HC_OK) {
         HcFault fault = *queue->fault;
         *queue->fault = {};
-        HC_OR_RETURN(tell_fault(&fault, err));
+        HC_OR_RETURN(report_fault(&fault, err));
     }
     return HC_OK;
 }

@@ -242,7 +242,7 @@ static HcStatus receive(int32_t from, void *data, size_t bytes, HcError *err) {
     return HC_OK;
 }
 
-static void tell(void) {
+static void report(void) {
     atomic_store(&place(host.number)->alarm, true);
 }
 
@@ -284,7 +284,7 @@ static const HcTransport transport = {.gather = gather,
                                       .share = share,
                                       .send = send,
                                       .receive = receive,
-                                      .tell = tell,
+                                      .report = report,
                                       .told = told,
                                       .hear = hear,
                                       .close = close_host};

@@ -98,7 +98,7 @@ static HcStatus receive(int32_t from, void *data, size_t bytes, HcError *err) {
 }
 
 /* Empty messages leave at once, so the requests need not be kept. */
-static void tell(void) {
+static void report(void) {
     for (int32_t r = 0; r < size_of(alarms); r++) {
         MPI_Request request;
         if (r != rank_in(alarms)) {
@@ -138,7 +138,7 @@ static const HcTransport transport = {.gather = gather,
                                       .share = share,
                                       .send = send,
                                       .receive = receive,
-                                      .tell = tell,
+                                      .report = report,
                                       .told = told,
                                       .hear = hear,
                                       .close = close_mpi};

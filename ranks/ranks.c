@@ -175,7 +175,7 @@ HcStatus hc_ranks_agree(HcRanks *ranks, HcStatus status, HcError *err) {
         return status != HC_OK ? status : hc_fail(err, HC_E_CANCELLED, "another rank has failed");
     }
     if (status != HC_OK) {
-        ranks->transport->tell();
+        ranks->transport->report();
     }
     HcStatus heard = ranks->transport->gather((int32_t)status, ranks->failed, status == HC_OK ? err : NULL);
     if (heard != HC_OK) {

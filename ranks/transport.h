@@ -20,7 +20,7 @@ typedef struct HcTransport {
     HcStatus (*receive)(int32_t from, void *data, size_t bytes, HcError *err);
     /* Tells every other rank, without waiting, that this one has failed; whether some rank has said so; and,
      * once all know who failed, takes what was said. */
-    void (*tell)(void);
+    void (*report)(void);
     bool (*told)(void);
     void (*hear)(const int32_t *failed);
     /* agreed: no rank has failed. Fails where one then ended as if it had. */

@@ -270,12 +270,12 @@ void hc_batch_word(HcBatchTotals *totals, const HcBatchEvent *event);
 bool hc_batch_as_json(const HcBatch *batch);
 
 /* Prints one event as the options say, and adds it up. */
-void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals);
+void hc_batch_report(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals);
 /* Reports that the model of --pool exists. The totals are those of the sums; left_out scenes are not in it.
  */
-void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out);
+void hc_batch_report_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out);
 /* The groups of --pool, where there are some. */
-void hc_batch_tell_groups(const HcBatch *batch);
+void hc_batch_report_groups(const HcBatch *batch);
 /* The table at the end. */
 void hc_batch_summary(const HcBatch *batch, const HcBatchTotals *totals);
 
@@ -331,7 +331,7 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
  * time. */
 typedef struct HcBatchWork {
     int32_t (*next)(void *user); /* the next scene that was not given out yet; -1 = none is left */
-    void (*tell)(const HcBatchEvent *event, void *user);
+    void (*report)(const HcBatchEvent *event, void *user);
     void *user;
     HcCommon common;               /* device, threads and memory of this worker */
     int32_t shares, device_shares; /* as in HcRunSettings */

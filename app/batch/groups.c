@@ -229,7 +229,7 @@ static void describe(const HcScene *like, Told *told) {
 }
 
 /* Groups that differ in the middle of the spectrum or in their scaling have one name: _2 tells the second. */
-static void tell_apart(Told *told, int32_t count) {
+static void distinguish(Told *told, int32_t count) {
     for (int32_t g = 1; g < count; g++) {
         int same = 1;
         Told plain = told[g];
@@ -333,7 +333,7 @@ static HcStatus name_groups(Grouping *found, HcError *err) {
             describe(&found->like[g], &told[g]);
             told[g].keeps = g == keeps;
         }
-        tell_apart(told, count);
+        distinguish(told, count);
     }
     HC_TRY(hc_ranks_join(ranks, told, (size_t)count * sizeof *told, err));
     HC_TRY(take_groups(found->batch, told, count, err));

@@ -106,7 +106,7 @@ static int32_t next_turn(void *user) {
     return -1;
 }
 
-static void tell_parent(const HcBatchEvent *event, void *user) {
+static void report_parent(const HcBatchEvent *event, void *user) {
     Turns *turns = ((Mouth *)user)->jobs->turns;
     if (event->what == HC_BATCH_FAILED) {
         atomic_fetch_add(&turns->failed, 1);
@@ -260,21 +260,21 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
     HcError error = {0};
     char device[16];
     Mouth mouth = {.jobs = jobs, .pipe = pipe};
-    HcBatchWork work = {.next = next_turn, .tell = tell_parent, .user = &mouth, .ahead = jobs->ahead};
+    HcBatchWork work = {.next = next_turn, .report = report_parent, .user = &mouth, .ahead = jobs->ahead};
     Gpus gpus = {.count = 0};
     if (jobs->count != 1 && !jobs->no_gpu) {
         find_gpus(&jobs->batch->params.common, &gpus);
     }
     if (jobs->count == 0) {
         HcBatchEvent first = {.what = HC_BATCH_TAKEN, .scene = jobs->turns->scene[0]};
-        tell_parent(&first, &mouth); /* it is opened here, and may end the process */
+        report_parent(&first, &mouth); /* it is opened here, and may end the process */
         HcBatchEvent event = {.what = HC_BATCH_JOBS, .scene = -1, .jobs = fitting_jobs(jobs, gpus.count)};
         first.what = HC_BATCH_LEFT;
-        tell_parent(&first, &mouth);
+        report_parent(&first, &mouth);
         jobs->count = event.jobs;
         work.wants_gpu = gpus.count > 0 && event.jobs < fitting_jobs(jobs, 0);
         atomic_fetch_add(&jobs->turns->to_come, event.jobs - 1);
-        tell_parent(&event, &mouth);
+        report_parent(&event, &mouth);
     }
     share_out(jobs, &gpus, number, &work, device, sizeof device);
     work.at_once = scenes_at_once(jobs, hc_backend_threads(&work.common), work.device_shares);
@@ -282,7 +282,7 @@ static HcStatus do_job(Jobs *jobs, int32_t number, int pipe) {
     if (status != HC_OK) {
         HcBatchEvent event = {.what = HC_BATCH_BROKEN, .scene = -1, .status = status};
         snprintf(event.text, sizeof event.text, "%s", error.text);
-        tell_parent(&event, &mouth);
+        report_parent(&event, &mouth);
     }
     hc_file_remove_partials();
     return status;
@@ -345,9 +345,9 @@ static void hear_device(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
 }
 
 /* Adds an event up, and keeps the reason of a failure for the summary. */
-static void tell(Jobs *jobs, const HcBatchEvent *event) {
+static void report_event(Jobs *jobs, const HcBatchEvent *event) {
     char **failures = jobs->totals->failures;
-    hc_batch_tell(jobs->batch, event, jobs->totals);
+    hc_batch_report(jobs->batch, event, jobs->totals);
     if (failures != NULL && event->what == HC_BATCH_FAILED && failures[event->scene] == NULL) {
         failures[event->scene] = strdup(event->text); /* without memory the summary lacks the reason */
     }
@@ -389,7 +389,7 @@ static void hear(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
     case HC_BATCH_STARTED:
         break;
     }
-    tell(jobs, event);
+    report_event(jobs, event);
 }
 
 /* The scene that killed its process. */
@@ -410,7 +410,7 @@ static void blame(Jobs *jobs, int32_t scene, HcStatus status, const char *text) 
     }
     finish(jobs, scene);
     atomic_fetch_add(&jobs->turns->failed, 1);
-    tell(jobs, &event);
+    report_event(jobs, &event);
 }
 
 /* A process ended without saying why. */

@@ -77,8 +77,8 @@ static const char *rate_text(char *text, size_t size, double bytes, double secon
     return text;
 }
 
-static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcBatchTotals *totals,
-                      const char *name, const char *why) {
+static void report_json(const HcBatch *batch, const HcBatchEvent *event, const HcBatchTotals *totals,
+                        const char *name, const char *why) {
     const HcBatchScene *scene = &batch->scenes[event->scene];
     char now[32];
     HcJson json;
@@ -112,7 +112,7 @@ static void tell_json(const HcBatch *batch, const HcBatchEvent *event, const HcB
     hc_say_json(&json);
 }
 
-static void tell_line(const HcBatch *batch, const HcBatchEvent *event) {
+static void report_line(const HcBatch *batch, const HcBatchEvent *event) {
     if (event->scene < 0) {
         return;
     }
@@ -157,7 +157,7 @@ static void count(HcBatchTotals *totals, const HcBatchEvent *event) {
     }
 }
 
-void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals) {
+void hc_batch_report(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotals *totals) {
     static const struct {
         HcBatchWhat what;
         const char *name, *why;
@@ -184,17 +184,17 @@ void hc_batch_tell(const HcBatch *batch, const HcBatchEvent *event, HcBatchTotal
         return;
     }
     if (!hc_batch_as_json(batch)) {
-        tell_line(batch, event);
+        report_line(batch, event);
         return;
     }
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         if ((int32_t)names[n].what == event->what) {
-            tell_json(batch, event, totals, names[n].name, names[n].why);
+            report_json(batch, event, totals, names[n].name, names[n].why);
         }
     }
 }
 
-void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out) {
+void hc_batch_report_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t left_out) {
     int32_t scenes = batch->scene_count - left_out;
     double seconds = hc_now() - sums->start;
     if (!hc_batch_as_json(batch)) {
@@ -218,7 +218,7 @@ void hc_batch_tell_pool(const HcBatch *batch, const HcBatchTotals *sums, int32_t
     hc_say_json(&json);
 }
 
-void hc_batch_tell_groups(const HcBatch *batch) {
+void hc_batch_report_groups(const HcBatch *batch) {
     for (int32_t g = 0; g < batch->group_count; g++) {
         const HcBatchGroup *group = &batch->groups[g];
         if (!hc_batch_as_json(batch)) {

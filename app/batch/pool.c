@@ -324,7 +324,7 @@ done:
 /* ---- in a process of its own ---- */
 
 /* Threads that a fit starts would be missing in workers that are forked later. */
-static _Noreturn void make_and_tell(const HcBatchPool *pool, int pipe) {
+static _Noreturn void make_and_report(const HcBatchPool *pool, int pipe) {
     HcError failure = {0};
     failure.status = claim_model(pool, &failure);
     hc_file_remove_partials();
@@ -358,7 +358,7 @@ static HcStatus make_apart(const HcBatchPool *pool, HcError *err) {
     HcError failure = {0};
     HC_OR_RETURN(hc_batch_fork(&process, &end, err));
     if (process == 0) {
-        make_and_tell(pool, end);
+        make_and_report(pool, end);
     }
     bool heard = hear(process, end, &failure);
     close(end);
@@ -585,7 +585,7 @@ HcStatus hc_batch_pool(HcBatch *batch, HcBatchTotals *totals, int32_t *left_out,
     HC_TRY(hc_batch_pool_chains(&pool, batch, err));
     HC_TRY(find_groups(batch, &pool, err));
     if (hc_ranks_number(ranks) == 0) {
-        hc_batch_tell_groups(batch);
+        hc_batch_report_groups(batch);
     }
     HC_TRY(list_sums(&pool, batch, err));
     HC_TRY(sum_scenes(&pool, totals, err));

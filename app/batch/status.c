@@ -165,7 +165,7 @@ static void put_summary(const Status *status, HcJson *to) {
 
 /* ---- both ---- */
 
-static HcStatus tell_all(Status *status, HcJson *json, HcError *err) {
+static HcStatus report_all(Status *status, HcJson *json, HcError *err) {
     const HcBatch *batch = status->batch;
     for (int32_t s = batch->worker; s < batch->scene_count; s += batch->workers) {
         HcBatchStanding told;
@@ -188,11 +188,11 @@ static HcStatus tell_all(Status *status, HcJson *json, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus tell_json(Status *status, HcError *err) {
+static HcStatus report_json(Status *status, HcError *err) {
     HcJson json;
     hc_json_begin(&json);
     hc_json_open_array(&json, "scenes");
-    HcStatus told = tell_all(status, &json, err);
+    HcStatus told = report_all(status, &json, err);
     hc_json_close(&json);
     put_summary(status, &json);
     if (told != HC_OK) {
@@ -202,8 +202,8 @@ static HcStatus tell_json(Status *status, HcError *err) {
     return hc_print_json(&json, err);
 }
 
-static HcStatus tell_lines(Status *status, HcError *err) {
-    HC_OR_RETURN(tell_all(status, NULL, err));
+static HcStatus report_lines(Status *status, HcError *err) {
+    HC_OR_RETURN(report_all(status, NULL, err));
     if (!status->batch->params.common.quiet) {
         print_summary(status);
     }
@@ -215,7 +215,7 @@ HcStatus hc_batch_status(const HcBatch *batch, HcError *err) {
     Status found = {.batch = batch};
     HC_TRY(hc_new(found.ended, batch->scene_count, "the list of scenes", err));
     HC_TRY(hc_new(found.group_done, (size_t)batch->group_count + 1, "the groups of the scenes", err));
-    HC_TRY(hc_batch_as_json(batch) ? tell_json(&found, err) : tell_lines(&found, err));
+    HC_TRY(hc_batch_as_json(batch) ? report_json(&found, err) : report_lines(&found, err));
     if (found.count[HC_WORD_FAILED] > 0) {
         HC_TRY(hc_fail(err, HC_E_BEFORE, "batch: %d of %d scenes failed before, none now",
                        found.count[HC_WORD_FAILED], found.all));

@@ -37,7 +37,7 @@ typedef struct Summary {
 /* ---- what records say ---- */
 
 /* What stages find about a scene; what read and write say of files is not that. */
-static bool tells_results(const cJSON *step) {
+static bool reports_results(const cJSON *step) {
     const char *word = hc_json_text(step, "stage");
     const HcStageClass *kind = word != NULL ? hc_stage_find(word) : NULL;
     return kind != NULL && kind->role == HC_ROLE_STAGE;
@@ -66,7 +66,7 @@ static HcStatus add_columns(Summary *summary, const cJSON *record, HcError *err)
     const cJSON *step = NULL;
     cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(record, "steps")) {
         const cJSON *result = NULL;
-        if (!tells_results(step)) {
+        if (!reports_results(step)) {
             continue;
         }
         cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(step, "result")) {

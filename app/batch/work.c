@@ -43,17 +43,17 @@ typedef struct Worker {
     Ready next;        /* where at_once is 1 */
 } Worker;
 
-static void tell(Worker *worker, HcBatchEvent *event) {
+static void report_event(Worker *worker, HcBatchEvent *event) {
     pthread_mutex_lock(&worker->lock);
     snprintf(event->device, sizeof event->device, "%s", worker->device);
-    worker->work->tell(event, worker->work->user);
+    worker->work->report(event, worker->work->user);
     pthread_mutex_unlock(&worker->lock);
 }
 
-static void tell_scene(Worker *worker, HcBatchWhat what, int32_t scene, HcStatus status, const char *text) {
+static void report_scene(Worker *worker, HcBatchWhat what, int32_t scene, HcStatus status, const char *text) {
     HcBatchEvent event = {.what = (int32_t)what, .scene = scene, .status = status};
     snprintf(event.text, sizeof event.text, "%s", text);
-    tell(worker, &event);
+    report_event(worker, &event);
 }
 
 static void drop(Ready *ready) {
@@ -76,7 +76,7 @@ static void fail_scene(Worker *worker, Ready *ready, int32_t scene, const HcErro
         atomic_store(&worker->stops, true);
     }
     drop(ready);
-    tell_scene(worker, HC_BATCH_FAILED, scene, error->status, error->text);
+    report_scene(worker, HC_BATCH_FAILED, scene, error->status, error->text);
 }
 
 /* ---- the next scene ---- */
@@ -138,8 +138,8 @@ static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, Hc
         if (claimed) {
             clean_finished(worker, scene, state);
         }
-        tell_scene(worker, state == HC_BATCH_COMPLETE ? HC_BATCH_SKIPPED : HC_BATCH_EARLIER, scene, HC_OK,
-                   message);
+        report_scene(worker, state == HC_BATCH_COMPLETE ? HC_BATCH_SKIPPED : HC_BATCH_EARLIER, scene, HC_OK,
+                     message);
     }
     return HC_OK;
 }
@@ -176,7 +176,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
         ready->refused = true;
         return hc_fail(err, HC_E_USAGE, "%s", worker->batch->scenes[scene].refused);
     }
-    tell_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
+    report_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
     HC_OR_RETURN(hc_batch_make_folders(output, err));
     HC_OR_RETURN(hc_batch_check_names(worker->batch, scene, err));
     HC_OR_RETURN(look(worker, scene, false, &open, err));
@@ -186,12 +186,12 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
     bool left = is_claimed(output); /* by a dead process, where this one gets the claim */
     HC_OR_RETURN(hc_batch_claim(output, &ready->claim, err));
     if (ready->claim == NULL && again) {
-        tell_scene(worker, HC_BATCH_ELSEWHERE, scene, HC_OK, "");
+        report_scene(worker, HC_BATCH_ELSEWHERE, scene, HC_OK, "");
     } else if (ready->claim == NULL) {
         pthread_mutex_lock(&worker->lock);
         worker->busy[worker->busy_count++] = scene;
         pthread_mutex_unlock(&worker->lock);
-        tell_scene(worker, HC_BATCH_LEFT, scene, HC_OK, "");
+        report_scene(worker, HC_BATCH_LEFT, scene, HC_OK, "");
     } else {
         /* Somebody may have done it since. */
         HC_OR_RETURN(look(worker, scene, true, &open, err));
@@ -277,7 +277,7 @@ static void leave(Worker *worker, Ready *ready, HcStatus status, const char *tex
         .what = HC_BATCH_LEFT, .scene = ready->scene, .status = status, .jobs = alone ? 1 : 0};
     snprintf(event.text, sizeof event.text, "%s", text);
     drop(ready);
-    tell(worker, &event);
+    report_event(worker, &event);
 }
 
 /* Whether a failure may be due to another scene that is in work beside this one. */
@@ -312,7 +312,7 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                        .compute = worker->compute,
                        .open = hc_backend_open_plain,
                        .user = &work->common};
-    tell_scene(worker, HC_BATCH_STARTED, scene, HC_OK, "");
+    report_scene(worker, HC_BATCH_STARTED, scene, HC_OK, "");
     status = hc_verify_begin(&verify, &settings, &error);
     if (status == HC_OK) {
         status = hc_run(ready->chain, worker->compute, &settings, &report, &error);
@@ -330,7 +330,7 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                               .replaced = ready->replaces};
         fill_parts(ready->chain, &report, &event);
         drop(ready);
-        tell(worker, &event);
+        report_event(worker, &event);
     } else if (status == HC_E_CANCELLED || may_be_shared(worker, status)) {
         leave(worker, ready, status, error.text, status != HC_E_CANCELLED);
         return hc_fail(err, status, "%s", error.text);
@@ -351,7 +351,7 @@ static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
     bool numbered = strncmp(asked, "gpu:", 4) == 0;
     const char *name = hc_compute_name(worker->compute->ops);
     if (worker->work->wants_gpu && strcmp(name, "gpu") != 0) {
-        tell_scene(worker, HC_BATCH_NO_GPU, -1, HC_OK, "");
+        report_scene(worker, HC_BATCH_NO_GPU, -1, HC_OK, "");
         return HC_OK;
     }
     pthread_mutex_lock(&worker->lock);
@@ -360,7 +360,7 @@ static HcStatus open_device(Worker *worker, HcOpening *opening, HcError *err) {
              : numbered               ? asked
                                       : "gpu:0");
     pthread_mutex_unlock(&worker->lock);
-    tell_scene(worker, HC_BATCH_DEVICE, -1, HC_OK, reason);
+    report_scene(worker, HC_BATCH_DEVICE, -1, HC_OK, reason);
     return HC_OK;
 }
 
@@ -532,7 +532,7 @@ done:
     if (ready.scene >= 0) {
         int32_t scene = ready.scene;
         drop(&ready);
-        tell_scene(&worker, HC_BATCH_LEFT, scene, status, "");
+        report_scene(&worker, HC_BATCH_LEFT, scene, status, "");
     }
     hc_compute_close(worker.compute);
     free(worker.busy);

@@ -234,27 +234,28 @@ static void print_result(const Problem *problem) {
     const HcCommon *common = &problem->common;
     const HcL1Report *report = &problem->report;
     bool alm = problem->params.solver == ALM;
-    hc_solve_tell(common, "problem", "%" PRId64 " rows x %" PRId64 " columns", problem->rows,
-                  problem->columns);
+    hc_solve_report(common, "problem", "%" PRId64 " rows x %" PRId64 " columns", problem->rows,
+                    problem->columns);
     if (!alm) {
-        hc_solve_tell(common, "lambda", "%.6g", problem->rule.lambda);
+        hc_solve_report(common, "lambda", "%.6g", problem->rule.lambda);
     }
-    hc_solve_tell(common, "status", "%s", report->end == HC_L1_REACHED ? "converged" : "unfinished");
+    hc_solve_report(common, "status", "%s", report->end == HC_L1_REACHED ? "converged" : "unfinished");
     if (problem->polished) {
-        hc_solve_tell(common, "polished", "the values of the columns in use are the best that they can have");
+        hc_solve_report(common, "polished",
+                        "the values of the columns in use are the best that they can have");
     }
-    hc_solve_tell(common, "objective", "%.10g (%s)", report->objective,
-                  alm ? "|x|_1" : "1/2 |A x - b|^2 + lambda |x|_1");
-    hc_solve_tell(common, "gap", "%.3g of the objective", report->gap);
-    hc_solve_tell(common, "residual", "%.3g of |b|", report->residual);
-    hc_solve_tell(common, "non-zeros", "%" PRId64 " of %" PRId64, report->nonzeros, problem->columns);
+    hc_solve_report(common, "objective", "%.10g (%s)", report->objective,
+                    alm ? "|x|_1" : "1/2 |A x - b|^2 + lambda |x|_1");
+    hc_solve_report(common, "gap", "%.3g of the objective", report->gap);
+    hc_solve_report(common, "residual", "%.3g of |b|", report->residual);
+    hc_solve_report(common, "non-zeros", "%" PRId64 " of %" PRId64, report->nonzeros, problem->columns);
     if (alm) {
-        hc_solve_tell(common, "iterations", "%d in %d outer steps", report->iterations, report->outer);
+        hc_solve_report(common, "iterations", "%d in %d outer steps", report->iterations, report->outer);
     } else {
-        hc_solve_tell(common, "iterations", "%d", report->iterations);
+        hc_solve_report(common, "iterations", "%d", report->iterations);
     }
-    hc_solve_tell(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
-                  problem->seconds.reading);
+    hc_solve_report(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
+                    problem->seconds.reading);
 }
 
 static void make_result(const Problem *problem, HcJson *result) {
@@ -302,7 +303,7 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
                                  note, err));
     HC_TRY(hc_file_commit(err));
     print_result(problem);
-    hc_solve_tell(common, "wrote", "%s", output);
+    hc_solve_report(common, "wrote", "%s", output);
     HC_TRY(*note != '\0' ? hc_fail(err, HC_E_NUMERIC, "%s", note) : HC_OK);
 done:
     hc_file_rollback();

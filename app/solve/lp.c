@@ -136,10 +136,10 @@ static void print_radius(const Problem *problem) {
     const HcLpProof *proof = &problem->proof;
     const char *what = problem->solution.end == HC_LP_INFEASIBLE ? "points" : "prices";
     if (isinf(proof->radius)) {
-        hc_solve_tell(common, "radius", "infinite: all %s are excluded", what);
+        hc_solve_report(common, "radius", "infinite: all %s are excluded", what);
     } else {
-        hc_solve_tell(common, "radius", "%.3g: only %s below it are excluded (scale of the data: %.3g)",
-                      proof->radius, what, proof->scale);
+        hc_solve_report(common, "radius", "%.3g: only %s below it are excluded (scale of the data: %.3g)",
+                        proof->radius, what, proof->scale);
     }
 }
 
@@ -150,21 +150,21 @@ static void print_status(const Problem *problem) {
     const char *unproved = is_unproved(problem) ? "not proved: " : "";
     switch (solution->end) {
     case HC_LP_INFEASIBLE:
-        hc_solve_tell(common, "status",
-                      "%sinfeasible: %" PRId64 " of the rows, with the bounds, contradict each other",
-                      unproved, count_nonzeros(solution->price, program->rows));
+        hc_solve_report(common, "status",
+                        "%sinfeasible: %" PRId64 " of the rows, with the bounds, contradict each other",
+                        unproved, count_nonzeros(solution->price, program->rows));
         print_radius(problem);
         break;
     case HC_LP_UNBOUNDED:
-        hc_solve_tell(common, "status",
-                      "%sunbounded: %" PRId64 " of the columns improve the objective for ever", unproved,
-                      count_nonzeros(solution->ray, program->columns));
+        hc_solve_report(common, "status",
+                        "%sunbounded: %" PRId64 " of the columns improve the objective for ever", unproved,
+                        count_nonzeros(solution->ray, program->columns));
         print_radius(problem);
         break;
     default:
-        hc_solve_tell(common, "status", "%s%s", unproved, end_words[solution->end]);
-        hc_solve_tell(common, "objective", "%.12g (%s %s)", objective_of(problem),
-                      program->maximise ? "max" : "min", problem->file.objective);
+        hc_solve_report(common, "status", "%s%s", unproved, end_words[solution->end]);
+        hc_solve_report(common, "objective", "%.12g (%s %s)", objective_of(problem),
+                        program->maximise ? "max" : "min", problem->file.objective);
     }
 }
 
@@ -172,18 +172,18 @@ static void print_result(const Problem *problem) {
     const HcCommon *common = &problem->common;
     const HcLinearProgram *program = &problem->file.program;
     const HcLpSolution *solution = &problem->solution;
-    hc_solve_tell(common, "problem", "%s%s%" PRId64 " rows x %" PRId64 " columns, %" PRId64 " entries",
-                  problem->file.name, *problem->file.name != '\0' ? ": " : "", program->rows,
-                  program->columns, program->start[program->columns]);
+    hc_solve_report(common, "problem", "%s%s%" PRId64 " rows x %" PRId64 " columns, %" PRId64 " entries",
+                    problem->file.name, *problem->file.name != '\0' ? ": " : "", program->rows,
+                    program->columns, program->start[program->columns]);
     print_status(problem);
-    hc_solve_tell(common, "pivots", "%" PRId64 " (%" PRId64 " of phase one)", solution->pivots,
-                  solution->phase_one);
+    hc_solve_report(common, "pivots", "%" PRId64 " (%" PRId64 " of phase one)", solution->pivots,
+                    solution->phase_one);
     if (problem->params.verify || is_unproved(problem)) {
-        hc_solve_tell(common, "proof", "primal %.3g, dual %.3g, gap %.3g", problem->proof.primal,
-                      problem->proof.dual, problem->proof.gap);
+        hc_solve_report(common, "proof", "primal %.3g, dual %.3g, gap %.3g", problem->proof.primal,
+                        problem->proof.dual, problem->proof.gap);
     }
-    hc_solve_tell(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
-                  problem->seconds.reading);
+    hc_solve_report(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
+                    problem->seconds.reading);
 }
 
 /* What is infinite is null. */
@@ -337,7 +337,7 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
                                  &problem->seconds, problem->file.note.data, err));
     HC_TRY(hc_file_commit(err));
     for (int32_t w = 0; w < problem->wrote.count; w++) {
-        hc_solve_tell(&problem->common, "wrote", "%s", problem->wrote.path[w]);
+        hc_solve_report(&problem->common, "wrote", "%s", problem->wrote.path[w]);
     }
     HC_TRY(check_proof(problem, err));
     HC_TRY(judge(problem, err));

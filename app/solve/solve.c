@@ -27,7 +27,7 @@ void hc_solve_describe(HcUsage *usage, const HcOption *table) {
     hc_usage_add(usage, "Options of every problem", hc_solve_options());
 }
 
-void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) {
+void hc_solve_report(const HcCommon *common, const char *what, const char *format, ...) {
     va_list arguments;
     if (common->quiet) {
         return;

@@ -30,7 +30,7 @@ HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute,
                                const char *note, HcError *err) HC_MUST_CHECK;
 
 /* A line of the report: what, and a formatted text. */
-void hc_solve_tell(const HcCommon *common, const char *what, const char *format, ...) HC_PRINTF(3, 4);
+void hc_solve_report(const HcCommon *common, const char *what, const char *format, ...) HC_PRINTF(3, 4);
 /* A remark on standard error, unless it is empty. */
 void hc_solve_note(const HcCommon *common, const char *note);
 /* Prints the reason why there is no GPU, as hc_backend_open() gives it. */

@@ -219,7 +219,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Of all shapes, what is said after the row. */
-static void tell_grid(Grid *grid) {
+static void report_grid(Grid *grid) {
     HcBenchRow *row = grid->rows[0];
     int length = snprintf(row->how, sizeof row->how, "%d shapes", grid->shapes);
     if (grid->rows[1] != NULL) {
@@ -256,7 +256,7 @@ static HcStatus grid_of(HcRig *rig, HcDense *dense, const HcDenseKind *kind, HcE
             HC_TRY(grid_shape(rig, dense, kind, &grid, err));
         }
     }
-    tell_grid(&grid);
+    report_grid(&grid);
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);

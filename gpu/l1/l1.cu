@@ -432,7 +432,7 @@ __device__ HcL1Report report_of(const Problem &problem, const Ending &ending) {
     return report;
 }
 
-__global__ void __launch_bounds__(THREADS) tell(Problem problem) {
+__global__ void __launch_bounds__(THREADS) report_figures(Problem problem) {
     __shared__ double scratch[THREADS];
     Ending ending = {};
     for (int64_t r = threadIdx.x; r < problem.rows; r += THREADS) {
@@ -477,7 +477,7 @@ HcStatus end_problem(HcL1 *l1, HcQueue *queue, const Problem &problem, HcL1Repor
         hc_gpu_multiply(queue, &l1->matrix, (const float *)problem.x, {NULL, l1->product}, NULL, err));
     weigh_end<<<hc_l1_blocks(problem.rows), THREADS, 0, queue->stream>>>(problem);
     HC_OR_RETURN(queue_slopes(l1, queue, problem, err));
-    tell<<<1, THREADS, 0, queue->stream>>>(problem);
+    report_figures<<<1, THREADS, 0, queue->stream>>>(problem);
     HC_OR_RETURN(hc_gpu_launched(doing, err));
     HC_OR_RETURN(hc_gpu_check(cudaStreamSynchronize(queue->stream), doing, err));
     *report = l1->progress->report;

@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE>::threads,
         hc_store_row(job.v, matrix, in_team, job.columns, v, columns[own], false, finite);
     }
     if (is_there && lane % Together::lanes == 0) {
-        hc_tell_end(job, matrix, sweeps, frozen, finite);
+        hc_report_end(job, matrix, sweeps, frozen, finite);
     }
 }
 
@@ -433,7 +433,7 @@ __global__ void __launch_bounds__(HcApart<T, COMPLEX, SIDE, ROWS>::threads) hc_s
         }
     }
     if (threadIdx.x == 0) {
-        hc_tell_end(job, matrix, sweeps, !more, finite);
+        hc_report_end(job, matrix, sweeps, !more, finite);
     }
 }
 

@@ -100,8 +100,8 @@ HcSvdRun hc_svd_float32, hc_svd_float64, hc_svd_complex_float32, hc_svd_complex_
 
 #ifdef __CUDACC__
 template <typename T>
-__device__ static inline void hc_tell_end(const HcSvdJob<T> &job, int64_t matrix, int sweeps, bool converged,
-                                          bool finite) {
+__device__ static inline void hc_report_end(const HcSvdJob<T> &job, int64_t matrix, int sweeps,
+                                            bool converged, bool finite) {
     if (job.sweeps != NULL) {
         job.sweeps[matrix] = sweeps;
     }

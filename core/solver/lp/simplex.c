@@ -277,7 +277,7 @@ static HcStatus run(HcSimplex *s, HcLpEnd *end, HcSimplexStop *stop, HcError *er
 
 /* y with y'A x > z'x for all x within bounds: the row of the inverse that no change brought within its
  * bounds. Where there is no bound to pay at, rounding is all that it has. */
-static HcStatus tell_certificate(HcSimplex *s, const HcSimplexStop *stop, double *price, HcError *err) {
+static HcStatus report_certificate(HcSimplex *s, const HcSimplexStop *stop, double *price, HcError *err) {
     HcStatus status = s->steps->take_row(s, stop->leaving, err);
     for (int64_t i = 0; i < s->rows; i++) {
         double y = -stop->direction * s->row[s->columns + i];
@@ -288,7 +288,7 @@ static HcStatus tell_certificate(HcSimplex *s, const HcSimplexStop *stop, double
 }
 
 /* The column that nothing blocks. */
-static void tell_ray(HcSimplex *s, const HcSimplexStop *stop, double *ray) {
+static void report_ray(HcSimplex *s, const HcSimplexStop *stop, double *ray) {
     for (int64_t p = 0; p < s->rows; p++) {
         int64_t j = s->basic[p];
         if (j < s->columns) {
@@ -310,7 +310,8 @@ static double dual_objective(const HcSimplex *s) {
     return sum * s->value_unit / s->cost_unit;
 }
 
-static HcStatus tell(HcSimplex *s, HcLpEnd end, const HcSimplexStop *stop, HcLpSolution *out, HcError *err) {
+static HcStatus report(HcSimplex *s, HcLpEnd end, const HcSimplexStop *stop, HcLpSolution *out,
+                       HcError *err) {
     double sign = s->program->maximise ? -1 : 1;
     out->end = end;
     out->objective = 0;
@@ -326,13 +327,13 @@ static HcStatus tell(HcSimplex *s, HcLpEnd end, const HcSimplexStop *stop, HcLpS
         memset(out->ray, 0, (size_t)s->columns * sizeof *out->ray);
     }
     if (end == HC_LP_UNBOUNDED && out->ray != NULL) {
-        tell_ray(s, stop, out->ray);
+        report_ray(s, stop, out->ray);
     }
     out->pivots = s->pivots;
     out->phase_one = s->phase_one;
     out->refactored = s->refactored;
     out->columns_kept = s->kept_most;
-    return end == HC_LP_INFEASIBLE ? tell_certificate(s, stop, out->price, err) : HC_OK;
+    return end == HC_LP_INFEASIBLE ? report_certificate(s, stop, out->price, err) : HC_OK;
 }
 
 HcStatus hc_simplex_solve(HcSimplex *s, const HcLinearProgram *program, const HcSimplexRule *rule,
@@ -342,7 +343,7 @@ HcStatus hc_simplex_solve(HcSimplex *s, const HcLinearProgram *program, const Hc
     HcLpEnd end = HC_LP_UNFINISHED;
     HC_TRY(open_simplex(s, program, rule, err));
     HC_TRY(run(s, &end, &stop, err));
-    HC_TRY(tell(s, end, &stop, out, err));
+    HC_TRY(report(s, end, &stop, out, err));
     HC_TRY(out->rest != NULL ? hc_simplex_improve(s, &stop, out, err) : HC_OK);
 done:
     free(s->memory);

@@ -48,10 +48,10 @@ void hc_simplex_exact_residual(const HcSimplex *s, const HcDouble2 *z, HcDouble2
 
 /* Into x, or the ray, and prices of the solution with their rests, in the units of the program. sign: -1 of
  * a certificate, which costs do not take part in. */
-void hc_simplex_exact_tell_x(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out);
-void hc_simplex_exact_tell_ray(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out);
-void hc_simplex_exact_tell_prices(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out);
-void hc_simplex_exact_tell_certificate(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out);
+void hc_simplex_exact_report_x(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out);
+void hc_simplex_exact_report_ray(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out);
+void hc_simplex_exact_report_prices(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out);
+void hc_simplex_exact_report_certificate(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out);
 
 /* The whole of simplex_precise.c: begins with the last basis. Where it comes to no end, or the program is too
  * large, `out` stays as it is. */

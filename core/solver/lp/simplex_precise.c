@@ -349,7 +349,7 @@ static void close_desk(Desk *desk) {
 }
 
 /* If the program is unbounded, z is the ray; the point is that of the basis. */
-static void tell(Desk *desk, HcLpEnd end, HcLpSolution *out) {
+static void report(Desk *desk, HcLpEnd end, HcLpSolution *out) {
     const HcSimplex *s = desk->s;
     out->end = end;
     memset(out->rest, 0, (size_t)(2 * s->columns + s->rows) * sizeof *out->rest);
@@ -357,14 +357,14 @@ static void tell(Desk *desk, HcLpEnd end, HcLpSolution *out) {
         memset(out->ray, 0, (size_t)s->columns * sizeof *out->ray);
     }
     if (end == HC_LP_UNBOUNDED) {
-        hc_simplex_exact_tell_ray(s, desk->z, out);
+        hc_simplex_exact_report_ray(s, desk->z, out);
         find_values(desk);
     }
-    hc_simplex_exact_tell_x(s, desk->z, out);
+    hc_simplex_exact_report_x(s, desk->z, out);
     if (end == HC_LP_INFEASIBLE) {
-        hc_simplex_exact_tell_certificate(s, desk->y, out);
+        hc_simplex_exact_report_certificate(s, desk->y, out);
     } else {
-        hc_simplex_exact_tell_prices(s, desk->y, out);
+        hc_simplex_exact_report_prices(s, desk->y, out);
     }
 }
 
@@ -392,7 +392,7 @@ HcStatus hc_simplex_precise(HcSimplex *s, HcLpSolution *out, HcError *err) {
         end = step(&desk);
     }
     if (end != HC_LP_UNFINISHED) {
-        tell(&desk, end, out);
+        report(&desk, end, out);
         out->pivots = s->pivots;
     }
 done:

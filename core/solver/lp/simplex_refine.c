@@ -53,7 +53,7 @@ static void put(HcDouble2 value, double unit, double *to, double *rest) {
     *rest = value.low * unit;
 }
 
-void hc_simplex_exact_tell_x(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out) {
+void hc_simplex_exact_report_x(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out) {
     HcDouble2 objective = {0};
     for (int64_t j = 0; j < s->columns; j++) {
         put(z[j], s->unit[j], &out->x[j], &out->rest[j]);
@@ -63,13 +63,13 @@ void hc_simplex_exact_tell_x(const HcSimplex *s, const HcDouble2 *z, HcLpSolutio
     out->objective = objective.high;
 }
 
-void hc_simplex_exact_tell_ray(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out) {
+void hc_simplex_exact_report_ray(const HcSimplex *s, const HcDouble2 *z, HcLpSolution *out) {
     for (int64_t j = 0; j < s->columns && out->ray != NULL; j++) {
         put(z[j], s->unit[j], &out->ray[j], &out->rest[s->columns + s->rows + j]);
     }
 }
 
-void hc_simplex_exact_tell_prices(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out) {
+void hc_simplex_exact_report_prices(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out) {
     double sign = s->program->maximise ? -1 : 1;
     for (int64_t i = 0; i < s->rows; i++) {
         put(y[i], sign * s->row_scale[i] / s->cost_unit, &out->price[i], &out->rest[s->columns + i]);
@@ -77,7 +77,7 @@ void hc_simplex_exact_tell_prices(const HcSimplex *s, const HcDouble2 *y, HcLpSo
 }
 
 /* Where there is no bound to pay at, rounding is all that a multiplier is. */
-void hc_simplex_exact_tell_certificate(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out) {
+void hc_simplex_exact_report_certificate(const HcSimplex *s, const HcDouble2 *y, HcLpSolution *out) {
     for (int64_t i = 0; i < s->rows; i++) {
         double bound = y[i].high > 0 ? s->true_upper[s->columns + i] : s->true_lower[s->columns + i];
         double unit = isfinite(bound) ? -s->row_scale[i] : 0;
@@ -166,10 +166,10 @@ static HcStatus refine_point(Refinement *refinement, bool optimal, HcLpSolution 
         refinement->z[j] = (HcDouble2){s->place[j] < 0 ? s->value[j] : 0, 0};
     }
     HC_OR_RETURN(refine_values(refinement, err));
-    hc_simplex_exact_tell_x(s, refinement->z, out);
+    hc_simplex_exact_report_x(s, refinement->z, out);
     if (optimal) {
         HC_OR_RETURN(refine_prices(refinement, s->true_cost, err));
-        hc_simplex_exact_tell_prices(s, refinement->y, out);
+        hc_simplex_exact_report_prices(s, refinement->y, out);
     }
     return HC_OK;
 }
@@ -183,7 +183,7 @@ static HcStatus refine_certificate(Refinement *refinement, const HcSimplexStop *
     HC_OR_RETURN(hc_new(target, s->all, "a certificate", err));
     target[s->basic[stop->leaving]] = stop->direction;
     HC_TRY(refine_prices(refinement, target, err));
-    hc_simplex_exact_tell_certificate(s, refinement->y, out);
+    hc_simplex_exact_report_certificate(s, refinement->y, out);
 done:
     free(target);
     return status;
@@ -196,7 +196,7 @@ static HcStatus refine_ray(Refinement *refinement, const HcSimplexStop *stop, Hc
     memset(refinement->z, 0, (size_t)s->all * sizeof *refinement->z);
     refinement->z[stop->entering].high = stop->direction;
     HC_OR_RETURN(refine_values(refinement, err));
-    hc_simplex_exact_tell_ray(s, refinement->z, out);
+    hc_simplex_exact_report_ray(s, refinement->z, out);
     return HC_OK;
 }
 

@@ -230,7 +230,7 @@ static HcStatus submit(HcFlow *flow, HcSlot *slot, int64_t block, HcError *err) 
     return HC_OK;
 }
 
-static void tell_progress(const HcFlow *flow, int64_t lines_done) {
+static void report_progress(const HcFlow *flow, int64_t lines_done) {
     if (flow->settings->progress == NULL) {
         return;
     }
@@ -289,7 +289,7 @@ static HcStatus drain(HcFlow *flow, HcSlot *slot, HcError *err) {
     pthread_cond_broadcast(&flow->changed);
     pthread_mutex_unlock(&flow->lock);
     release_raw(flow, slot->block);
-    tell_progress(flow, slot->block * flow->layout.block_lines + hc_flow_lines(flow, slot->block));
+    report_progress(flow, slot->block * flow->layout.block_lines + hc_flow_lines(flow, slot->block));
     slot->block = -1;
     return HC_OK;
 }

@@ -355,7 +355,7 @@ static HcStatus put_in_order(HcStage *stage, HcError *err) {
     return hc_memory_upload(stage->compute, number, (size_t)clusters * sizeof *number, &state->number, err);
 }
 
-static void tell(HcStage *stage) {
+static void report_end(HcStage *stage) {
     const State *state = stage->state;
     int32_t clusters = clusters_of(stage);
     int32_t empty = 0;
@@ -410,7 +410,7 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HC_OR_RETURN(lloyd(stage, queue, err));
     HC_OR_RETURN(add_distances(stage, err));
     HC_OR_RETURN(put_in_order(stage, err));
-    tell(stage);
+    report_end(stage);
     close_fit(stage);
     state->fitted = true;
     return HC_OK;
