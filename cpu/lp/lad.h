@@ -24,7 +24,7 @@ typedef struct HcLadReport {
 
 /* One pixel, and what a thread needs to solve it. u_i is the slope that row i has: high where r_i > 0, low
  * where r_i < 0, and in the basis what makes the sum of all a_i u_i = 0. */
-typedef struct HcLadDesk {
+typedef struct HcLadWorkspace {
     double *pixel;              /* [rows] right sides of this pixel, all finite */
     double *low, *high, *range; /* [rows] slopes of f, and high - low */
     double *weight;             /* [rows] of the bands; 0 of missing ones and of all other rows */
@@ -52,7 +52,7 @@ typedef struct HcLadDesk {
     HcLadReport report, best_report; /* of the two */
     int64_t *counts;                 /* [hc_lad_counts] of this thread */
     double *memory;                  /* all of the above but basis and counts */
-} HcLadDesk;
+} HcLadWorkspace;
 
 struct HcLad {
     HcLadHead head;
@@ -60,10 +60,10 @@ struct HcLad {
     HcLadProblem problem;
     double *column; /* [endmembers][rows] A' */
     int threads;
-    HcLadDesk *desk; /* [threads] */
+    HcLadWorkspace *work; /* [threads] */
 };
 
-/* Solves the pixel on the desk: `abundance`, `pivots` and `report`. */
-void hc_lad_solve(const HcLad *lad, HcLadDesk *desk);
+/* Solves the pixel on the workspace: `abundance`, `pivots` and `report`. */
+void hc_lad_solve(const HcLad *lad, HcLadWorkspace *work);
 
 #endif

@@ -281,25 +281,25 @@ static bool invert(const HcLad *lad, const int32_t *basis, double *square, doubl
     return true;
 }
 
-static void begin_cold(const HcLad *lad, HcLadDesk *desk) {
+static void begin_cold(const HcLad *lad, HcLadWorkspace *work) {
     size_t n = (size_t)lad->problem.endmembers;
-    memcpy(desk->basis, lad->problem.basis, n * sizeof *desk->basis);
-    memcpy(desk->inverse, lad->problem.inverse, n * (size_t)lad->problem.width * sizeof *desk->inverse);
+    memcpy(work->basis, lad->problem.basis, n * sizeof *work->basis);
+    memcpy(work->inverse, lad->problem.inverse, n * (size_t)lad->problem.width * sizeof *work->inverse);
 }
 
-static void make_inverse(const HcLad *lad, HcLadDesk *desk) {
-    if (!invert(lad, desk->basis, desk->square, desk->inverse)) {
-        begin_cold(lad, desk);
+static void make_inverse(const HcLad *lad, HcLadWorkspace *work) {
+    if (!invert(lad, work->basis, work->square, work->inverse)) {
+        begin_cold(lad, work);
     }
 }
 
 /* point += the inverse times the basis' entries of `vector`. */
-static void add_solution(const HcLad *lad, const HcLadDesk *desk, const double *vector, double *point) {
+static void add_solution(const HcLad *lad, const HcLadWorkspace *work, const double *vector, double *point) {
     int64_t n = lad->problem.endmembers;
     for (int64_t k = 0; k < n; k++) {
         double sum = 0;
         for (int64_t j = 0; j < n; j++) {
-            sum += desk->inverse[k * lad->problem.width + j] * vector[desk->basis[j]];
+            sum += work->inverse[k * lad->problem.width + j] * vector[work->basis[j]];
         }
         point[k] += sum;
     }
@@ -307,16 +307,16 @@ static void add_solution(const HcLad *lad, const HcLadDesk *desk, const double *
 
 /* The point of the basis, once more corrected by what it leaves of the residuals of the basis: where
  * endmembers are much alike, x is far larger than what it explains. Returns what it left before. */
-static double find_point(const HcLad *lad, HcLadDesk *desk, const double *right) {
+static double find_point(const HcLad *lad, HcLadWorkspace *work, const double *right) {
     int64_t n = lad->problem.endmembers;
     double left = 0;
-    memset(desk->point, 0, (size_t)n * sizeof *desk->point);
-    add_solution(lad, desk, right, desk->point);
-    subtract_columns(lad->column, lad->problem.rows, n, right, desk->point, desk->residual);
+    memset(work->point, 0, (size_t)n * sizeof *work->point);
+    add_solution(lad, work, right, work->point);
+    subtract_columns(lad->column, lad->problem.rows, n, right, work->point, work->residual);
     for (int64_t j = 0; j < n; j++) {
-        left = fmax(left, fabs(desk->residual[desk->basis[j]]));
+        left = fmax(left, fabs(work->residual[work->basis[j]]));
     }
-    add_solution(lad, desk, desk->residual, desk->point);
+    add_solution(lad, work, work->residual, work->point);
     return left;
 }
 
@@ -329,35 +329,35 @@ static void find_prices(const HcLad *lad, const double *pull, const double *inve
 }
 
 /* The corner of the basis, with sides by the signs of the residuals. */
-static void take_corner(const HcLad *lad, HcLadDesk *desk) {
+static void take_corner(const HcLad *lad, HcLadWorkspace *work) {
     int64_t n = lad->problem.endmembers;
-    if (!(find_point(lad, desk, desk->moved) <= HC_LAD_DRIFT * desk->size)) {
-        make_inverse(lad, desk);
-        find_point(lad, desk, desk->moved);
+    if (!(find_point(lad, work, work->moved) <= HC_LAD_DRIFT * work->size)) {
+        make_inverse(lad, work);
+        find_point(lad, work, work->moved);
     }
-    subtract_columns(lad->column, lad->problem.rows, n, desk->moved, desk->point, desk->residual);
+    subtract_columns(lad->column, lad->problem.rows, n, work->moved, work->point, work->residual);
     for (int64_t i = 0; i < lad->problem.rows; i++) {
-        desk->side[i] = desk->residual[i] > 0 ? 1 : -1;
+        work->side[i] = work->residual[i] > 0 ? 1 : -1;
     }
     for (int64_t j = 0; j < n; j++) {
-        desk->side[desk->basis[j]] = 0;
-        desk->residual[desk->basis[j]] = 0;
+        work->side[work->basis[j]] = 0;
+        work->residual[work->basis[j]] = 0;
     }
-    form_slopes(lad->problem.rows, desk->side, desk->low, desk->high, desk->slope);
-    add_rows(lad->problem.row, lad->problem.rows, lad->problem.width, desk->slope, desk->pull);
+    form_slopes(lad->problem.rows, work->side, work->low, work->high, work->slope);
+    add_rows(lad->problem.row, lad->problem.rows, lad->problem.width, work->slope, work->pull);
 }
 
 /* The row of the basis whose edge is the steepest: its place in the basis, and by how much its price is
  * beyond its bounds, with the sign of its residual on the edge. -1 = f is least here. */
-static int32_t choose_edge(const HcLad *lad, const HcLadDesk *desk, double *excess) {
+static int32_t choose_edge(const HcLad *lad, const HcLadWorkspace *work, double *excess) {
     int32_t chosen = -1;
     double steepest = 0;
     for (int32_t j = 0; j < lad->problem.endmembers; j++) {
-        int32_t i = desk->basis[j];
-        double over = desk->price[j] - desk->high[i];
-        double under = desk->low[i] - desk->price[j];
+        int32_t i = work->basis[j];
+        double over = work->price[j] - work->high[i];
+        double under = work->low[i] - work->price[j];
         double here = over > under ? over : under;
-        double steep = here * here / desk->length[j];
+        double steep = here * here / work->length[j];
         double least = HC_LAD_SLACK * (i < lad->problem.bands ? 1 : lad->problem.most);
         if (here > least && steep > steepest) {
             steepest = steep;
@@ -369,29 +369,29 @@ static int32_t choose_edge(const HcLad *lad, const HcLadDesk *desk, double *exce
 }
 
 /* Row `enters` takes place j of the basis. */
-static void change_basis(const HcLad *lad, HcLadDesk *desk, int32_t j, int32_t enters) {
+static void change_basis(const HcLad *lad, HcLadWorkspace *work, int32_t j, int32_t enters) {
     int64_t width = lad->problem.width;
     double entering[HC_LAD_ENDMEMBERS_MAX];
-    double slope = desk->side[enters] > 0 ? desk->high[enters] : desk->low[enters];
-    add_multiple(width, -slope, lad->problem.row + enters * width, desk->pull);
-    add_rows(desk->inverse, lad->problem.endmembers, width, lad->problem.row + enters * width, entering);
-    change_inverse(lad->problem.endmembers, width, entering, j, desk->inverse);
-    desk->basis[j] = enters;
-    desk->side[enters] = 0;
-    desk->residual[enters] = 0;
+    double slope = work->side[enters] > 0 ? work->high[enters] : work->low[enters];
+    add_multiple(width, -slope, lad->problem.row + enters * width, work->pull);
+    add_rows(work->inverse, lad->problem.endmembers, width, lad->problem.row + enters * width, entering);
+    change_inverse(lad->problem.endmembers, width, entering, j, work->inverse);
+    work->basis[j] = enters;
+    work->side[enters] = 0;
+    work->residual[enters] = 0;
 }
 
 /* Turns the listed rows before the stop to their other sides. Returns the fastest that lies there. */
-static int32_t pass_rows(const HcLad *lad, HcLadDesk *desk, double stop, const int32_t *list,
+static int32_t pass_rows(const HcLad *lad, HcLadWorkspace *work, double stop, const int32_t *list,
                          int32_t listed) {
     int32_t fastest = -1;
     for (int32_t p = 0; p < listed; p++) {
         int32_t i = list[p];
-        if (desk->place[i] < stop) {
-            add_multiple(lad->problem.width, -desk->side[i] * desk->range[i],
-                         lad->problem.row + i * lad->problem.width, desk->pull);
-            desk->side[i] = -desk->side[i];
-        } else if (fastest < 0 || fabs(desk->speed[i]) > fabs(desk->speed[fastest])) {
+        if (work->place[i] < stop) {
+            add_multiple(lad->problem.width, -work->side[i] * work->range[i],
+                         lad->problem.row + i * lad->problem.width, work->pull);
+            work->side[i] = -work->side[i];
+        } else if (fastest < 0 || fabs(work->speed[i]) > fabs(work->speed[fastest])) {
             fastest = i;
         }
     }
@@ -400,105 +400,105 @@ static int32_t pass_rows(const HcLad *lad, HcLadDesk *desk, double stop, const i
 
 /* Along the edge on which row j of the basis gets a residual of that sign, to where f is least. False where
  * no other row can take its place. */
-static bool descend(const HcLad *lad, HcLadDesk *desk, int32_t j, double excess) {
+static bool descend(const HcLad *lad, HcLadWorkspace *work, int32_t j, double excess) {
     int64_t n = lad->problem.endmembers;
     int64_t rows = lad->problem.rows;
     int64_t width = lad->problem.width;
-    int32_t gone = desk->basis[j];
+    int32_t gone = work->basis[j];
     double sign = excess > 0 ? 1 : -1;
     int32_t list[HC_LAD_BANDS_MAX + 2 * HC_LAD_ENDMEMBERS_MAX];
     for (int64_t k = 0; k < n; k++) {
-        desk->edge[k] = -sign * desk->inverse[k * width + j];
+        work->edge[k] = -sign * work->inverse[k * width + j];
     }
-    subtract_columns(lad->column, rows, n, NULL, desk->edge, desk->speed);
-    double unit = sum_of(desk->residual, rows) / sum_of(desk->speed, rows);
-    find_places(rows, desk->side, desk->residual, desk->speed, desk->range, fmax(unit, 0x1p-900),
-                HC_LAD_PIVOT * largest_of(desk->speed, rows), desk->place, desk->gain);
-    double stop = find_stop(rows, desk->place, desk->gain, fabs(excess));
-    int32_t listed = list_rows(rows, desk->place, fmin(stop, 1), list);
+    subtract_columns(lad->column, rows, n, NULL, work->edge, work->speed);
+    double unit = sum_of(work->residual, rows) / sum_of(work->speed, rows);
+    find_places(rows, work->side, work->residual, work->speed, work->range, fmax(unit, 0x1p-900),
+                HC_LAD_PIVOT * largest_of(work->speed, rows), work->place, work->gain);
+    double stop = find_stop(rows, work->place, work->gain, fabs(excess));
+    int32_t listed = list_rows(rows, work->place, fmin(stop, 1), list);
     if (listed == 0) {
         return false;
     }
-    int32_t enters = pass_rows(lad, desk, stop, list, listed);
-    double step = fmax(-desk->residual[enters] / desk->speed[enters], 0);
-    add_multiple(rows, step, desk->speed, desk->residual);
-    change_basis(lad, desk, j, enters);
-    desk->side[gone] = sign;
-    desk->residual[gone] = sign * step;
-    add_multiple(width, sign > 0 ? desk->high[gone] : desk->low[gone], lad->problem.row + gone * width,
-                 desk->pull);
+    int32_t enters = pass_rows(lad, work, stop, list, listed);
+    double step = fmax(-work->residual[enters] / work->speed[enters], 0);
+    add_multiple(rows, step, work->speed, work->residual);
+    change_basis(lad, work, j, enters);
+    work->side[gone] = sign;
+    work->residual[gone] = sign * step;
+    add_multiple(width, sign > 0 ? work->high[gone] : work->low[gone], lad->problem.row + gone * width,
+                 work->pull);
     return true;
 }
 
 /* Pivots until f is minimal or the limit is reached. */
-static void go_down(const HcLad *lad, HcLadDesk *desk, int64_t limit) {
+static void go_down(const HcLad *lad, HcLadWorkspace *work, int64_t limit) {
     double excess = 0;
-    take_corner(lad, desk);
+    take_corner(lad, work);
     for (int64_t pivots = 0; pivots < limit; pivots++) {
-        measure_columns(desk->inverse, lad->problem.endmembers, lad->problem.width, desk->length);
-        find_prices(lad, desk->pull, desk->inverse, desk->price);
-        int32_t j = choose_edge(lad, desk, &excess);
-        if (j < 0 || !descend(lad, desk, j, excess)) {
+        measure_columns(work->inverse, lad->problem.endmembers, lad->problem.width, work->length);
+        find_prices(lad, work->pull, work->inverse, work->price);
+        int32_t j = choose_edge(lad, work, &excess);
+        if (j < 0 || !descend(lad, work, j, excess)) {
             break;
         }
-        desk->pivots++;
+        work->pivots++;
     }
 }
 
 /* point: what rounding and the moved right sides left of violations is taken away. */
-static void make_feasible(const HcLad *lad, HcLadDesk *desk) {
+static void make_feasible(const HcLad *lad, HcLadWorkspace *work) {
     int32_t n = lad->problem.endmembers;
     int32_t bands = lad->problem.bands;
     double sum = 0;
     for (int32_t j = 0; j < n; j++) {
-        if (desk->basis[j] >= bands && desk->basis[j] < bands + n) {
-            desk->point[desk->basis[j] - bands] = 0;
+        if (work->basis[j] >= bands && work->basis[j] < bands + n) {
+            work->point[work->basis[j] - bands] = 0;
         }
     }
     for (int32_t k = 0; k < n; k++) {
-        desk->point[k] = desk->point[k] > 0 && isfinite(desk->point[k]) ? desk->point[k] : 0;
-        sum += desk->point[k] / lad->problem.scale[k];
+        work->point[k] = work->point[k] > 0 && isfinite(work->point[k]) ? work->point[k] : 0;
+        sum += work->point[k] / lad->problem.scale[k];
     }
     bool changes = lad->problem.sum == HC_SUM_ONE || (lad->problem.sum == HC_SUM_AT_MOST_ONE && sum > 1);
     if (changes && sum == 0) {
-        desk->point[0] = lad->problem.scale[0];
+        work->point[0] = lad->problem.scale[0];
     } else if (changes) {
         for (int32_t k = 0; k < n; k++) {
-            desk->point[k] /= sum;
+            work->point[k] /= sum;
         }
     }
 }
 
 /* slope: those of the bands, within their bounds; 0 of all other rows. */
-static void find_dual(const HcLad *lad, HcLadDesk *desk) {
+static void find_dual(const HcLad *lad, HcLadWorkspace *work) {
     int64_t n = lad->problem.endmembers;
     int32_t bands = lad->problem.bands;
     double left[HC_LAD_ENDMEMBERS_MAX];
-    form_slopes(lad->problem.rows, desk->side, desk->low, desk->high, desk->slope);
+    form_slopes(lad->problem.rows, work->side, work->low, work->high, work->slope);
     for (int refined = 0; refined < 2; refined++) {
-        add_rows(lad->problem.row, lad->problem.rows, lad->problem.width, desk->slope, desk->pull);
-        find_prices(lad, desk->pull, desk->inverse, left);
+        add_rows(lad->problem.row, lad->problem.rows, lad->problem.width, work->slope, work->pull);
+        find_prices(lad, work->pull, work->inverse, left);
         for (int64_t j = 0; j < n; j++) {
-            desk->slope[desk->basis[j]] += left[j];
+            work->slope[work->basis[j]] += left[j];
         }
     }
     for (int64_t j = 0; j < n; j++) {
-        int32_t i = desk->basis[j];
-        desk->slope[i] = fmin(fmax(desk->slope[i], desk->low[i]), desk->high[i]);
+        int32_t i = work->basis[j];
+        work->slope[i] = fmin(fmax(work->slope[i], work->low[i]), work->high[i]);
     }
-    memset(desk->slope + bands, 0, (size_t)(lad->problem.rows - bands) * sizeof *desk->slope);
+    memset(work->slope + bands, 0, (size_t)(lad->problem.rows - bands) * sizeof *work->slope);
 }
 
 /* The largest relative violation of sum over the bands of u_b E_kb <= 0, which `price` holds. */
-static double violation(const HcLad *lad, const HcLadDesk *desk) {
+static double violation(const HcLad *lad, const HcLadWorkspace *work) {
     double largest = 0;
     for (int64_t k = 0; k < lad->problem.endmembers; k++) {
         const double *column = lad->column + k * lad->problem.rows;
         double size = 0;
-        for (int64_t b = 0; desk->price[k] > 0 && b < lad->problem.bands; b++) {
-            size += fabs(desk->slope[b] * column[b]);
+        for (int64_t b = 0; work->price[k] > 0 && b < lad->problem.bands; b++) {
+            size += fabs(work->slope[b] * column[b]);
         }
-        largest = desk->price[k] > 0 ? fmax(largest, desk->price[k] / size) : largest;
+        largest = work->price[k] > 0 ? fmax(largest, work->price[k] / size) : largest;
     }
     return largest;
 }
@@ -544,74 +544,74 @@ static double price_of_sum(const HcLad *lad, const double *price) {
 }
 
 /* The report on the pixel, from the abundances and the dual solution alone. */
-static void prove(const HcLad *lad, HcLadDesk *desk) {
+static void prove(const HcLad *lad, HcLadWorkspace *work) {
     HcLadSum sum = lad->problem.sum;
     double total = 0;
     double broken = 0;
     Sums sums;
-    subtract_columns(lad->column, lad->problem.rows, lad->problem.endmembers, desk->pixel, desk->point,
-                     desk->residual);
-    add_rows(lad->problem.row, lad->problem.bands, lad->problem.width, desk->slope, desk->price);
-    add_bands(lad->problem.rows, desk->weight, desk->used, desk->pixel, desk->slope, desk->residual, &sums);
+    subtract_columns(lad->column, lad->problem.rows, lad->problem.endmembers, work->pixel, work->point,
+                     work->residual);
+    add_rows(lad->problem.row, lad->problem.bands, lad->problem.width, work->slope, work->price);
+    add_bands(lad->problem.rows, work->weight, work->used, work->pixel, work->slope, work->residual, &sums);
     for (int64_t k = 0; k < lad->problem.endmembers; k++) {
-        desk->abundance[k] = desk->point[k] / lad->problem.scale[k];
-        total += desk->abundance[k];
+        work->abundance[k] = work->point[k] / lad->problem.scale[k];
+        total += work->abundance[k];
     }
     if (sum == HC_SUM_FREE) {
-        broken = violation(lad, desk);
+        broken = violation(lad, work);
     } else {
-        sums.dual += price_of_sum(lad, desk->price) * lad->problem.right[hc_lad_sum_row(&lad->problem)];
+        sums.dual += price_of_sum(lad, work->price) * lad->problem.right[hc_lad_sum_row(&lad->problem)];
         broken = sum == HC_SUM_ONE ? fabs(total - 1) : fmax(total - 1, 0);
     }
     double gap = fabs(sums.primal - sums.dual);
     double least = HC_LAD_TINIEST * fmax(sums.size, lad->problem.mixture);
     gap = gap > 0 ? gap / fmax(sums.primal, least) : gap;
-    desk->report = (HcLadReport){.deviation = sums.deviation / desk->finite,
+    work->report = (HcLadReport){.deviation = sums.deviation / work->finite,
                                  .primal = sums.primal * lad->problem.weight_unit,
                                  .dual = sums.dual * lad->problem.weight_unit,
                                  .error = isfinite(gap + broken) ? fmax(gap, broken) : INFINITY};
 }
 
 /* Abundances and the proof of the corner that was found, of the right sides as they are. */
-static void certify(const HcLad *lad, HcLadDesk *desk) {
-    find_point(lad, desk, desk->pixel);
-    make_feasible(lad, desk);
-    find_dual(lad, desk);
-    prove(lad, desk);
+static void certify(const HcLad *lad, HcLadWorkspace *work) {
+    find_point(lad, work, work->pixel);
+    make_feasible(lad, work);
+    find_dual(lad, work);
+    prove(lad, work);
 }
 
 /* Keeps the point with the least error of all rounds; all points are feasible. */
-static void keep_best(const HcLad *lad, HcLadDesk *desk, bool first) {
-    size_t bytes = (size_t)lad->problem.endmembers * sizeof *desk->best;
-    if (first || desk->report.error < desk->best_report.error) {
-        desk->best_report = desk->report;
-        memcpy(desk->best, desk->abundance, bytes);
+static void keep_best(const HcLad *lad, HcLadWorkspace *work, bool first) {
+    size_t bytes = (size_t)lad->problem.endmembers * sizeof *work->best;
+    if (first || work->report.error < work->best_report.error) {
+        work->best_report = work->report;
+        memcpy(work->best, work->abundance, bytes);
     } else {
-        desk->report = desk->best_report;
-        memcpy(desk->abundance, desk->best, bytes);
+        work->report = work->best_report;
+        memcpy(work->abundance, work->best, bytes);
     }
 }
 
-void hc_lad_solve(const HcLad *lad, HcLadDesk *desk) {
-    if (!desk->warm) {
-        begin_cold(lad, desk);
-        desk->warm = true;
+void hc_lad_solve(const HcLad *lad, HcLadWorkspace *work) {
+    if (!work->warm) {
+        begin_cold(lad, work);
+        work->warm = true;
     }
-    desk->pivots = 0;
+    work->pivots = 0;
     for (int round = 0; round < HC_LAD_ROUNDS; round++) {
-        double nudge = round == 1 ? 0 : HC_LAD_NUDGE * (double)(1 << 3 * round) * desk->size;
-        memcpy(desk->moved, desk->pixel, (size_t)lad->problem.rows * sizeof *desk->moved);
-        add_multiple(lad->problem.rows, nudge, lad->problem.nudge, desk->moved);
-        go_down(lad, desk, hc_min64(lad->problem.limit - desk->pivots, lad->problem.usual));
-        certify(lad, desk);
-        keep_best(lad, desk, round == 0);
-        if (desk->report.error <= HC_LAD_PROOF || desk->pivots >= lad->problem.limit) {
+        double nudge = round == 1 ? 0 : HC_LAD_NUDGE * (double)(1 << 3 * round) * work->size;
+        memcpy(work->moved, work->pixel, (size_t)lad->problem.rows * sizeof *work->moved);
+        add_multiple(lad->problem.rows, nudge, lad->problem.nudge, work->moved);
+        go_down(lad, work, hc_min64(lad->problem.limit - work->pivots, lad->problem.usual));
+        certify(lad, work);
+        keep_best(lad, work, round == 0);
+        if (work->report.error <= HC_LAD_PROOF || work->pivots >= lad->problem.limit) {
             break;
         }
         if (round == 0) {
-            begin_cold(lad, desk);
+            begin_cold(lad, work);
         } else {
-            make_inverse(lad, desk);
+            make_inverse(lad, work);
         }
     }
 }

@@ -15,7 +15,7 @@ enum { WARPS_MAX = 8 };
 struct Job {
     HcLadTables tables;
     bool column_shared;
-    size_t desk_doubles;
+    size_t workspace_doubles;
     bool add[HC_LAD_ADDS];
     int64_t *counts; /* NULL = not counted */
     HcView in, out;
@@ -49,8 +49,8 @@ __device__ static inline void add(int64_t *to, int64_t value) {
     }
 }
 
-__device__ static void count_pixel(const Job &job, const HcLadDesk &desk, const HcLadReport &report, int lane,
-                                   Tally *tally) {
+__device__ static void count_pixel(const Job &job, const HcLadWorkspace &work, const HcLadReport &report,
+                                   int lane, Tally *tally) {
     tally->pixels++;
     tally->unfinished += !(report.error <= HC_LAD_PROOF);
     tally->pivots += report.pivots;
@@ -58,7 +58,7 @@ __device__ static void count_pixel(const Job &job, const HcLadDesk &desk, const 
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         int32_t k = lane + 32 * i;
-        double value = k < job.tables.endmembers ? (double)(float)desk.best[k] : 0;
+        double value = k < job.tables.endmembers ? (double)(float)work.best[k] : 0;
         if (value != 0) {
             tally->found[i]++;
             tally->sums[i] += llrint(fmin(value, 0x1p16) / HC_UNMIX_COUNT_UNIT);
@@ -84,10 +84,10 @@ __device__ static void add_tally(const Job &job, const Tally &tally, int lane) {
     }
 }
 
-__device__ static void write_pixel(const Job &job, const HcLadDesk &desk, const HcLadReport &report, int lane,
-                                   float *to) {
+__device__ static void write_pixel(const Job &job, const HcLadWorkspace &work, const HcLadReport &report,
+                                   int lane, float *to) {
     for (int32_t k = lane; k < job.tables.endmembers; k += 32) {
-        to[k] = (float)desk.best[k];
+        to[k] = (float)work.best[k];
     }
     if (lane == 0) {
         float *at = to + job.tables.endmembers;
@@ -107,22 +107,22 @@ __device__ static void write_pixel(const Job &job, const HcLadDesk &desk, const 
     }
 }
 
-__device__ static HcLadDesk desk_at(const HcLadTables &tables, double *memory) {
+__device__ static HcLadWorkspace workspace_at(const HcLadTables &tables, double *memory) {
     int32_t n = tables.endmembers;
-    HcLadDesk desk;
-    desk.inverse = memory;
-    desk.point = desk.inverse + n * tables.across;
-    desk.pull = desk.point + n;
-    desk.price = desk.pull + n;
-    desk.edge = desk.price + n;
-    desk.change = desk.edge + n;
-    desk.best = desk.change + n;
-    desk.basis = (int32_t *)(desk.best + n);
-    return desk;
+    HcLadWorkspace work;
+    work.inverse = memory;
+    work.point = work.inverse + n * tables.across;
+    work.pull = work.point + n;
+    work.price = work.pull + n;
+    work.edge = work.price + n;
+    work.change = work.edge + n;
+    work.best = work.change + n;
+    work.basis = (int32_t *)(work.best + n);
+    return work;
 }
 
 template <int SLOTS>
-__device__ static void solve_run(const Job &job, const HcLadTables &tables, const HcLadDesk &desk,
+__device__ static void solve_run(const Job &job, const HcLadTables &tables, const HcLadWorkspace &work,
                                  int64_t row, int32_t sample0) {
     const HcView &in = job.in;
     const HcView &out = job.out;
@@ -133,7 +133,7 @@ __device__ static void solve_run(const Job &job, const HcLadTables &tables, cons
     bool warm = false;
     for (int32_t s = sample0; s < min(sample0 + (int)RUN, out.samples); s++) {
         float *to = out.data + (row * out.samples + s) * out.bands;
-        HcLadPixel<SLOTS> pixel = {tables, desk, in.data + (line + s) * in.bands};
+        HcLadPixel<SLOTS> pixel = {tables, work, in.data + (line + s) * in.bands};
         pixel.rows.lane = lane;
         bool solved = in.mask[line + s] != 0;
         if (solved) {
@@ -155,9 +155,9 @@ __device__ static void solve_run(const Job &job, const HcLadTables &tables, cons
             warm = true;
         }
         pixel.run(&report);
-        write_pixel(job, desk, report, lane, to);
+        write_pixel(job, work, report, lane, to);
         if (counted) {
-            count_pixel(job, desk, report, lane, &tally);
+            count_pixel(job, work, report, lane, &tally);
         }
         __syncwarp();
     }
@@ -173,9 +173,9 @@ __global__ static void __launch_bounds__(32 * WARPS_MAX, SLOTS <= 7 ? 3 : 1)
     HcLadTables tables = job.tables;
     int32_t warps = (int32_t)blockDim.x / 32;
     int32_t warp = (int32_t)threadIdx.x / 32;
-    HcLadDesk desk = desk_at(tables, shared + warp * job.desk_doubles);
+    HcLadWorkspace work = workspace_at(tables, shared + warp * job.workspace_doubles);
     if (job.column_shared) {
-        double *column = shared + warps * job.desk_doubles;
+        double *column = shared + warps * job.workspace_doubles;
         for (int32_t i = (int32_t)threadIdx.x; i < tables.endmembers * tables.pitch;
              i += (int32_t)blockDim.x) {
             column[i] = job.tables.column[i];
@@ -186,7 +186,7 @@ __global__ static void __launch_bounds__(32 * WARPS_MAX, SLOTS <= 7 ? 3 : 1)
     int64_t runs = (job.out.samples + RUN - 1) / RUN;
     int64_t step = (int64_t)gridDim.x * warps;
     for (int64_t unit = blockIdx.x * (int64_t)warps + warp; unit < job.out.rows * runs; unit += step) {
-        solve_run<SLOTS>(job, tables, desk, unit / runs, (int32_t)(unit % runs) * RUN);
+        solve_run<SLOTS>(job, tables, work, unit / runs, (int32_t)(unit % runs) * RUN);
     }
 }
 
@@ -252,14 +252,14 @@ done:
 static HcStatus plan(HcLad *lad, HcError *err) {
     Job *job = &lad->job;
     size_t columns = (size_t)job->tables.endmembers * (size_t)job->tables.pitch * sizeof(double);
-    size_t desk = 0;
+    size_t work = 0;
     int each = 0;
-    job->desk_doubles = hc_lad_desk((size_t)job->tables.endmembers, (size_t)job->tables.across);
-    desk = job->desk_doubles * sizeof(double);
+    job->workspace_doubles = hc_lad_workspace((size_t)job->tables.endmembers, (size_t)job->tables.across);
+    work = job->workspace_doubles * sizeof(double);
     job->column_shared = columns <= lad->gpu->shared_memory / 4;
     size_t left = lad->gpu->shared_memory - (job->column_shared ? columns : 0);
-    lad->warps = left / desk < WARPS_MAX ? (int32_t)(left / desk) : WARPS_MAX;
-    lad->shared = (size_t)lad->warps * desk + (job->column_shared ? columns : 0);
+    lad->warps = left / work < WARPS_MAX ? (int32_t)(left / work) : WARPS_MAX;
+    lad->shared = (size_t)lad->warps * work + (job->column_shared ? columns : 0);
     HC_OR_RETURN(
         hc_gpu_check(cudaFuncSetAttribute((const void *)lad->kernel,
                                           cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lad->shared),

@@ -15,7 +15,7 @@ HcLadFn hc_gpu_lad;
 /* A pixel and what a warp has of its problem. */
 template <int SLOTS> struct HcLadPixel {
     const HcLadTables &tables;
-    const HcLadDesk &desk;
+    const HcLadWorkspace &work;
     const float *pixel; /* [bands] */
     double size;        /* mean |y|: what differences are measured by */
     double nudge;       /* how far right sides are moved */
@@ -57,10 +57,10 @@ template <int SLOTS> struct HcLadPixel {
 
     __device__ void begin_cold() const {
         for (int32_t k = rows.lane; k < tables.endmembers * tables.across; k += 32) {
-            desk.inverse[k] = tables.inverse[k];
+            work.inverse[k] = tables.inverse[k];
         }
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            desk.basis[k] = tables.basis[k];
+            work.basis[k] = tables.basis[k];
         }
         __syncwarp();
     }
@@ -78,7 +78,7 @@ template <int SLOTS> struct HcLadPixel {
         }
     }
 
-    /* desk.pull = sum of a_i u_i over the rows before `end` that are not in the basis. */
+    /* workspace.pull = sum of a_i u_i over the rows before `end` that are not in the basis. */
     __device__ void add_rows(int32_t end) const {
         const double *at = tables.column + rows.lane;
         double slope[SLOTS];
@@ -94,34 +94,34 @@ template <int SLOTS> struct HcLadPixel {
             }
             sum = hc_sum_lanes(sum);
             if (k % 32 == rows.lane) {
-                desk.pull[k] = sum;
+                work.pull[k] = sum;
             }
         }
         __syncwarp();
     }
 
-    /* desk.point = (or with `more` +=) the inverse times desk.change. */
+    /* workspace.point = (or with `more` +=) the inverse times workspace.change. */
     __device__ inline void solve(bool more) const {
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            double sum = more ? desk.point[k] : 0;
+            double sum = more ? work.point[k] : 0;
             for (int32_t j = 0; j < tables.endmembers; j++) {
-                sum = fma(desk.inverse[k * tables.across + j], desk.change[j], sum);
+                sum = fma(work.inverse[k * tables.across + j], work.change[j], sum);
             }
-            desk.point[k] = sum;
+            work.point[k] = sum;
         }
         __syncwarp();
     }
 
-    /* desk.change = what the point leaves of the basis' right sides. Returns the largest. */
+    /* workspace.change = what the point leaves of the basis' right sides. Returns the largest. */
     __device__ inline double leave(bool as_moved) const {
         double largest = 0;
         for (int32_t j = rows.lane; j < tables.endmembers; j += 32) {
-            int32_t i = desk.basis[j];
+            int32_t i = work.basis[j];
             double left = as_moved ? moved(i) : right(i);
             for (int32_t k = 0; k < tables.endmembers; k++) {
-                left = fma(-desk.point[k], tables.column[k * tables.pitch + i], left);
+                left = fma(-work.point[k], tables.column[k * tables.pitch + i], left);
             }
-            desk.change[j] = left;
+            work.change[j] = left;
             largest = fmax(largest, fabs(left));
         }
         __syncwarp();
@@ -131,7 +131,7 @@ template <int SLOTS> struct HcLadPixel {
     /* The point of the basis, once more corrected by what it leaves. Returns what it left before. */
     __device__ double find_point(bool as_moved) const {
         for (int32_t j = rows.lane; j < tables.endmembers; j += 32) {
-            desk.change[j] = as_moved ? moved(desk.basis[j]) : right(desk.basis[j]);
+            work.change[j] = as_moved ? moved(work.basis[j]) : right(work.basis[j]);
         }
         __syncwarp();
         solve(false);
@@ -140,13 +140,13 @@ template <int SLOTS> struct HcLadPixel {
         return left;
     }
 
-    /* desk.inverse from the basis alone, in place (Gauss and Jordan, with pivots from all rows); the first
-     * basis where its rows are dependent. */
+    /* workspace.inverse from the basis alone, in place (Gauss and Jordan, with pivots from all rows); the
+     * first basis where its rows are dependent. */
     __device__ void make_inverse() const {
         int32_t n = tables.endmembers;
-        double *entry = desk.inverse;
+        double *entry = work.inverse;
         for (int32_t i = rows.lane; i < n * n; i += 32) {
-            entry[i / n * tables.across + i % n] = tables.column[i % n * tables.pitch + desk.basis[i / n]];
+            entry[i / n * tables.across + i % n] = tables.column[i % n * tables.pitch + work.basis[i / n]];
         }
         __syncwarp();
         for (int32_t k = 0; k < n; k++) {
@@ -168,7 +168,7 @@ template <int SLOTS> struct HcLadPixel {
                 entry[k * tables.across + j] = value;
             }
             if (rows.lane == 0) {
-                desk.change[k] = from;
+                work.change[k] = from;
             }
             __syncwarp();
             double inverted = 1 / entry[k * tables.across + k];
@@ -187,7 +187,7 @@ template <int SLOTS> struct HcLadPixel {
             __syncwarp();
         }
         for (int32_t k = n - 1; k >= 0; k--) {
-            int32_t from = (int32_t)desk.change[k];
+            int32_t from = (int32_t)work.change[k];
             for (int32_t i = rows.lane; i < n; i += 32) {
                 double value = entry[i * tables.across + k];
                 entry[i * tables.across + k] = entry[i * tables.across + from];
@@ -205,13 +205,13 @@ template <int SLOTS> struct HcLadPixel {
         }
         rows.basic = 0;
         for (int32_t j = 0; j < tables.endmembers; j++) {
-            rows.mark(rows.basic, desk.basis[j], true);
+            rows.mark(rows.basic, work.basis[j], true);
         }
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
             rows.residual[s] = moved(rows.row(s));
         }
-        subtract_columns(desk.point, rows.residual);
+        subtract_columns(work.point, rows.residual);
         rows.up = 0;
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
@@ -230,11 +230,11 @@ template <int SLOTS> struct HcLadPixel {
             double price = 0;
             double length = 0;
             for (int32_t k = 0; k < tables.endmembers; k++) {
-                double entry = desk.inverse[k * tables.across + j];
-                price = fma(-desk.pull[k], entry, price);
+                double entry = work.inverse[k * tables.across + j];
+                price = fma(-work.pull[k], entry, price);
                 length = fma(entry, entry, length);
             }
-            int32_t i = desk.basis[j];
+            int32_t i = work.basis[j];
             bool counts = i >= tables.bands || isfinite(pixel[i]);
             double over = price - (counts ? tables.high[i] : 0);
             double under = (counts ? tables.low[i] : 0) - price;
@@ -386,24 +386,24 @@ template <int SLOTS> struct HcLadPixel {
         for (int32_t i = rows.lane; i < tables.endmembers; i += 32) {
             double sum = 0;
             for (int32_t k = 0; k < tables.endmembers; k++) {
-                sum = fma(tables.column[k * tables.pitch + enters], desk.inverse[k * tables.across + i], sum);
+                sum = fma(tables.column[k * tables.pitch + enters], work.inverse[k * tables.across + i], sum);
             }
-            desk.change[i] = sum;
+            work.change[i] = sum;
         }
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            desk.edge[k] = desk.inverse[k * tables.across + j];
+            work.edge[k] = work.inverse[k * tables.across + j];
         }
         __syncwarp();
-        double inverted = 1 / desk.change[j];
+        double inverted = 1 / work.change[j];
         for (int32_t i = rows.lane; i < tables.endmembers; i += 32) {
-            double entering = -desk.change[i] * inverted;
+            double entering = -work.change[i] * inverted;
             for (int32_t k = 0; k < tables.endmembers; k++) {
-                double *at = desk.inverse + k * tables.across + i;
-                *at = i == j ? desk.edge[k] * inverted : fma(entering, desk.edge[k], *at);
+                double *at = work.inverse + k * tables.across + i;
+                *at = i == j ? work.edge[k] * inverted : fma(entering, work.edge[k], *at);
             }
         }
         if (rows.lane == 0) {
-            desk.basis[j] = enters;
+            work.basis[j] = enters;
         }
         __syncwarp();
     }
@@ -411,17 +411,17 @@ template <int SLOTS> struct HcLadPixel {
     /* Along the edge on which row j of the basis gets a residual of that sign, to where f is least. False
      * where no other row can take its place. */
     __device__ bool descend(int32_t j, double excess) {
-        int32_t gone = desk.basis[j];
+        int32_t gone = work.basis[j];
         double sign = excess > 0 ? 1 : -1;
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            desk.edge[k] = -sign * desk.inverse[k * tables.across + j];
+            work.edge[k] = -sign * work.inverse[k * tables.across + j];
         }
         __syncwarp();
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
             rows.speed[s] = 0;
         }
-        subtract_columns(desk.edge, rows.speed);
+        subtract_columns(work.edge, rows.speed);
         find_places();
         double stop = find_stop(fabs(excess));
         if (stop > 1) {
@@ -448,7 +448,7 @@ template <int SLOTS> struct HcLadPixel {
         for (int i = 0; i < 2; i++) {
             int32_t k = rows.lane + 32 * i;
             if (k < tables.endmembers) {
-                desk.pull[k] += pull[i];
+                work.pull[k] += pull[i];
             }
         }
         rows.mark(rows.basic, enters, true);
@@ -478,62 +478,62 @@ template <int SLOTS> struct HcLadPixel {
         return pivots;
     }
 
-    /* desk.point: what rounding and the moved right sides left of violations is taken away. */
+    /* workspace.point: what rounding and the moved right sides left of violations is taken away. */
     __device__ void make_feasible() const {
         double sum = 0;
         for (int32_t j = rows.lane; j < tables.endmembers; j += 32) {
-            int32_t k = desk.basis[j] - tables.bands;
+            int32_t k = work.basis[j] - tables.bands;
             if (k >= 0 && k < tables.endmembers) {
-                desk.point[k] = 0;
+                work.point[k] = 0;
             }
         }
         __syncwarp();
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            desk.point[k] = desk.point[k] > 0 && isfinite(desk.point[k]) ? desk.point[k] : 0;
-            sum += desk.point[k] / tables.scale[k];
+            work.point[k] = work.point[k] > 0 && isfinite(work.point[k]) ? work.point[k] : 0;
+            sum += work.point[k] / tables.scale[k];
         }
         sum = hc_sum_lanes(sum);
         if (tables.sum == HC_SUM_ONE || (tables.sum == HC_SUM_AT_MOST_ONE && sum > 1)) {
             for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-                desk.point[k] = sum > 0 ? desk.point[k] / sum : k == 0 ? tables.scale[0] : 0;
+                work.point[k] = sum > 0 ? work.point[k] / sum : k == 0 ? tables.scale[0] : 0;
             }
         }
         __syncwarp();
     }
 
-    /* desk.price: u of the basis within its bounds; desk.pull: sum over all bands of u_b E_b. */
+    /* workspace.price: u of the basis within its bounds; workspace.pull: sum over all bands of u_b E_b. */
     __device__ void find_dual() const {
         int32_t n = tables.endmembers;
         add_rows(tables.rows);
         for (int32_t j = rows.lane; j < n; j += 32) {
-            desk.price[j] = 0;
+            work.price[j] = 0;
         }
         for (int refined = 0; refined < 2; refined++) {
             __syncwarp();
             for (int32_t k = rows.lane; k < n; k += 32) {
-                double left = desk.pull[k];
+                double left = work.pull[k];
                 for (int32_t j = 0; j < n; j++) {
-                    left = fma(desk.price[j], tables.column[k * tables.pitch + desk.basis[j]], left);
+                    left = fma(work.price[j], tables.column[k * tables.pitch + work.basis[j]], left);
                 }
-                desk.change[k] = left;
+                work.change[k] = left;
             }
             __syncwarp();
             for (int32_t j = rows.lane; j < n; j += 32) {
                 for (int32_t k = 0; k < n; k++) {
-                    desk.price[j] = fma(-desk.change[k], desk.inverse[k * tables.across + j], desk.price[j]);
+                    work.price[j] = fma(-work.change[k], work.inverse[k * tables.across + j], work.price[j]);
                 }
             }
         }
         for (int32_t j = rows.lane; j < n; j += 32) {
-            int32_t i = desk.basis[j];
+            int32_t i = work.basis[j];
             double high = i < tables.bands && isfinite(pixel[i]) ? tables.high[i] : 0;
-            desk.price[j] = fmin(fmax(desk.price[j], -high), high);
+            work.price[j] = fmin(fmax(work.price[j], -high), high);
         }
         add_rows(tables.bands);
         for (int32_t k = rows.lane; k < n; k += 32) {
             for (int32_t j = 0; j < n; j++) {
-                desk.pull[k] =
-                    fma(desk.price[j], tables.column[k * tables.pitch + desk.basis[j]], desk.pull[k]);
+                work.pull[k] =
+                    fma(work.price[j], tables.column[k * tables.pitch + work.basis[j]], work.pull[k]);
             }
         }
         __syncwarp();
@@ -543,7 +543,7 @@ template <int SLOTS> struct HcLadPixel {
     __device__ double violation() const {
         double largest = 0;
         for (int32_t k = 0; k < tables.endmembers; k++) {
-            if (desk.pull[k] > 0) {
+            if (work.pull[k] > 0) {
                 const double *column = tables.column + k * tables.pitch;
                 double sum = 0;
 #pragma unroll
@@ -552,9 +552,9 @@ template <int SLOTS> struct HcLadPixel {
                     sum += fabs(slope * column[rows.row(s)]);
                 }
                 for (int32_t j = rows.lane; j < tables.endmembers; j += 32) {
-                    sum += fabs(desk.price[j] * column[desk.basis[j]]);
+                    sum += fabs(work.price[j] * column[work.basis[j]]);
                 }
-                largest = fmax(largest, desk.pull[k] / hc_sum_lanes(sum));
+                largest = fmax(largest, work.pull[k] / hc_sum_lanes(sum));
             }
         }
         return largest;
@@ -565,7 +565,7 @@ template <int SLOTS> struct HcLadPixel {
         int32_t row = tables.bands + tables.endmembers;
         double least = tables.sum == HC_SUM_ONE ? INFINITY : 0;
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            least = fmin(least, -desk.pull[k] / tables.column[k * tables.pitch + row]);
+            least = fmin(least, -work.pull[k] / tables.column[k * tables.pitch + row]);
         }
         for (int d = 16; d > 0; d /= 2) {
             least = fmin(least, __shfl_xor_sync(HC_EVERY_LANE, least, d));
@@ -573,7 +573,7 @@ template <int SLOTS> struct HcLadPixel {
         return least;
     }
 
-    /* The report on the pixel, from the abundances and the dual solution alone. desk.point becomes the
+    /* The report on the pixel, from the abundances and the dual solution alone. workspace.point becomes the
      * abundances. */
     __device__ void prove(HcLadReport *report) {
         double primal = 0;
@@ -585,7 +585,7 @@ template <int SLOTS> struct HcLadPixel {
         for (int s = 0; s < SLOTS; s++) {
             rows.residual[s] = right(rows.row(s));
         }
-        subtract_columns(desk.point, rows.residual);
+        subtract_columns(work.point, rows.residual);
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
             if (rows.row(s) < tables.bands && rows.has(rows.used, s)) {
@@ -599,9 +599,9 @@ template <int SLOTS> struct HcLadPixel {
         }
         __syncwarp();
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            dual = fma(desk.price[k], desk.basis[k] < tables.bands ? right(desk.basis[k]) : 0, dual);
-            desk.point[k] /= tables.scale[k];
-            total += desk.point[k];
+            dual = fma(work.price[k], work.basis[k] < tables.bands ? right(work.basis[k]) : 0, dual);
+            work.point[k] /= tables.scale[k];
+            total += work.point[k];
         }
         primal = hc_sum_lanes(primal);
         dual = hc_sum_lanes(dual);
@@ -629,13 +629,13 @@ template <int SLOTS> struct HcLadPixel {
         if (first || here.error < best->error) {
             *best = here;
             for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-                desk.best[k] = desk.point[k];
+                work.best[k] = work.point[k];
             }
         }
         best->pivots = here.pivots;
     }
 
-    /* From the basis and the inverse that the desk has; after lay(). */
+    /* From the basis and the inverse that the workspace has; after lay(). */
     __device__ void run(HcLadReport *report) {
         HcLadReport here;
         here.pivots = 0;

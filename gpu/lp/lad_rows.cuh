@@ -1,5 +1,5 @@
-/* What the descent of one pixel works on: tables of the problem, the desk of a warp in shared memory, the
- * rows of a lane, and sums over lanes. */
+/* What the descent of one pixel works on: tables of the problem, the workspace of a warp in shared memory,
+ * the rows of a lane, and sums over lanes. */
 #ifndef HC_GPU_LP_LAD_ROWS_CUH
 #define HC_GPU_LP_LAD_ROWS_CUH
 
@@ -24,7 +24,7 @@ struct HcLadTables {
 };
 
 /* What a warp has in shared memory for one pixel. */
-struct HcLadDesk {
+struct HcLadWorkspace {
     double *inverse; /* [endmembers][across] of the matrix whose rows are those of the basis */
     double *point;   /* [endmembers] x */
     double *pull;    /* [endmembers] sum of a_i u_i outside of the basis */
@@ -35,12 +35,12 @@ struct HcLadDesk {
     int32_t *basis;  /* [endmembers] rows */
 };
 
-/* Doubles of a desk. */
-static inline size_t hc_lad_desk(size_t endmembers, size_t across) {
+/* Doubles of a workspace. */
+static inline size_t hc_lad_workspace(size_t endmembers, size_t across) {
     return endmembers * across + 6 * endmembers + (endmembers + 1) / 2;
 }
 
-/* The report on a pixel; its abundances stay in desk.best. */
+/* The report on a pixel; its abundances stay in workspace.best. */
 struct HcLadReport {
     int64_t pivots;
     double deviation, primal, dual, error;
