@@ -39,7 +39,7 @@ static int32_t run_by_bands(const Line *line) {
     return run;
 }
 
-/* The same where the bands of a pixel lie together. */
+/* For layouts in which the bands of a pixel lie together. */
 static int32_t run_by_pixels(const Line *line) {
     for (int32_t s = 0; s < line->samples; s++) {
         const char *at = line->data + s * line->sample;
@@ -57,7 +57,7 @@ static int32_t run_of(const Line *line) {
     return line->band < sample ? run_by_pixels(line) : run_by_bands(line);
 }
 
-/* Of `count` pixels, those that the mask of the user lets through; NULL = all. */
+/* Keeps those of `count` pixels that the mask of the user lets through; NULL = all. */
 static int64_t count_kept(const uint8_t *mask, int32_t count) {
     int64_t kept = mask == NULL ? count : 0;
     for (int32_t s = 0; mask != NULL && s < count; s++) {

@@ -97,7 +97,7 @@ static int compare_intervals(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Those that meet become one, which is named after the water. */
+/* Ranges that meet become one, which is named after the water. */
 static int32_t join_intervals(HcPlotInterval *interval, int32_t count) {
     int32_t kept = 0;
     qsort(interval, (size_t)count, sizeof *interval, compare_intervals);
@@ -344,7 +344,7 @@ HcStatus hc_plot_scree_draw(const HcScreePlot *plot, HcFigureFormat format, HcFi
     if (caption.failed) {
         HC_TRY(hc_fail_memory(err, 256, "a scree plot"));
     }
-    /* Of no use far from the values. */
+    /* A mark far from the values is of no use. */
     if (plot->noise > 0 && lowest < 2 * plot->noise && highest > plot->noise / 2) {
         marks.mark[marks.count++] = (HcPlotMark){.at = plot->noise, .label = "noise"};
     }

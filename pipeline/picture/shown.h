@@ -22,7 +22,7 @@ typedef struct HcShown {
     int32_t width, height, step; /* every step-th pixel is shown */
     float *plane;                /* [band_count][height][width] */
     uint8_t *valid;              /* [height][width] */
-    /* Of a map: which shown pixels each line of the scene fills. */
+    /* For a map: which shown pixels each line of the scene fills. */
     HcOrtho *ortho;
     int32_t *begin; /* [lines of the scene + 1] where those of a line begin in `filled` */
     HcShownPixel *filled;

@@ -7,7 +7,7 @@
 /* The name says the format. */
 static const char as_svg[] = "plot.svg";
 
-/* Of a plot [points]: its letters are then as large as the text of the page. */
+/* Width of a plot [points]: its letters are then as large as the text of the page. */
 static const double plot_width = 320;
 
 size_t hc_plot_panels_bytes(void) {

@@ -24,7 +24,7 @@ enum {
 /* Scenes with a few bright pixels would be dark without it. */
 static const double gamma_of_colours = 1.4;
 
-/* Of one band: sums of the distances from the first value. */
+/* Statistics of one band: sums of the distances from the first value. */
 typedef struct Band {
     double first, sum, squares;
     int64_t count;

@@ -41,7 +41,7 @@ void hc_accuracy_finish(HcAccuracy *accuracy);
 HcStatus hc_accuracy_json(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
                           HcJson *to, HcError *err) HC_MUST_CHECK;
 
-/* The same as tables to be read. */
+/* The report as tables for people. */
 void hc_accuracy_text(const HcAccuracy *accuracy, const HcClasses *names, const int64_t *training,
                       HcText *to);
 

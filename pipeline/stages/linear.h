@@ -60,7 +60,7 @@ typedef struct HcLinearMatrices {
     HcBuffer mean;    /* [bands] */
 } HcLinearMatrices;
 
-/* Those of the first `count` components; the caller releases them. */
+/* Uploads the matrices of the first `count` components; the caller releases them. */
 HcStatus hc_linear_upload(HcCompute *compute, const HcTransform *transform, int32_t count,
                           HcLinearMatrices *out, HcError *err) HC_MUST_CHECK;
 void hc_linear_release(HcCompute *compute, HcLinearMatrices *matrices);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Of two doubles that are no NaN, for qsort(). */
+/* Compares two doubles that are not NaN, for qsort(). */
 int hc_compare_doubles(const void *a, const void *b);
 
 /* The lower median of values[count], which this sorts; NaN without any. */

@@ -1,3 +1,6 @@
+/* The computing thread of a run: takes raw blocks, decodes them, runs the stages, and hands parcels to
+ * the writer. One thread computes, so that stages need no locks; threads within an operation are those of
+ * the backend. */
 #include "core/operation/image/gather.h"
 #include "core/operation/gram/gram_raw.h"
 #include "core/system/clock.h"

@@ -1,3 +1,5 @@
+/* Allocates the buffers of a run as the layout has planned them, on the host and on the device. A device
+ * that has less memory than planned gets smaller blocks instead of failing. */
 #include "pipeline/run/flow/flow.h"
 #include "core/allocate.h"
 #include "pipeline/memory.h"

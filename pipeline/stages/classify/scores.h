@@ -60,7 +60,7 @@ static inline int32_t hc_score_bands(const HcScoreRule *rule, int32_t labels) {
 /* Device and host memory that scores take beside their model [bytes]. */
 size_t hc_scores_bytes_device(HcScoreKind kind, int32_t bands, int32_t labels);
 size_t hc_scores_bytes_host(HcScoreKind kind, int32_t bands, int32_t labels);
-/* That of the model. */
+/* Memory of the model. */
 size_t hc_scores_bytes_model(HcScoreKind kind, int32_t bands, int32_t labels);
 
 /* With kind, labels, count and label, and what HC_SCORE_KERNELS needs. `bands` are those that come in. */

@@ -71,7 +71,7 @@ void hc_svm_normals(const HcSvm *svm, double *normal);
 /* votes[classes] of a pixel by its kernel; returns the class (from 0) with most, of several the first. */
 int32_t hc_svm_vote(const HcSvm *svm, const double *kernel, int32_t *votes);
 
-/* The same by the margins [pairs] of a linear machine. */
+/* Votes by the margins [pairs] of a linear machine. */
 int32_t hc_svm_vote_margins(int32_t classes, const float *margin, int32_t *votes);
 
 /* What cross-validation tries: each kernel with each cost and gamma, over the same folds. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of its variance by a regression a band keeps this much. */
+/* Fraction of its variance by a regression that a band keeps at least. */
 static const double least_share = 0.1;
 
 /* Components of a larger eigenvalue hold signal that many bands share. */

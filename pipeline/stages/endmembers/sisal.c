@@ -181,7 +181,7 @@ size_t hc_method_sisal_bytes(int32_t count) {
     return (size_t)SAMPLE * (size_t)count * (3 * sizeof(double) + sizeof(float));
 }
 
-/* Of unit variance, with a 1 below, divided by the root of the size. */
+/* Scales to unit variance, with a 1 below, divided by the root of the size. */
 static void take_pixel(const double *x, const double *variance, int32_t p, double *y) {
     for (int32_t k = 0; k + 1 < p; k++) {
         y[k] = x[k] / sqrt(variance[k] * p);

@@ -242,7 +242,7 @@ static HcStatus gather(HcStage *stage, HcError *err) {
 
 /* ---- the page ---- */
 
-/* Of a map, the shown pixels are counted. */
+/* For a map, count the shown pixels. */
 static void count_map(const HcStage *stage) {
     State *state = stage->state;
     for (size_t p = 0; p < hc_shown_pixels(&state->shown) && state->shown.ortho != NULL; p++) {
