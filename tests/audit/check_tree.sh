@@ -71,6 +71,10 @@ done
 [[ $said == *"README.md links to docs/stages/kmeans.md"* ]] || { echo "README.md lists kmeans unnoticed" >&2; failures=$((failures + 1)); }
 git checkout -q .
 
+# Pages.
+printf '%0121d\n' 0 >>docs/install.md
+expects pages "has more than 120 characters"
+
 # Comments.
 sed -i '1s/.*/\/* gone.c: what no longer exists. *\//' core/text.h
 expects comments "core/text.h:1: gone.c"
