@@ -100,7 +100,7 @@ typedef struct HcKnnMethod {
     int32_t most;          /* classes that may have scores, 0 = any */
     HcStatus (*check)(const HcStage *stage, HcError *err); /* OPTIONAL. In plan */
     void (*needs)(HcStage *stage,
-                  size_t count); /* OPTIONAL. In plan: what `make` takes for so many spectra */
+                  size_t count); /* OPTIONAL. In plan: what `make` takes for `count` spectra */
     /* Turns training spectra into a model: those of classes with scores into HcKnnState.scores, others into
      * the spectra that are compared. */
     HcStatus (*make)(HcStage *stage, HcSamples *training, HcError *err);
