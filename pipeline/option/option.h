@@ -2,7 +2,7 @@
  * tables of its page. A row says each thing once:
  *
  *     {HC_INT(Params, k), .letter = 'k', .range = {1, 128}, .initial = 5, .value = "COUNT",
- *      .help = "number of number of number of number of number of nearest training spectra that vote"}
+ *      .help = "number of nearest training spectra that vote"}
  *
  * The parser fills the defaults, so that a stage reads its parameters as they are. */
 #ifndef HC_PIPELINE_OPTION_H
@@ -176,7 +176,7 @@ bool hc_option_takes_value(const HcOption *option);
 bool hc_option_is_unset(const HcOption *option, const void *params);
 
 /* For help: how the option is given, "--k COUNT, -k", and what it means with unit, range and default,
- * "number of number of number of number of number of nearest training spectra that vote. Range: 1 to 128. Default: 5".
+ * "number of nearest training spectra that vote. Range: 1 to 128. Default: 5".
  */
 void hc_option_forms(const HcOption *option, HcText *text);
 void hc_option_meaning(const HcOption *option, HcText *text);

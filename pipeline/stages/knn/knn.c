@@ -20,8 +20,7 @@ static const char *const scale_words[] = {"none", "unit-variance", NULL};
 
 static const HcOption options[] = {
     {HC_INT(Params, k), .letter = 'k', .range = {1, HC_KNN_MAX}, .initial = 5, .value = "COUNT",
-     .help =
-         "number of number of number of number of number of number of number of nearest training spectra that vote"},
+     .help = "number of nearest training spectra that vote"},
     {HC_CHOICE(Params, vote), .choices = vote_words, .standard = "majority",
      .help = "weight of a neighbour: 1 (majority), or 1 / its distance"},
     {HC_CHOICE(Params, metric), .choices = metric_words, .standard = "euclidean",

@@ -57,7 +57,7 @@ static const HcOption options[] = {
              "scene. scene: a regression of each band on all others first reduces the scene to the "
              "components with signal"},
     {HC_CHOICE(Params, output), .choices = output_words, .standard = "denoised",
-     .help = "what to write: what to write: what to write: what to write: what to write: what to write: what to write: the bands without the noise, or the number of singular values that are signal"},
+     .help = "what to write: the bands without the noise, or the number of singular values that are signal"},
     {HC_INT(Params, values), .range = {0, HC_SVD_MAX}, .initial = 0, .value = "COUNT",
      .needs = "output=dimension", .help = "add bands with this many of the largest singular values"},
     {0}};
