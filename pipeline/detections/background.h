@@ -30,7 +30,7 @@ typedef struct HcBackgroundParams {
      .file = HC_FILE_READ,                                                                                   \
      .value = "STATISTICS.json",                                                                             \
      .otherwise = "the scene itself",                                                                        \
-     .help = "mean and covariance of the background from this file, which cov has saved"},                   \
+     .help = "take mean and covariance of the background from this file, written by cov"},                   \
         {HC_BY_OPTION(Params, member.groups),                                                                \
          .was = "background-mask background-classes columns",                                                \
          .value = HC_BY_VALUE,                                                                               \

@@ -41,10 +41,10 @@ typedef struct State {
 static const HcOption options[] = {
     {HC_INT(Params, window, "side"), .was = "window", .range = {3, HC_LOCAL_WINDOW_MAX}, .unit = "pixels",
      .value = "SIDE", .otherwise = "the whole scene", .excludes = "robust background by",
-     .help = "compare with the pixels of a square of this side around each pixel; odd"},
+     .help = "compare each pixel with a square of this side around it; odd"},
     {HC_INT(Params, guard), .range = {1, HC_LOCAL_WINDOW_MAX - 2}, .unit = "pixels", .value = "SIDE",
      .otherwise = "1, the pixel itself", .needs = "side",
-     .help = "leave an inner square of this side out; odd"},
+     .help = "exclude an inner square of this side; odd"},
     HC_BACKGROUND_OPTIONS(Params, scored.background),
     {HC_TEXT(Params, scored.background.shrink, "shrink"), .check = hc_shrinkage_check,
      .value = HC_SHRINKAGE_WORDS, .standard = "none",
