@@ -18,8 +18,10 @@
 #define HC_RATES_OPTION(Params, member)                                                                      \
     {                                                                                                        \
         HC_CHOICE(Params, member, "rates"),                                                                  \
-            .heading = "Rates and places of scores", .choices = hc_rate_words, .otherwise = "only scores",  \
-            .help = "add bands with the false-alarm rate of each score after all scores: of a Gaussian background, by rank in the scene, or both. rank: fraction of the scene with such a score or a better one (one more pass)"                                                                             \
+            .heading = "Rates and places of scores", .choices = hc_rate_words, .otherwise = "only scores",   \
+            .help = "add bands with the false-alarm rate of each score after all scores: of a "              \
+                    "Gaussian background, by rank in the scene, or both. rank: fraction of the "             \
+                    "scene with such a score or a better one (one more pass)"                                \
     }
 
 /* "gaussian", "rank", "both"; a choice is a place in it, -1 = no rates. */

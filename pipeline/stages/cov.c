@@ -50,7 +50,8 @@ static const HcOption options[] = {
          "mask: take the pixels that it leaves (as --mask of read). classes: make statistics of each class "
          "in this map or vector file. Separated by a comma: of what the mask leaves of each class"},
     HC_CLASS_FIELD_OPTIONS(Params, groups),
-    {HC_FLAG(Params, sums), .help = "save sums instead of mean and covariance; sums of several scenes can be added, as batch --pool does"},
+    {HC_FLAG(Params, sums), .help = "save sums instead of mean and covariance; sums of several scenes can be "
+                                    "added, as batch --pool does"},
     {HC_FLAG(Params, overwrite), .help = "replace an existing file"},
     {0}};
 

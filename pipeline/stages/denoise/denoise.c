@@ -51,7 +51,8 @@ static const HcOption options[] = {
      .help = "write the expected error of each denoised pixel (root mean square over the bands) instead of "
              "the bands"},
     {HC_FLAG(HcDenoiseParams, stripes), .of_fit = true,
-     .help = "remove stripes first: subtract a value for each column and band if medians of both halves of the scene agree on them"},
+     .help = "remove stripes first: subtract a value for each column and band if medians of both halves of "
+             "the scene agree on them"},
     HC_FIT_BY_OPTION(HcDenoiseParams, groups, "model"),
     {HC_INT(HcDenoiseParams, columns), .of_fit = true, .range = {1, 1000000}, .value = "COUNT",
      .otherwise = "one level of noise for all columns",

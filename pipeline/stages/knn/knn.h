@@ -47,12 +47,11 @@ typedef struct HcKnnParams {
          .help = "attribute of polygons and points that names the class"},                                   \
         {HC_TEXT(HcKnnParams, field_number, "field-number"), .value = "NAME",                                \
          .otherwise = "classes get the numbers 1, 2, ... in the order of their names",                       \
-         .help = "attribute of polygons and points with the number of the class, 1 to 65535"},         \
+         .help = "attribute of polygons and points with the number of the class, 1 to 65535"},               \
         {HC_TEXT(HcKnnParams, layer), .value = "NAME", .otherwise = "the only layer",                        \
          .help = "layer of the polygons and points"},                                                        \
         {HC_FLAG(HcKnnParams, skip_empty, "skip-empty"),                                                     \
-         .help =                                                                                             \
-             "leave out classes without a valid training pixel in the scene instead of failing"}, \
+         .help = "leave out classes without a valid training pixel in the scene instead of failing"},        \
         HC_LIBRARY_CHOICE_OPTIONS(HcKnnParams, choice)
 
 #define HC_KNN_ACCURACY_OPTIONS                                                                              \
@@ -77,7 +76,8 @@ typedef struct HcKnnParams {
                  "others"},                                                                                  \
         {HC_CHOICE(HcKnnParams, accuracy.split_by, "split-by"), .choices = hc_knn_split_words,               \
          .standard = "pixel", .needs = "split",                                                              \
-         .help = "unit of --split: pixels, or whole polygons (in a raster: regions of one class), so that no polygon both trains and validates"},                 \
+         .help = "unit of --split: pixels, or whole polygons (in a raster: regions of one "                  \
+                 "class), so that no polygon both trains and validates"},                                    \
         {HC_INT(HcKnnParams, accuracy.seed, "seed"), .range = {0, 9007199254740992}, .initial = 1,           \
          .value = "NUMBER",                                                                                  \
          .help = "seed of --split, and of cross-validation: the same number takes the same pixels"},         \

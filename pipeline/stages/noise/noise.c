@@ -45,7 +45,8 @@ static const HcOption options[] = {
      .help = "difference of neighbours to compare the regression with"},
     HC_FIT_BY_OPTION(Params, groups, NULL),
     {HC_INT(Params, columns), .range = {1, 1000000}, .value = "COUNT", .otherwise = "only the whole scene",
-     .help = "also estimate the noise of each COUNT neighbouring columns (1: each detector of a pushbroom sensor)"},
+     .help = "also estimate the noise of each COUNT neighbouring columns (1: each detector of a pushbroom "
+             "sensor)"},
     {HC_TEXT(Params, column_csv, "column-csv"), .file = HC_FILE_WRITTEN, .value = "COLUMNS.csv",
      .needs = "columns", .help = "table to write: a line for each group of columns, a column for each band"},
     {HC_FLAG(Params, overwrite), .help = "replace existing files"},
