@@ -71,7 +71,7 @@ typedef struct HcBackground {
     HcBuffer powers_part; /* what powers work in */
     int32_t directions;   /* that pixels may be compared in, as planned */
     int64_t bare;         /* valid pixels without a score for lack of a group, in interior lines */
-    int64_t far;          /* pixels that sums of columns leave out (groups/column_sums.h) */
+    int64_t far;          /* pixels that sums of columns leave out (statistics/column_sums.h) */
     HcBuffer part;        /* [device] scores of some lines in one group, and their mask */
     HcBuffer score, score_mask, result, result_mask; /* [host] where blocks lie elsewhere */
     HcBuffer valid;                                  /* [host] a mask of some lines */

@@ -302,7 +302,7 @@ static void fields_in_doubt(void **state) {
         {"map info = {UTM, 1, 1, abc, 4000000, 30, 30, 32, North, WGS-84}\n",
          "place left out: map info has 'abc'"},
         {"map info = {UTM, 1, 1}\n", "map info left out"},
-        {UTM("32", "30, 30") "coordinate system string = {garbage}\n", "none that PROJ knows (garbage)"},
+        {UTM("32", "30, 30") "coordinate system string = {garbage}\n", "PROJ does not know it (garbage)"},
         {UTM("33",
              "30, 30") "coordinate system string = {PROJCS[\"WGS_1984_UTM_Zone_32N\",GEOGCS[\"GCS_WGS_1984\","
                        "DATUM[\"D_WGS_1984\",SPHEROID[\"WGS_1984\",6378137.0,298.257223563]],PRIMEM["

@@ -20,7 +20,7 @@ found=0
 for ((call = 1; call <= 60; call++)); do
     fail_call thread:EAGAIN own $call 0
     [[ $status != 0 ]] || break
-    refused "thread could not be started"
+    refused "could not be started"
     found=$((found + ($(grep -c 'looks for fonts' log.txt || true))))
 done
 ((found > 0 && call <= 60)) || fail "$found of $call threads were tried for fonts"
