@@ -128,8 +128,8 @@ expects tests "stage dimension has no row in DISTURBED of tests/audit/stages.py"
 if scripts/check-tree headers >/dev/null 2>&1; then
     sed -i '/^#include/d' io/file_use.h
     expects headers "io/file_use.h does not compile alone with cc"
-    sed -i 's/^#endif$/static inline void *hc_new_thing(int *class) { return class; }\n#endif/' core/flag.h
-    expects headers "core/flag.h does not compile alone with c++"
+    sed -i 's/^#endif$/static inline void *hc_new_thing(int *class) { return class; }\n#endif/' core/system/flag.h
+    expects headers "core/system/flag.h does not compile alone with c++"
     sed -i 's/^#endif$/static inline int hc_unused(int a) { int b = a; return 0; }\n#endif/' tests/support/check.h
     expects headers "tests/support/check.h does not compile alone with cc"
 fi
