@@ -131,7 +131,7 @@ HcStatus hc_background_gather(HcBackground *background, HcStage *stage, HcError 
         hc_stage_note(stage, "%lld pixels %s", (long long)background->bare,
                       background->grouping.width == 0
                           ? "have no class in --by classes: they have no score and are masked"
-                          : "have no score and are masked: their columns have too few valid pixels, or "
+                          : "have no score and are masked: their group has too few valid pixels, or "
                             "pixels without variation");
     }
     return HC_OK;
