@@ -2,6 +2,7 @@
 
 #include "io/file.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 
 #include <cpl_vsi.h>
 #include <stdint.h>
@@ -19,11 +20,13 @@ HcStatus hc_load_file(const char *path, char **data, size_t *bytes, HcError *err
     if (status != HC_OK) {
         return status;
     }
+    int64_t mark = hc_gdal_files_mark();
     hc_gdal_catch(&messages);
     bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
     bool read = is_file && VSIIngestFile(NULL, path, &found, &size, LIMIT) != 0;
     hc_gdal_release();
     if (!is_file) {
+        HC_OR_RETURN(hc_gdal_files_check(mark, err));
         return hc_fail(err, HC_E_INPUT, "%s: there is no such file", path);
     }
     if (!read) {

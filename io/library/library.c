@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/file.h"
+#include "io/gdal/files.h"
 #include "io/library/parts.h"
 #include "io/load.h"
 #include "io/read/parts.h"
@@ -311,17 +312,20 @@ HcStatus hc_library_data_of(const char *header_path, bool *is, char **out, HcErr
 
 HcStatus hc_library_read(HcLibrary *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
+    HcError failure = {0};
     char *header_path = NULL;
     char *data_path = NULL;
+    int64_t mark = hc_gdal_files_mark(); /* a file beside it that cannot be looked at is not a missing one */
     if (hc_text_ends_with(path, ".csv")) {
-        status = hc_library_read_csv(out, path, err);
+        status = hc_library_read_csv(out, path, &failure);
     } else {
-        status = find_files(path, &header_path, &data_path, err);
-        status = status == HC_OK ? read_envi(out, path, header_path, data_path, err) : status;
+        status = find_files(path, &header_path, &data_path, &failure);
+        status = status == HC_OK ? read_envi(out, path, header_path, data_path, &failure) : status;
     }
     if (status == HC_OK) {
-        status = hc_library_drop_outliers(out, err);
+        status = hc_library_drop_outliers(out, &failure);
     }
+    status = hc_gdal_files_settle(mark, status, &failure, err);
     if (status != HC_OK) {
         hc_library_clear(out);
     }

@@ -4,6 +4,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 #include "io/table/matrix_parts.h"
 #include "io/read/parts.h"
 
@@ -237,10 +238,12 @@ static HcStatus open_file(const char *path, VSILFILE **file, HcError *err) {
     if (status != HC_OK) {
         return status;
     }
+    int64_t mark = hc_gdal_files_mark();
     bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
     errno = 0;
     *file = is_file ? VSIFOpenL(path, "rb") : NULL;
     if (*file == NULL) {
+        HC_OR_RETURN(hc_gdal_files_check(mark, err));
         return hc_fail(err, is_file ? hc_errno_status(errno, HC_E_IO) : HC_E_INPUT, "%s: %s", path,
                        is_file ? "cannot be read" : "there is no such file");
     }

@@ -150,3 +150,18 @@ for first in wavenumber_cm-1 Wavenumber "x (1/cm)"; do
     refuse 3 "it has no wavelengths to resample by: wavelengths are left out: their unit is 'cm-1'" \
         unmix "$scene" x.img --library wavenumbers.csv
 done
+
+# A file beside a library that cannot be looked at is not a missing one: exit code 4 (or all is well without it).
+if ! sanitized; then
+    cp "$SAMPLE"/endmembers.{hdr,sli} .
+    failed=0
+    for ((call = 1; call <= 30; call++)); do
+        status=0
+        HCUBE_FAIL=stat:EIO HCUBE_FAIL_SCOPE=own HCUBE_FAIL_AT=$call HCUBE_FAIL_TIMES=1 LD_PRELOAD=$MODULES/fail_at.so \
+            "$HCUBE" info endmembers.sli >log.txt 2>&1 || status=$?
+        [[ $status == 0 || ($status == 4 && $(tail -n 1 log.txt) == "hcube: "*"Input/output error"*) ]] ||
+            fail "call $call: exit code $status: $(<log.txt)"
+        failed=$((failed + (status == 4)))
+    done
+    ((failed > 0)) || fail "no call was seen to fail"
+fi
