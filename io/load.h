@@ -10,4 +10,7 @@
  * is not there. */
 HcStatus hc_load_file(const char *path, char **data, size_t *bytes, HcError *err) HC_MUST_CHECK;
 
+/* HC_E_INPUT where the path is no file that is there, HC_E_IO where that cannot be seen. */
+HcStatus hc_load_check(const char *path, HcError *err) HC_MUST_CHECK;
+
 #endif

@@ -57,7 +57,7 @@ static HcStatus call_product(HcRig *rig, void *user, HcError *err) {
     return (turned ? hc_gemv_t : hc_gemv)(rig->queue, &dense->matrix, dense->in, dense->out, err);
 }
 
-/* So many entries from the first to the last, against float64. */
+/* `samples` entries from the first to the last, against float64. */
 static HcStatus check_product(HcRig *rig, const HcDense *dense, int64_t samples, HcBenchRow *row,
                               HcError *err) {
     HcStatus status = HC_OK;

@@ -260,7 +260,7 @@ typedef struct Rows {
     double *reduced;      /* the column of the reflector, where it is kept */
 } Rows;
 
-/* So many times LANES rows. */
+/* `lanes` times LANES rows. */
 static inline __attribute__((always_inline)) void image_rows(const Rows *rows, size_t row, size_t lanes) {
     const struct HcReducing *w = rows->work;
     size_t stride = rows->stride;

@@ -130,7 +130,7 @@ __device__ static inline void hc_fista_begin(const HcUnmixLibrary &library, HcUn
     __syncwarp();
 }
 
-/* So many steps of slot p. A warp; its scratch is of hc_fista_scratch [doubles]. */
+/* `steps` steps of slot p. A warp; its scratch is of hc_fista_scratch [doubles]. */
 __device__ static inline void hc_fista_steps(const HcUnmixLibrary &library, HcUnmixPanel *panel, int32_t p,
                                              const HcUnmixScratch &scratch, const HcMetricWarp &warp,
                                              int32_t steps) {

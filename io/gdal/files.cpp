@@ -1,5 +1,5 @@
 /* The handler for plain file names stays GDAL's own. A second one before it passes all calls on, and looks at
- * the results: names, listings of folders and all that writes are as before. The C interface for handlers
+ * the results: GDAL's drivers see what they saw before. The C interface for handlers
  * (VSIInstallPluginHandler) is not used: it needs a prefix, by which files in messages, records and lists
  * would have other names, and files beside them would have to be found again. */
 #include "io/gdal/files.h"

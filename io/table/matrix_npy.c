@@ -4,7 +4,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/gdal/errors.h"
-#include "io/gdal/files.h"
+#include "io/load.h"
 #include "io/table/matrix_parts.h"
 #include "io/read/parts.h"
 
@@ -233,21 +233,10 @@ bool hc_npy_recognise(const char *path) {
 }
 
 static HcStatus open_file(const char *path, VSILFILE **file, HcError *err) {
-    VSIStatBufL info;
-    HcStatus status = hc_file_check_regular(path, err);
-    if (status != HC_OK) {
-        return status;
-    }
-    int64_t mark = hc_gdal_files_mark();
-    bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
+    HC_OR_RETURN(hc_load_check(path, err));
     errno = 0;
-    *file = is_file ? VSIFOpenL(path, "rb") : NULL;
-    if (*file == NULL) {
-        HC_OR_RETURN(hc_gdal_files_check(mark, err));
-        return hc_fail(err, is_file ? hc_errno_status(errno, HC_E_IO) : HC_E_INPUT, "%s: %s", path,
-                       is_file ? "cannot be read" : "there is no such file");
-    }
-    return HC_OK;
+    *file = VSIFOpenL(path, "rb");
+    return *file != NULL ? HC_OK : hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: cannot be read", path);
 }
 
 HcStatus hc_npy_open(const char *path, HcNpyLayout *layout, VSILFILE **file, HcError *err) {
