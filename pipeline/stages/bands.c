@@ -2,9 +2,11 @@
 #include "core/allocate.h"
 #include "core/operation/image/gather.h"
 #include "pipeline/memory.h"
+#include "pipeline/spectra/runs.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,26 +34,6 @@ static const HcOption options[] = {
      .help = "leave out the bands that the header marks as bad (after read --all-bands)"},
     {0}};
 
-/* One item "a" or "a-b" of a comma list; moves *text behind it. False when it is none. */
-static bool next_range(const char **text, double *low, double *high) {
-    char item[64];
-    size_t length = strcspn(*text, ",");
-    if (length == 0 || length >= sizeof item) {
-        return false;
-    }
-    memcpy(item, *text, length);
-    item[length] = '\0';
-    *text += length + ((*text)[length] == ',');
-    char *dash = strchr(item, '-');
-    if (dash != NULL) {
-        *dash = '\0';
-        return hc_text_parse_double(item, low) && hc_text_parse_double(dash + 1, high);
-    }
-    bool fine = hc_text_parse_double(item, low);
-    *high = *low;
-    return fine;
-}
-
 static HcStatus append(State *state, int32_t band, HcError *err) {
     /* Grows by doubling: full whenever the count is a power of two. */
     if ((state->count & (state->count - 1)) == 0) {
@@ -73,7 +55,7 @@ static HcStatus add_list(State *state, const char *list, const HcScene *scene, c
     while (*rest != '\0') {
         double low = 0;
         double high = 0;
-        bool fine = next_range(&rest, &low, &high);
+        bool fine = hc_range_next(&rest, &low, &high);
         if (fine && !(low >= 1 && high >= 1 && low <= scene->bands && high <= scene->bands)) { /* NaN too */
             return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has bands 1 to %d", option, list,
                            scene->bands);
@@ -90,56 +72,19 @@ static HcStatus add_list(State *state, const char *list, const HcScene *scene, c
     return HC_OK;
 }
 
-/* One range of wavelengths, "400-700", "0.4-0.7um" or "550nm", in nanometres; moves *text behind it. No
- * sensor sees below 100 nm: smaller numbers without a unit are um, which *guessed then says. False when it is
- * none. */
-static bool next_wavelengths(const char **text, double *low, double *high, bool *guessed) {
-    static const struct {
-        const char *word;
-        double nanometres;
-    } units[] = {{"nm", 1}, {"um", 1000}, {"\u00b5m", 1000}};
-    char item[64];
-    size_t length = strcspn(*text, ",");
-    double unit = 0;
-    if (length == 0 || length >= sizeof item) {
-        return false;
-    }
-    memcpy(item, *text, length);
-    item[length] = '\0';
-    *text += length + ((*text)[length] == ',');
-    for (size_t u = 0; u < sizeof units / sizeof *units && unit == 0; u++) {
-        if (hc_text_ends_with(item, units[u].word)) {
-            unit = units[u].nanometres;
-            item[length - strlen(units[u].word)] = '\0';
-        }
-    }
-    const char *rest = item;
-    if (!next_range(&rest, low, high) || *rest != '\0') {
-        return false;
-    }
-    bool small = unit == 0 && *high < 100;
-    *guessed |= small;
-    unit = small ? 1000 : unit == 0 ? 1 : unit;
-    *low *= unit;
-    *high *= unit;
-    return true;
-}
-
 /* Marks the bands whose centre lies in one of the ranges. */
 static HcStatus mark_ranges(HcStage *stage, const char *ranges, const char *option, uint8_t *marked,
                             HcError *err) {
     const HcScene *scene = &stage->in;
     bool guessed = false;
-    if (scene->wavelength == NULL) {
-        return hc_fail(err, HC_E_USAGE, "bands: --%s %s: the scene has no wavelengths%s%s", option, ranges,
-                       scene->wavelength_note != NULL ? ": " : "",
-                       scene->wavelength_note != NULL ? scene->wavelength_note : "");
-    }
+    char asks[80];
+    (void)snprintf(asks, sizeof asks, "--%s %s", option, ranges);
+    HC_OR_RETURN(hc_need_wavelengths(stage, asks, err));
     const char *rest = ranges;
     while (*rest != '\0') {
         double low = 0;
         double high = 0;
-        if (!next_wavelengths(&rest, &low, &high, &guessed) || high < low) {
+        if (!hc_wavelengths_next(&rest, &low, &high, &guessed) || high < low) {
             return hc_fail(err, HC_E_USAGE,
                            "bands: --%s %s: not a list of ranges [nm] like 400-700,2000-2400", option,
                            ranges);
