@@ -1,3 +1,5 @@
+/* Decodes the chunks of small arrays before a library does: HDF5 believes a stream that is too short, and
+ * hands on whatever lies in memory. */
 #include "io/guard/streams.h"
 #include "io/gdal/errors.h"
 #include "io/guard/parts.h"
@@ -15,11 +17,32 @@ typedef struct Streams {
     HcChunkIndex index;
 } Streams;
 
-/* False where the array has no chunks, or nobody but HDF5 knows its filters. */
+/* Bytes of a value in the file; 0 = not known. Where values have a length of their own, the file has a length
+ * (4 bytes), an address and an index (4 bytes), and memory something else. */
+static size_t stored_bytes(hid_t dataset, hid_t type) {
+    H5T_class_t kind = H5Tget_class(type);
+    size_t address = 0, bytes = H5Tget_size(type);
+    if (kind == H5T_VLEN || H5Tis_variable_str(type) > 0) {
+        hid_t file = H5Iget_file_id(dataset), plist = H5Fget_create_plist(file);
+        bytes = H5Pget_sizes(plist, &address, NULL) >= 0 ? 4 + address + 4 : 0;
+        H5Pclose(plist);
+        H5Fclose(file);
+    }
+    bool has_parts = kind == H5T_COMPOUND || kind == H5T_ARRAY;
+    int parts = !has_parts ? 0 : kind == H5T_ARRAY ? 1 : H5Tget_nmembers(type);
+    for (int p = 0; p < parts; p++) {
+        hid_t part = kind == H5T_ARRAY ? H5Tget_super(type) : H5Tget_member_type(type, (unsigned)p);
+        bytes = stored_bytes(dataset, part) == H5Tget_size(part) ? bytes : 0;
+        H5Tclose(part);
+    }
+    return bytes;
+}
+
+/* False where the array has no chunks, or nobody but HDF5 knows its filters or values. */
 static bool describe(Streams *streams, hid_t plist) {
     HcChunkIndex *index = &streams->index;
     hid_t space = H5Dget_space(streams->dataset), type = H5Dget_type(streams->dataset);
-    size_t each = H5Tget_size(type);
+    size_t each = stored_bytes(streams->dataset, type);
     bool is_chunked =
         H5Pget_layout(plist) == H5D_CHUNKED && H5Sget_simple_extent_dims(space, streams->size, NULL) > 0;
     streams->rank = is_chunked ? H5Pget_chunk(plist, H5S_MAX_RANK, streams->shape) : 0;
@@ -37,7 +60,7 @@ static bool describe(Streams *streams, hid_t plist) {
         }
     }
     index->hdf5 = &streams->array;
-    return streams->rank > 0 && hc_hdf5_find_steps(plist, index);
+    return streams->rank > 0 && each > 0 && hc_hdf5_find_steps(plist, index);
 }
 
 /* The next chunk; false after the last one. */

@@ -147,6 +147,42 @@ static void add_arrays(hid_t file, int arrays) {
     H5Sclose(space);
 }
 
+/* No flaw: texts and lists of any length, alone and in a struct, in compressed chunks. */
+static void add_texts(hid_t file) {
+    const hsize_t one = 1, most = H5S_UNLIMITED, chunk = 1024, two = 2;
+    static const char *text = "32611";
+    hid_t words = checked(H5Tcopy(H5T_C_S1), "H5Tcopy");
+    check(H5Tset_size(words, H5T_VARIABLE), "H5Tset_size");
+    hid_t list = checked(H5Tvlen_create(H5T_NATIVE_INT), "H5Tvlen_create");
+    hid_t pair = checked(H5Tarray_create2(words, 1, &two), "H5Tarray_create2");
+    hid_t entry = checked(H5Tcreate(H5T_COMPOUND, 2 * sizeof text), "H5Tcreate");
+    check(H5Tinsert(entry, "word", 0, words), "H5Tinsert");
+    check(H5Tinsert(entry, "number", sizeof text, H5T_NATIVE_DOUBLE), "H5Tinsert");
+    hid_t space = checked(H5Screate_simple(1, &one, &most), "H5Screate_simple");
+    hid_t how = checked(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
+    check(H5Pset_chunk(how, 1, &chunk), "H5Pset_chunk");
+    check(H5Pset_deflate(how, 4), "H5Pset_deflate");
+    const hid_t types[] = {words, list, pair, entry};
+    for (int t = 0; t < 4; t++) {
+        int number = 7;
+        hvl_t numbers = {1, &number};
+        const char *texts[2] = {text, text};
+        struct {
+            const char *word;
+            double number;
+        } record = {text, 7};
+        const void *values[] = {&text, &numbers, texts, &record};
+        char name[32];
+        snprintf(name, sizeof name, "/texts%d", t);
+        hid_t array = checked(H5Dcreate2(file, name, types[t], space, H5P_DEFAULT, how, H5P_DEFAULT), name);
+        check(H5Dwrite(array, types[t], H5S_ALL, H5S_ALL, H5P_DEFAULT, values[t]), name);
+        H5Dclose(array);
+        H5Tclose(types[t]);
+    }
+    H5Pclose(how);
+    H5Sclose(space);
+}
+
 /* An array whose values are bytes of a file, or of an array in another one. */
 static void add_foreign(hid_t file, bool is_virtual) {
     const hsize_t count = 40;
@@ -240,6 +276,8 @@ int main(int argc, char **argv) {
         check(H5Lcreate_hard(file, "/", file, "/location/up", H5P_DEFAULT, H5P_DEFAULT), "H5Lcreate_hard");
     } else if (strcmp(flaw, "unnamed") == 0) {
         add_arrays(file, 1500);
+    } else if (strcmp(flaw, "texts") == 0) {
+        add_texts(file);
     } else if (strcmp(flaw, "external") == 0 || strcmp(flaw, "virtual") == 0) {
         add_foreign(file, strcmp(flaw, "virtual") == 0);
     } else if (strcmp(flaw, "link") == 0) {

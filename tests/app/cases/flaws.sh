@@ -49,6 +49,12 @@ for flaw in denied-filter short-chunk long-chunk; do
     only granule "granule/$name" "granule/$masks"
 done
 
+# Texts of any length have another size in memory than in the file: their chunks are whole.
+granule
+"$MODULES/flaw" texts "granule/$name" || fail "flaw texts"
+run 0 run --device cpu read "granule/$name" ! write out.img --record none
+rm out.*
+
 # What netCDF would read into memory that is too small, or never end with.
 says many-ids "the attribute _Netcdf4Dimid of downtrack has 4000 values"
 says far-id "the attribute _Netcdf4Dimid of downtrack is no number of an axis"
