@@ -36,3 +36,6 @@ shows "$hico" "HICO L1B Lt (W/m^2/micrometer/sr)" "128 bands of int16" "scale   
 for path in "$granules/desis-stac-layout" "$granules"/desis-stac-layout/*{.xml,.tif,.json}; do
     shows "$path" "DESIS L2A" "401.43 to 999.98 nm, widths given" "nodata       -32768" "scale        0.0001, offset 0"
 done
+
+# A crop of NEON without the windows of water vapour and the widths of the bands, with texts of any length.
+shows "$granules/neonhs-ex/ex.h5" "NEON AOP reflectance, site SJER" "426 bands of int32" "383.53 to 2511.89 nm" "upper left 257000, 4112000" "there is no FWHM" "no Band_Window_2_Nanometers"

@@ -10,7 +10,8 @@ static const int stored[BANDS] = {0, 1, 2, 3, 4, 5};
 typedef enum Flaw {
     FLAW_NONE,
     FLAW_COUNT,
-    FLAW_NO_WINDOW,
+    FLAW_SHORT_WINDOW,
+    CROP, /* without windows and widths, as tools leave it */
     FLAW_NO_CUBE,
     FLAW_MAP_INFO,
     FLAW_NO_SPECTRA
@@ -39,9 +40,10 @@ static const char *write_neon(Flaw flaw) {
         add_cube(&file);
     }
     GDALGroupH group = product_group(&file, "/SERC/Reflectance");
-    product_numbers(NULL, group, "Band_Window_1_Nanometers", windows[0], 2);
-    if (flaw != FLAW_NO_WINDOW) {
-        product_numbers(NULL, group, "Band_Window_2_Nanometers", windows[1], 2);
+    if (flaw != CROP) {
+        product_numbers(NULL, group, "Band_Window_1_Nanometers", windows[0], 2);
+        product_numbers(NULL, group, "Band_Window_2_Nanometers", windows[1],
+                        flaw == FLAW_SHORT_WINDOW ? 1 : 2);
     }
     GDALGroupRelease(group);
     const char *spectral = "/SERC/Reflectance/Metadata/Spectral_Data";
@@ -49,7 +51,9 @@ static const char *write_neon(Flaw flaw) {
     if (flaw != FLAW_NO_SPECTRA) {
         product_list(&file, spectral, "Wavelength", fewer ? "fewer" : "band", centres,
                      (size_t)(BANDS - fewer));
-        product_list(&file, spectral, "FWHM", "band", widths, BANDS);
+        if (flaw != CROP) {
+            product_list(&file, spectral, "FWHM", "band", widths, BANDS);
+        }
     }
     product_string(&file, "/SERC/Reflectance/Metadata/Coordinate_System", "Map_Info",
                    flaw == FLAW_MAP_INFO ? "UTM"
@@ -81,10 +85,28 @@ static void a_tile_opens(void **state) {
     check_cubes(path, stored);
 }
 
+static void a_crop_opens(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = write_neon(CROP);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    const char *note = hc_reader_note(reader);
+    check_list(scene->wavelength, centres, BANDS);
+    assert_null(scene->fwhm);
+    assert_null(scene->bad);
+    assert_non_null(strstr(note, "no Band_Window_1_Nanometers"));
+    assert_non_null(strstr(note, "no Band_Window_2_Nanometers"));
+    assert_non_null(strstr(note, "no FWHM"));
+    hc_reader_close(reader);
+    check_cubes(path, stored);
+}
+
 static void flaws_are_told(void **state) {
     (void)state;
     check_refused(write_neon(FLAW_COUNT), HC_E_INPUT, "Wavelength has 5 values for 6 bands");
-    check_refused(write_neon(FLAW_NO_WINDOW), HC_E_INPUT, "no attribute Band_Window_2_Nanometers");
+    check_refused(write_neon(FLAW_SHORT_WINDOW), HC_E_INPUT, "Band_Window_2_Nanometers has 1 values for 2");
     check_refused(write_neon(FLAW_NO_CUBE), HC_E_INPUT, "no array /SERC/Reflectance/Reflectance_Data");
     check_refused(write_neon(FLAW_NO_SPECTRA), HC_E_INPUT,
                   "no array /SERC/Reflectance/Metadata/Spectral_Data/Wavelength");
@@ -92,7 +114,8 @@ static void flaws_are_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_tile_opens), cmocka_unit_test(flaws_are_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_tile_opens), cmocka_unit_test(a_crop_opens),
+                                       cmocka_unit_test(flaws_are_told)};
     if (!can_make_products()) {
         return 77;
     }

@@ -18,18 +18,30 @@ static Name name_of(const char *site, const char *rest) {
     return name;
 }
 
-/* A band within one of two windows of water vapour is bad. */
-static HcStatus find_good(const HcProductFile *file, const char *site, const double *centres, int32_t count,
-                          double *good, HcError *err) {
+/* A band within one of two windows of water vapour is bad. Products have both; crops mostly have neither. */
+static HcStatus find_good(HcProduct *product, const HcProductFile *file, const char *site,
+                          const double *centres, int32_t count, double *good, HcError *err) {
     static const char *const windows[] = {"Band_Window_1_Nanometers", "Band_Window_2_Nanometers"};
     Name group = name_of(site, "");
+    for (int32_t b = 0; b < count; b++) {
+        good[b] = 1;
+    }
     for (int w = 0; w < 2; w++) {
         double *limits = NULL;
-        HC_OR_RETURN(hc_product_attribute(file, group.text, windows[w], 2, &limits, err));
-        for (int32_t b = 0; b < count; b++) {
-            good[b] = (w == 0 || good[b] != 0) && !(centres[b] >= limits[0] && centres[b] <= limits[1]);
+        int32_t found = 0;
+        HC_OR_RETURN(hc_product_numbers(file, group.text, windows[w], &limits, &found, err));
+        if (found == 0) {
+            hc_product_note(product, "there is no %s: no band in it is marked as bad", windows[w]);
+            continue;
+        }
+        for (int32_t b = 0; b < count && found == 2; b++) {
+            good[b] = good[b] != 0 && !(centres[b] >= limits[0] && centres[b] <= limits[1]);
         }
         free(limits);
+        if (found != 2) {
+            return hc_fail(err, HC_E_INPUT, "%s: the attribute %s has %d values for 2", file->path,
+                           windows[w], found);
+        }
     }
     return HC_OK;
 }
@@ -42,8 +54,13 @@ static HcStatus add_bands(HcProduct *product, const HcProductFile *file, const c
     HC_OR_RETURN(hc_new(good, count, "the bands", err));
     HC_TRY(hc_product_list(file, name_of(site, "/Metadata/Spectral_Data/Wavelength").text, count, &centres,
                            err));
-    HC_TRY(hc_product_list(file, name_of(site, "/Metadata/Spectral_Data/FWHM").text, count, &widths, err));
-    HC_TRY(find_good(file, site, centres, count, good, err));
+    Name fwhm = name_of(site, "/Metadata/Spectral_Data/FWHM");
+    if (hc_product_has(file, fwhm.text)) {
+        HC_TRY(hc_product_list(file, fwhm.text, count, &widths, err));
+    } else {
+        hc_product_note(product, "there is no FWHM: the widths of the bands are not known");
+    }
+    HC_TRY(find_good(product, file, site, centres, count, good, err));
     HC_TRY(hc_product_number(file, product->array[0].dataset, "Scale_Factor", &scale, err));
     if (!(scale > 0)) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: Scale_Factor is %g", file->path, scale));
