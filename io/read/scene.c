@@ -1,5 +1,6 @@
 /* What a scene is: from what GDAL knows, or from its ENVI header (metadata/scene_envi.c). */
 #include "core/allocate.h"
+#include "io/read/metadata/wavelength.h"
 #include "io/read/parts.h"
 
 #include <cpl_vsi.h>
@@ -68,9 +69,11 @@ static HcStatus bands_spectral(HcReader *reader, HcError *err) {
     HC_TRY(hc_new(bad, reader->scene.bands, "the list of bad bands", err));
     found.wavelength_count = band_numbers(dataset, wavelengths, NULL, found.wavelength);
     found.fwhm_count = band_numbers(dataset, widths, NULL, found.fwhm);
+    const char *of_all = item_of(dataset, units);
+    double factor;
     found.unit = item_of(GDALGetRasterBand(dataset, 1), units);
-    if (found.unit == NULL) {
-        found.unit = item_of(dataset, units);
+    if (found.unit == NULL || (of_all != NULL && hc_wavelength_unit(found.unit, &factor) == HC_UNIT_OTHER)) {
+        found.unit = of_all; /* some programs give each band one letter of it */
     }
     if (found.wavelength_count == 0) {
         found.wavelength_count = band_numbers(dataset, NULL, "CENTRAL_WAVELENGTH_UM", found.wavelength);

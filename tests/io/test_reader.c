@@ -605,6 +605,19 @@ static void metadata_of_geotiff(void **state) {
     reader = open_scene(in_folder("d.tif"), NULL);
     assert_true(hc_reader_scene(reader)->wavelength[3] == 700 && hc_reader_scene(reader)->bad[2]);
     hc_reader_close(reader);
+    /* One letter of the unit for each band, and the whole of it for the dataset. */
+    made = make_raster("GTiff", in_folder("n.tif"), BANDS, GDT_Int16, 1, NULL);
+    for (int b = 1; b <= BANDS; b++) {
+        GDALRasterBandH band = GDALGetRasterBand(made, b);
+        GDALSetMetadataItem(band, "wavelength", CPLSPrintf("%d", 400 + b), "ENVI");
+        GDALSetMetadataItem(band, "wavelength_units", CPLSPrintf("%c", "nmnm"[b - 1]), "ENVI");
+    }
+    GDALSetMetadataItem(made, "wavelength units", "nm", "ENVI");
+    GDALClose(made);
+    reader = open_scene(in_folder("n.tif"), NULL);
+    assert_true(hc_reader_scene(reader)->wavelength[3] == 404);
+    assert_null(hc_reader_note(reader));
+    hc_reader_close(reader);
 }
 
 /* A TIFF that an ENVI header describes: the header counts where it has the size of the raster. */
