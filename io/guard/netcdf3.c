@@ -1,5 +1,6 @@
-/* netCDF 3: its library reads zeros after the end of a file. The header says where each variable lies, so
- * that the size of the file can be checked. Source: "The NetCDF Classic Format Specification" (Unidata). */
+/* netCDF 3: its library reads zeros after the end of a file, and makes memory for any count in the header.
+ * The header says where each variable lies, so that the size of the file can be checked. Source: "The NetCDF
+ * Classic Format Specification" (Unidata). */
 #include "io/guard/parts.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@ typedef struct Header {
     FILE *file;
     int count_bytes, offset_bytes;
     bool understood; /* so far */
+    double claimed;  /* end of what the header says of itself [bytes] */
     int dimensions;
     uint64_t size[DIMENSIONS_MAX]; /* 0: that of records */
     double end;                    /* of the variables without records [bytes] */
@@ -39,7 +41,15 @@ static double padded(double bytes) {
     return 4 * ceil(bytes / 4);
 }
 
+/* The header goes on for that many bytes. */
+static void claim(Header *header, double bytes) {
+    if (header->understood) {
+        header->claimed = fmax(header->claimed, (double)ftello(header->file) + bytes);
+    }
+}
+
 static void skip(Header *header, double bytes) {
+    claim(header, bytes);
     header->understood =
         header->understood && bytes < INT32_MAX && fseeko(header->file, (off_t)padded(bytes), SEEK_CUR) == 0;
 }
@@ -60,6 +70,7 @@ static double take_type(Header *header) {
 static uint64_t take_list(Header *header, uint64_t tag) {
     uint64_t found = take(header, 4), count = take_count(header);
     header->understood = header->understood && (found == tag || (found == 0 && count == 0));
+    claim(header, (double)count * 2 * header->count_bytes); /* an entry has a name and a number, or more */
     return header->understood ? count : 0;
 }
 
@@ -85,7 +96,9 @@ static void take_variable(Header *header) {
     double values = 1;
     bool has_records = false;
     skip_name(header);
-    for (uint64_t d = 0, rank = take_count(header); d < rank && header->understood; d++) {
+    uint64_t rank = take_count(header);
+    claim(header, (double)rank * header->count_bytes);
+    for (uint64_t d = 0; d < rank && header->understood; d++) {
         uint64_t dimension = take_count(header);
         header->understood = header->understood && dimension < (uint64_t)header->dimensions;
         uint64_t size = header->understood ? header->size[dimension] : 0;
@@ -103,7 +116,7 @@ static void take_variable(Header *header) {
     }
 }
 
-/* The bytes that the file needs; 0 where its header is not understood, which its library says better. */
+/* The bytes that the file needs. What its header has that is not understood, its library says better. */
 static double needed(Header *header) {
     (void)take(header, 3);
     uint64_t version = take(header, 1);
@@ -118,7 +131,7 @@ static double needed(Header *header) {
     bool streamed = records == (version == 5 ? UINT64_MAX : UINT32_MAX); /* their number is not known */
     bool has_records = header->record_end > 0 && records > 0 && !streamed;
     double last = has_records ? header->record_end + ((double)records - 1) * header->stride : 0;
-    return header->understood ? fmax(header->end, last) : 0;
+    return header->understood ? fmax(fmax(header->end, last), header->claimed) : header->claimed;
 }
 
 HcStatus hc_guard_netcdf3(const char *path, HcError *err) {
@@ -133,6 +146,7 @@ HcStatus hc_guard_netcdf3(const char *path, HcError *err) {
     fclose(header.file);
     return status != HC_OK || (double)is.st_size >= wanted
                ? status
-               : hc_fail(err, HC_E_INPUT, "%s: is cut off: it has %lld bytes, its variables need %.0f", path,
+               : hc_fail(err, HC_E_INPUT,
+                         "%s: is cut off: it has %lld bytes, its header and variables need %.0f", path,
                          (long long)is.st_size, wanted);
 }

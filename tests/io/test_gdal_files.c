@@ -252,8 +252,36 @@ static void netcdf3_is_whole(void **state) {
     }
 }
 
+/* A count that the file cannot hold is refused before its library makes memory for it. */
+static void netcdf3_counts_fit(void **state) {
+    (void)state;
+    static const int words[] = {3,  4,  14,
+                                16, 17, 19}; /* dimensions, a name, attributes, variables, name, rank */
+    const char *path = in_folder("classic.nc");
+    if (GDALGetDriverByName("netCDF") == NULL) {
+        skip();
+    }
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        HcReader *reader = NULL;
+        HcError err = {0};
+        write_classic(path, false, 1);
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        if (words[w] == 14) {
+            assert_int_equal(fseek(file, 13 * 4, SEEK_SET), 0);
+            put_numbers(file, (const uint32_t[]){12}, 1);
+        }
+        assert_int_equal(fseek(file, words[w] * 4, SEEK_SET), 0);
+        put_numbers(file, (const uint32_t[]){0x10000000}, 1);
+        fclose(file);
+        assert_int_equal(hc_reader_open(&reader, path, NULL, &err), HC_E_INPUT);
+        assert_non_null(strstr(err.text, "classic.nc: is cut off: it has"));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(netcdf3_counts_fit, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_drivers_hide, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(netcdf3_is_whole, make_folder, remove_folder),
     };
