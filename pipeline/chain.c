@@ -307,10 +307,12 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
         hc_scene_clear(&stage->in);
         hc_scene_clear(&stage->out);
         stage->needs = (HcNeeds){0};
+        stage->masks = NULL;
         if (s > 0) {
             HC_OR_RETURN(hc_scene_copy(&stage->in, &chain->stages[s - 1].out, err));
         }
         HC_OR_RETURN(plan_stage(stage, err));
+        hc_stage_takes(stage, HC_SPACE_DEVICE, stage->masks != NULL ? sizeof stage->masked : 0);
     }
     const HcStage *last = &chain->stages[chain->count - 1];
     if (last->kind->role < HC_ROLE_SINK && !last->needs.has_output) {

@@ -6,6 +6,7 @@
 #include "core/operation/image/filter.h"
 #include "core/operation/image/gather.h"
 #include "core/operation/image/local.h"
+#include "core/operation/image/masked.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
 #include "bench/internal.h"
@@ -24,7 +25,7 @@ typedef struct Call {
     HcFilter filter;
     HcDifference difference;
     HcReduction reduction;
-    HcBuffer host;
+    HcBuffer host, count;
 } Call;
 
 static HcStatus call_upload(HcRig *rig, void *user, HcError *err) {
@@ -66,6 +67,11 @@ static HcStatus call_reduce(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
     const double *target = call->reduction == HC_REDUCE_SQUARES ? NULL : rig->mean;
     return hc_reduce(rig->queue, &call->in, call->reduction, target, &call->out, err);
+}
+
+static HcStatus call_masked(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return hc_masked(rig->queue, &call->in, &call->out, call->count.data, err);
 }
 
 static HcStatus copies(HcRig *rig, HcError *err) {
@@ -163,6 +169,27 @@ static HcStatus blocks(HcRig *rig, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus masked(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands),
+                 .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->bands)};
+    if (!hc_bench_wants(rig->bench, "masked")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "masked", rig->device->by, rig->part);
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, sizeof(int64_t), &call.count, err));
+    HC_TRY(hc_zero(rig->queue, call.count.data, call.count.bytes, err));
+    hc_rig_floor(rig, row, 2 * hc_rig_pixels(rig), 0, 0);
+    HC_TRY(hc_rig_measure(rig, call_masked, &call, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    hc_release(rig->compute, &call.count);
+    return status;
+}
+
 static HcStatus project(HcRig *rig, HcError *err) {
     const HcBenchWitness *witness = rig->bench->witness;
     double n = rig->settings->bands;
@@ -251,12 +278,11 @@ enum { WINDOW = 21, GUARD = 5, FEW_LINES = 64 };
 typedef struct Local {
     HcLocal *local;
     HcBlock in, out;
-    HcBuffer bare; /* [device] one int64_t */
 } Local;
 
 static HcStatus call_local(HcRig *rig, void *user, HcError *err) {
     Local *local = user;
-    return hc_local(rig->queue, &local->in, local->local, local->bare.data, &local->out, err);
+    return hc_local(rig->queue, &local->in, local->local, &local->out, err);
 }
 
 /* Windows in the first lines, as if the scene ended after them, of as many bands as there are components. */
@@ -346,8 +372,6 @@ static HcStatus local(HcRig *rig, HcError *err) {
         return HC_OK;
     }
     HcBenchRow *row = hc_bench_row(rig->bench, "local", rig->device->by, rig->part);
-    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, sizeof(int64_t), &local.bare, err));
-    HC_TRY(hc_zero(rig->queue, local.bare.data, sizeof(int64_t), err));
     HC_TRY(choose_lines(rig, &local, &row->lines, err));
     double pixels = (double)row->lines * rig->settings->samples;
     hc_rig_floor(rig, row, pixels * (4 * n + 6), 0, pixels * n * (n + 1) * (n + 2) / 3);
@@ -361,7 +385,6 @@ done:
         hc_rig_drain(rig);
     }
     hc_local_close(local.local);
-    hc_release(rig->compute, &local.bare);
     return status;
 }
 
@@ -369,6 +392,7 @@ static HcStatus measure(HcRig *rig, HcError *err) {
     HC_OR_RETURN(copies(rig, err));
     HC_OR_RETURN(decodes(rig, err));
     HC_OR_RETURN(blocks(rig, err));
+    HC_OR_RETURN(masked(rig, err));
     HC_OR_RETURN(project(rig, err));
     HC_OR_RETURN(reduces(rig, err));
     return local(rig, err);
@@ -385,6 +409,7 @@ const HcBenchPart hc_bench_image = {.measure = measure,
                                                                   {"filter-mean3x3", HC_BENCH_UNCHECKED},
                                                                   {"filter-median3x3", HC_BENCH_UNCHECKED},
                                                                   {"difference-mean3x3", HC_BENCH_UNCHECKED},
+                                                                  {"masked", HC_BENCH_UNCHECKED},
                                                                   {"project", HC_BENCH_NEAR},
                                                                   {"reduce-squares", HC_BENCH_NEAR},
                                                                   {"reduce-angle", HC_BENCH_NEAR},

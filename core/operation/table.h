@@ -18,6 +18,7 @@
 #include "core/operation/image/filter.h"
 #include "core/operation/image/gather.h"
 #include "core/operation/image/local.h"
+#include "core/operation/image/masked.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
 #include "core/operation/knn/knn.h"
@@ -36,7 +37,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
-#define HC_COMPUTE_ABI 18
+#define HC_COMPUTE_ABI 19
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -96,6 +97,7 @@ extern "C" {
     ENTRY(column_filters, HcColumnFiltersFn)                                                                 \
     ENTRY(column_scores, HcColumnScoresFn)                                                                   \
     ENTRY(column_gram, HcColumnGramFn)                                                                       \
+    ENTRY(masked, HcMaskedFn)                                                                                \
     ENTRY(eigh, HcEighFn)
 
 #define HC_TABLE_FIELD(name, Function) Function *name;

@@ -277,25 +277,10 @@ static void score_columns(void *user, int64_t s, int64_t end, int32_t thread) {
     for (; s < end; s++) {
         slide(local, &local->outer, s, rule->window, &outer_first, &outer_end, own->outer);
         slide(local, &local->inner, s, rule->guard, &inner_first, &inner_end, own->inner);
-        double value = NAN;
-        bool valid = whole_at(line, line->line, s, own->whole);
-        if (valid) {
-            value = score_of(rule, own);
-        }
-        /* 2: valid, without a score */
-        line->mask[s] = (uint8_t)(!isnan(value) ? 1 : valid ? 2 : 0);
+        double value = whole_at(line, line->line, s, own->whole) ? score_of(rule, own) : NAN;
+        line->mask[s] = (uint8_t)!isnan(value);
         line->score[s] = isnan(value) ? 0 : (float)value;
     }
-}
-
-/* Pixels that are valid and have no score; their mask becomes 0. */
-static int64_t take_bare(uint8_t *mask, int32_t samples) {
-    int64_t bare = 0;
-    for (int32_t s = 0; s < samples; s++) {
-        bare += mask[s] == 2;
-        mask[s] = mask[s] == 1;
-    }
-    return bare;
 }
 
 /* Pieces have at least as many columns as a window: a window begins anew in each. */
@@ -328,8 +313,7 @@ static void let_go(Line *line, const HcCpu *cpu) {
     move(line, cpu);
 }
 
-HcStatus hc_cpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out,
-                      HcError *err) {
+HcStatus hc_cpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, const HcBlock *out, HcError *err) {
     size_t samples = (size_t)out->samples;
     Line line = {.local = local, .in = in};
     (void)err;
@@ -338,8 +322,6 @@ HcStatus hc_cpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t
         line.score = out->data + (size_t)row * samples;
         line.mask = out->mask + (size_t)row * samples;
         score_line(&line, queue->cpu);
-        int64_t lost = take_bare(line.mask, out->samples);
-        *bare += line.line >= out->line0 && line.line < out->line0 + out->lines ? lost : 0;
     }
     let_go(&line, queue->cpu);
     return HC_OK;

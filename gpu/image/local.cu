@@ -53,11 +53,9 @@ struct Job {
     int32_t parts; /* groups of lanes in a thread block */
     int32_t each;  /* columns of a tile that a group has */
     int32_t chunk; /* lines of a thread block */
-    int64_t interior, interior_end;
     int64_t *integers, *sums;
     double *products, *matrices;
     size_t matrix; /* elements of a matrix */
-    unsigned long long *bare;
 };
 
 __device__ inline int64_t width_of(const Job &job) {
@@ -313,15 +311,12 @@ __device__ inline double least_pivot(const Job &job, double diagonal) {
     return 16 * (double)job.n * DBL_EPSILON * diagonal;
 }
 
-__device__ inline void put_score(const Job &job, int64_t pixel, bool valid, double value) {
+__device__ inline void put_score(const Job &job, int64_t pixel, double value) {
     int64_t line = job.line + pixel / job.columns;
     int64_t at = (line - job.out.first_line) * job.out.samples + job.column + pixel % job.columns;
     bool scored = !isnan(value);
     job.out.data[at] = scored ? (float)value : 0.0F;
     job.out.mask[at] = scored;
-    if (valid && !scored && line >= job.interior && line < job.interior_end) {
-        atomicAdd(job.bare, 1ULL);
-    }
 }
 
 /* A warp eliminates in its registers: lane k has column k of the first A rows, and column k + 32 of the first
@@ -448,7 +443,7 @@ template <int N> __global__ void __launch_bounds__(SCORE_THREADS) score(const Jo
     const Pixel pixel(job, at);
     double value = pixel.scored ? eliminate<N>(job, pixel, lane, factors[threadIdx.x / 32]) : NAN;
     if (lane == 0) {
-        put_score(job, at, pixel.own[0] != 0, value);
+        put_score(job, at, value);
     }
 }
 
@@ -510,7 +505,7 @@ __global__ void score_large(const Job job, int64_t pixels, bool is_shared) {
         const Pixel pixel(job, at);
         double value = pixel.scored ? eliminate_together(job, pixel, matrix) : NAN;
         if (threadIdx.x == 0) {
-            put_score(job, at, pixel.own[0] != 0, value);
+            put_score(job, at, value);
         }
         __syncthreads();
     }
@@ -622,8 +617,7 @@ void hc_gpu_local_close(HcLocal *local) {
     }
 }
 
-HcStatus hc_gpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out,
-                      HcError *err) {
+HcStatus hc_gpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, const HcBlock *out, HcError *err) {
     const HcLocalRule &rule = local->head.rule;
     const HcLocalPiece &piece = local->piece;
     Job job = {};
@@ -636,14 +630,11 @@ HcStatus hc_gpu_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t
     job.share = rule.share;
     job.per_unit = rule.per_unit;
     job.tile = piece.tile;
-    job.interior = out->line0;
-    job.interior_end = out->line0 + out->lines;
     job.integers = local->integers;
     job.sums = local->sums;
     job.products = local->products;
     job.matrices = local->matrices;
     job.matrix = hc_local_matrix(&rule);
-    job.bare = (unsigned long long *)bare;
     int64_t end = job.out.first_line + job.out.rows;
     for (job.line = job.out.first_line; job.line < end; job.line += piece.lines) {
         job.lines = (int32_t)hc_min64(piece.lines, end - job.line);

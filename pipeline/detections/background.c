@@ -67,6 +67,10 @@ HcStatus hc_background_plan_groups(HcBackground *background, HcStage *stage, con
     HC_OR_RETURN(check(stage, params, err));
     HC_OR_RETURN(hc_grouping_plan(grouping, stage, &params->groups, HC_BY_ALL, sums, 0, err));
     HC_OR_RETURN(check_columns(background, stage, params, err));
+    stage->masks = hc_grouping_is_one(grouping) ? NULL
+                   : grouping->width == 0
+                       ? "they have no class in --by classes"
+                       : "their group has too few valid pixels, or pixels without variation";
     hc_stage_takes(stage, HC_SPACE_HOST, (size_t)grouping->count * sizeof *background->group);
     return background->group != NULL ? HC_OK : hc_new(background->group, grouping->count, what, err);
 }
@@ -91,8 +95,7 @@ HcStatus hc_background_plan(HcBackground *background, HcStage *stage, const HcBa
                        part_pixels(stage) * pixel +
                            (columns ? hc_grouping_part_bytes(&background->grouping, stage) : 0));
         hc_stage_takes(stage, HC_SPACE_HOST,
-                       part_pixels(stage) * (2 * pixel + 1) +
-                           (size_t)count * (bands + 1) * bands * sizeof(double));
+                       part_pixels(stage) * 2 * pixel + (size_t)count * (bands + 1) * bands * sizeof(double));
     }
     if (stage->settled || fitted) {
         return HC_OK;
@@ -140,7 +143,6 @@ HcStatus hc_background_open(HcBackground *background, HcStage *stage, int32_t sc
     HC_OR_RETURN(hc_grouping_open(&background->grouping, stage, err));
     if (!hc_grouping_is_one(&background->grouping)) {
         HC_OR_RETURN(open_scores(background, stage, scores, err));
-        HC_OR_RETURN(hc_background_open_bare(background, stage, err));
     }
     for (int32_t g = 0; g < background->grouping.count; g++) {
         HC_OR_RETURN(open_sums(background, g, stage, err));
@@ -415,7 +417,6 @@ void hc_background_report(const HcBackground *background, const HcBackgroundPara
     } else {
         report_classes(background, params, to);
     }
-    hc_json_put_number(to, "without_score", (double)background->bare);
 }
 
 static void close_group(HcBackgroundGroup *group, HcCompute *compute) {
@@ -426,9 +427,8 @@ static void close_group(HcBackgroundGroup *group, HcCompute *compute) {
 }
 
 void hc_background_close(HcBackground *background, HcStage *stage) {
-    HcBuffer *const buffers[] = {&background->powers_part, &background->part,       &background->valid,
-                                 &background->score,       &background->score_mask, &background->result,
-                                 &background->result_mask};
+    HcBuffer *const buffers[] = {&background->powers_part, &background->part,   &background->score,
+                                 &background->score_mask,  &background->result, &background->result_mask};
     for (int32_t g = 0; g < background->grouping.count && background->group != NULL; g++) {
         close_group(&background->group[g], stage->compute);
     }

@@ -70,11 +70,9 @@ typedef struct HcBackground {
     HcTrimWork work;
     HcBuffer powers_part; /* what powers work in */
     int32_t directions;   /* that pixels may be compared in, as planned */
-    int64_t bare;         /* valid pixels without a score for lack of a group, in interior lines */
     int64_t far;          /* pixels that sums of columns leave out (statistics/column_sums.h) */
     HcBuffer part;        /* [device] scores of some lines in one group, and their mask */
     HcBuffer score, score_mask, result, result_mask; /* [host] where blocks lie elsewhere */
-    HcBuffer valid;                                  /* [host] a mask of some lines */
 } HcBackground;
 
 /* What comes after a pass. */
@@ -89,8 +87,8 @@ typedef enum HcBackgroundNext {
 typedef HcStatus HcGroupScorer(HcStage *stage, int32_t number, HcQueue *queue, const HcBlock *in,
                                const HcBlock *out, void *scratch, HcError *err);
 
-/* In plan: the groups of the background, which is of `fitted` stages known. HC_E_USAGE where options do not
- * go with each other. */
+/* In plan: the groups of the background, which is of `fitted` stages known, and why pixels may have none.
+ * HC_E_USAGE where options do not go with each other. */
 HcStatus hc_background_plan_groups(HcBackground *background, HcStage *stage, const HcBackgroundParams *params,
                                    bool fitted, HcError *err) HC_MUST_CHECK;
 /* After that, where sums and scores are those of this file: reads the statistics, and adds to stage->needs.
@@ -125,13 +123,6 @@ HcNullLaw hc_background_law(const HcBackground *background, const HcBackgroundPa
 HcStatus hc_background_score(HcBackground *background, HcStage *stage, HcGroupScorer *scorer, HcQueue *queue,
                              const HcBlock *in, const HcBlock *out, void *scratch,
                              HcError *err) HC_MUST_CHECK;
-/* In open: memory for the next. */
-HcStatus hc_background_open_bare(HcBackground *background, HcStage *stage, HcError *err) HC_MUST_CHECK;
-/* Counts valid pixels of interior lines that have no group, or one without a score, by the mask of `in`. */
-HcStatus hc_background_count_bare(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
-                                  const HcBlock *out, HcError *err) HC_MUST_CHECK;
-/* In gather: notes them. */
-HcStatus hc_background_gather(HcBackground *background, HcStage *stage, HcError *err) HC_MUST_CHECK;
 /* Adds to the record. */
 void hc_background_report(const HcBackground *background, const HcBackgroundParams *params, HcJson *to);
 void hc_background_close(HcBackground *background, HcStage *stage);

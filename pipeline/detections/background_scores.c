@@ -77,7 +77,6 @@ HcStatus hc_background_score(HcBackground *background, HcStage *stage, HcGroupSc
     if (hc_grouping_is_one(&background->grouping)) {
         return scorer(stage, 0, queue, in, out, scratch, err);
     }
-    HC_OR_RETURN(hc_background_count_bare(background, stage, queue, in, out, err));
     int64_t end = hc_block_first_line(out) + hc_block_rows(out);
     int64_t step = hc_grouping_lines(stage);
     for (int64_t line = hc_block_first_line(out); line < end; line += step) {
@@ -88,51 +87,6 @@ HcStatus hc_background_score(HcBackground *background, HcStage *stage, HcGroupSc
         rows.result_mask = shared ? to.mask : background->result_mask.data;
         HC_OR_RETURN(hc_wait(queue, err));
         HC_OR_RETURN(score_rows(background, stage, scorer, queue, in, out, scratch, &rows, err));
-    }
-    return HC_OK;
-}
-
-/* ---- pixels without a score ---- */
-
-/* Lines of a mask that are copied to the host at once. */
-enum { PIECE = 16 };
-
-static bool is_bare(const HcBackground *background, int64_t line, int64_t sample) {
-    int64_t group = hc_grouping_at(&background->grouping, line, sample);
-    return group < 0 || background->group[group].bare;
-}
-
-HcStatus hc_background_open_bare(HcBackground *background, HcStage *stage, HcError *err) {
-    return hc_alloc(stage->compute, HC_MEMORY_HOST, PIECE * (size_t)stage->in.samples, &background->valid,
-                    err);
-}
-
-HcStatus hc_background_count_bare(HcBackground *background, HcStage *stage, HcQueue *queue, const HcBlock *in,
-                                  const HcBlock *out, HcError *err) {
-    int64_t samples = stage->in.samples;
-    HcBlock interior = hc_block_part(in, out->line0, out->line0 + out->lines, 0);
-    const uint8_t *mask = background->valid.data;
-    for (int64_t line = 0; line < interior.lines; line += PIECE) {
-        int64_t pixels = hc_min64(PIECE, interior.lines - line) * samples;
-        HC_OR_RETURN(
-            hc_download(queue, interior.mask + line * samples, background->valid.data, (size_t)pixels, err));
-        HC_OR_RETURN(hc_wait(queue, err));
-        for (int64_t p = 0; p < pixels; p++) {
-            background->bare +=
-                mask[p] != 0 && is_bare(background, interior.line0 + line + p / samples, p % samples);
-        }
-    }
-    return HC_OK;
-}
-
-HcStatus hc_background_gather(HcBackground *background, HcStage *stage, HcError *err) {
-    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &background->bare, 1, err));
-    if (background->bare > 0) {
-        hc_stage_note(stage, "%lld pixels %s", (long long)background->bare,
-                      background->grouping.width == 0
-                          ? "have no class in --by classes: they have no score and are masked"
-                          : "have no score and are masked: their group has too few valid pixels, or "
-                            "pixels without variation");
     }
     return HC_OK;
 }

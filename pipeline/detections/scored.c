@@ -158,8 +158,6 @@ HcStatus hc_scored_settle(HcStage *stage, HcQueue *queue, HcError *err) {
     const HcScorerClass *kind = scored->kind;
     HcBackgroundNext next = HC_BACKGROUND_DONE;
     if (scored->made) {
-        scored->background.bare = 0; /* counted again in process */
-        HC_OR_RETURN(kind->recount != NULL ? kind->recount(stage, queue, err) : HC_OK);
         return hc_rates_settle(&scored->rates, stage, err);
     }
     if (sums_groups(stage)) {
@@ -198,7 +196,6 @@ HcStatus hc_scored_consume(HcStage *stage, const HcBlock *block, HcError *err) {
 HcStatus hc_scored_gather(HcStage *stage, HcError *err) {
     HcScored *scored = stage->state;
     HC_OR_RETURN(scored->kind->gather != NULL ? scored->kind->gather(stage, err) : HC_OK);
-    HC_OR_RETURN(hc_background_gather(&scored->background, stage, err));
     return hc_detections_gather(&scored->detections, stage, err);
 }
 

@@ -37,8 +37,7 @@ typedef struct HcScorerClass {
     HcStatus (*end_fit)(HcStage *stage, HcError *err);
     /* REQUIRED. */
     HcScorer *score;
-    /* Before each pass that scores, and after the last one. */
-    HcStatus (*recount)(HcStage *stage, HcQueue *queue, HcError *err);
+    /* After the last pass. */
     HcStatus (*gather)(HcStage *stage, HcError *err);
     void (*report)(const HcStage *stage, HcJson *to);
 } HcScorerClass;

@@ -64,6 +64,9 @@ static void put_stage(const HcStage *stage, HcJson *to) {
     hc_json_close(to);
     hc_json_open_object(to, "result");
     hc_json_put_number(to, "bands", stage->out.bands);
+    if (stage->masks != NULL) {
+        hc_json_put_number(to, "masked", (double)stage->masked);
+    }
     if (stage->kind->report != NULL) {
         stage->kind->report(stage, to);
     }

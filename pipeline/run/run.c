@@ -162,6 +162,7 @@ static HcStatus run_pass(HcFlow *flow, HcError *err) {
     HC_TRY(hc_source_reset_counts(flow->chain->source, flow->work, err));
     double begin = hc_now();
     HC_TRY(run_threads(flow, err));
+    HC_TRY(hc_flow_count_masked(flow, err));
     blocks = hc_now() - begin;
     HC_TRY(hc_view_unchanged(flow->chain->source->view, err));
     status = settle_stages(flow, err);
@@ -226,10 +227,19 @@ static HcStatus begin_stages(HcFlow *flow, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus gather_masked(HcStage *stage, HcRanks *ranks, HcError *err) {
+    HC_OR_RETURN(stage->masks != NULL ? hc_ranks_sum(ranks, &stage->masked, 1, err) : HC_OK);
+    if (stage->masked > 0) {
+        hc_stage_note(stage, "%lld pixels are masked: %s", (long long)stage->masked, stage->masks);
+    }
+    return HC_OK;
+}
+
 /* Brings the parts of all ranks together. */
 static HcStatus gather_outputs(HcFlow *flow, HcError *err) {
     for (int32_t s = 0; s < flow->chain->count; s++) {
         HcStage *stage = &flow->chain->stages[s];
+        HC_OR_RETURN(gather_masked(stage, flow->settings->ranks, err));
         if (stage->kind->gather != NULL) {
             double start_time = hc_now();
             HC_OR_RETURN(stage->kind->gather(stage, err));

@@ -229,8 +229,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     }
     stage->needs.halo = params->noise ? hc_difference_halo(kind) : 1;
     if (params->noise) {
-        hc_stage_note(stage,
-                      "pixels at the border and beside masked ones have no noise value and are masked");
+        stage->masks = "at the border and beside masked pixels there is no noise value";
         stage->out.meaning = HC_NOISE;
         stage->out.complete = false;
         stage->out.has_nodata = false; /* any value may be noise: the mask alone says where there is none */

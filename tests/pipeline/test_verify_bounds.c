@@ -98,9 +98,8 @@ ROUGH(vote,
       (queue, in, index, distance, label, rule, out, err))
 ROUGH(patches, (HcQueue * queue, const HcBlock *in, HcPatches *patches, const HcBlock *out, HcError *err),
       (queue, in, patches, out, err))
-ROUGH(local,
-      (HcQueue * queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out, HcError *err),
-      (queue, in, local, bare, out, err))
+ROUGH(local, (HcQueue * queue, const HcBlock *in, HcLocal *local, const HcBlock *out, HcError *err),
+      (queue, in, local, out, err))
 ROUGH(unmix, (HcQueue * queue, const HcBlock *in, HcUnmixing *unmixing, const HcBlock *out, HcError *err),
       (queue, in, unmixing, out, err))
 ROUGH(lad, (HcQueue * queue, const HcBlock *in, HcLad *lad, const HcBlock *out, HcError *err),

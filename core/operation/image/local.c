@@ -54,10 +54,10 @@ void hc_local_close(HcLocal *local) {
     }
 }
 
-static HcStatus check(const HcQueue *queue, const HcBlock *in, const HcLocal *local, const int64_t *bare,
-                      const HcBlock *out, HcError *err) {
-    if (local == NULL || bare == NULL) {
-        return hc_fail(err, HC_E_USAGE, "local: the sums or the place of the count are missing");
+static HcStatus check(const HcQueue *queue, const HcBlock *in, const HcLocal *local, const HcBlock *out,
+                      HcError *err) {
+    if (local == NULL) {
+        return hc_fail(err, HC_E_USAGE, "local: the sums are missing");
     }
     const HcLocalRule *rule = &((const HcLocalHead *)local)->rule;
     HC_OR_RETURN(hc_check_pair(queue, in, out, hc_local_halo(rule), "local", err));
@@ -75,8 +75,7 @@ static HcStatus check(const HcQueue *queue, const HcBlock *in, const HcLocal *lo
     return HC_OK;
 }
 
-HcStatus hc_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out,
-                  HcError *err) {
-    HC_OR_RETURN(check(queue, in, local, bare, out, err));
-    return hc_ops_of(queue)->local(queue, in, local, bare, out, err);
+HcStatus hc_local(HcQueue *queue, const HcBlock *in, HcLocal *local, const HcBlock *out, HcError *err) {
+    HC_OR_RETURN(check(queue, in, local, out, err));
+    return hc_ops_of(queue)->local(queue, in, local, out, err);
 }

@@ -66,13 +66,12 @@ HcLocalCloseFn hc_local_close;
  * the sum of z[i] * z[i] / C[i][i] from i = 0 on, rounded to float32. The bits are the same on every backend.
  *
  * A pixel is masked where the input is, where m < 2, or m < directions + 1 with share 0, or where a pivot is
- * not above 16 * directions * 2^-52 of its diagonal element: the covariance has no inverse. *bare [device]
- * grows by the pixels in interior lines that are valid and have no score for the last two reasons.
+ * not above 16 * directions * 2^-52 of its diagonal element: the covariance has no inverse.
  *
  * `in` has hc_local_halo() rows more than `out`, or ends with the scene. (Reed, Yu 1990; Kwon, Nasrabadi
  * 2005.) */
-typedef HcStatus HcLocalFn(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare,
-                           const HcBlock *out, HcError *err);
+typedef HcStatus HcLocalFn(HcQueue *queue, const HcBlock *in, HcLocal *local, const HcBlock *out,
+                           HcError *err);
 HcLocalFn hc_local HC_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
  * the writer. One thread computes, so that stages need no locks; threads within an operation are those of
  * the backend. */
 #include "core/operation/image/gather.h"
+#include "core/operation/image/masked.h"
 #include "core/operation/gram/gram_raw.h"
 #include "core/system/clock.h"
 #include "pipeline/run/flow/flow.h"
@@ -212,6 +213,9 @@ static HcStatus compute_block(HcFlow *flow, const HcSlot *slot, int64_t block, S
         if (!stage->needs.passes_through) {
             HcBlock out = hc_flow_output(flow, slot, s, span);
             HC_OR_RETURN(stage->kind->process(stage, flow->work, &current, &out, slot->scratch, err));
+            if (flow->masked[s].data != NULL) {
+                HC_OR_RETURN(hc_masked(flow->work, &current, &out, flow->masked[s].data, err));
+            }
             stage->seconds_process += hc_now() - start;
             current = out;
         }

@@ -65,6 +65,7 @@ typedef struct HcFlow {
     HcBuffer ring; /* places of raw blocks that come in pieces and do not stay, as in `kept` */
     HcBuffer kept; /* the raw blocks that stay on the device, one every device.raw_block bytes */
     HcBuffer picked[HC_STAGES_MAX]; /* the list of bands of each stage that picks some, on the device */
+    HcBuffer masked[HC_STAGES_MAX]; /* the count of each stage that masks pixels, on the device; last pass */
     HcRaw *kept_raw;                /* [layout.kept_blocks] what lies there, data NULL until it does */
     HcParcel *parcels;              /* all of them, [parcel_count] */
     int32_t parcel_count;
@@ -118,6 +119,9 @@ void hc_flow_give_memory(HcFlow *flow);
 /* Cuts the memory of the slots for the pass, and takes host memory for what its sinks want. */
 HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 void hc_flow_close_pass(HcFlow *flow);
+
+/* After the last block: HcStage.masked of this rank. */
+HcStatus hc_flow_count_masked(HcFlow *flow, HcError *err) HC_MUST_CHECK;
 
 /* Allocates host memory; a failure names `what` it was for. */
 HcStatus hc_flow_host_memory(HcFlow *flow, size_t bytes, const char *what, HcBuffer *out,

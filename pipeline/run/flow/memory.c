@@ -244,8 +244,21 @@ HcStatus hc_flow_open_pass(HcFlow *flow, HcError *err) {
                                           (size_t)stage->needs.pick.band_count * sizeof(int32_t),
                                           &flow->picked[s], err));
         }
+        if (stage->masks != NULL) {
+            HC_OR_RETURN(hc_memory_zeros(flow->compute, sizeof stage->masked, &flow->masked[s], err));
+        }
     }
     return open_parcels(flow, err);
+}
+
+HcStatus hc_flow_count_masked(HcFlow *flow, HcError *err) {
+    for (int32_t s = 0; s < flow->pass.end; s++) {
+        int64_t *to = &flow->chain->stages[s].masked;
+        if (flow->masked[s].data != NULL) {
+            HC_OR_RETURN(hc_memory_download(flow->compute, &flow->masked[s], to, sizeof *to, err));
+        }
+    }
+    return HC_OK;
 }
 
 void hc_flow_close_pass(HcFlow *flow) {
@@ -254,6 +267,7 @@ void hc_flow_close_pass(HcFlow *flow) {
     }
     for (int32_t s = 0; s < flow->pass.end; s++) {
         hc_memory_release(flow->compute, &flow->picked[s]);
+        hc_memory_release(flow->compute, &flow->masked[s]);
     }
     free(flow->parcels);
     flow->parcels = flow->free_parcels = flow->first_parcel = flow->last_parcel = NULL;

@@ -187,7 +187,6 @@ static void take_told(HcStage *stage, const Told *told, HcNullLaw *law) {
         group->statistics.pixels = told->pixels[g];
         group->shrinkage = told->shrinkage[g];
         group->bare = told->scored[g] == 0;
-        state->columns.counts = state->columns.counts || group->bare;
         for (size_t t = 0; t < targets; t++) {
             law[g * targets + t] = (HcNullLaw){.null = hc_detect_method(stage)->null,
                                                .directions = told->directions[g],
@@ -212,7 +211,6 @@ static HcStatus begin_fit(HcStage *stage, HcNullLaw *law, HcError *err) {
     if (!is_whitened(stage)) {
         hc_column_sums_close(&state->columns.sums);
     }
-    HC_TRY(state->columns.counts ? hc_background_open_bare(&state->scored.background, stage, err) : HC_OK);
 done:
     hc_queue_close(queue);
     close_told(&told);
@@ -223,12 +221,8 @@ done:
 
 static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                       HcError *err) {
-    HcDetectState *state = stage->state;
     (void)scratch;
-    if (state->columns.counts) {
-        HC_OR_RETURN(hc_background_count_bare(&state->scored.background, stage, queue, in, out, err));
-    }
-    return hc_column_scores(queue, in, &state->columns.scoring, out, err);
+    return hc_column_scores(queue, in, &((HcDetectState *)stage->state)->columns.scoring, out, err);
 }
 
 static HcStatus gather(HcStage *stage, HcError *err) {

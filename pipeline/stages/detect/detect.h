@@ -74,7 +74,6 @@ typedef struct HcDetectColumns {
     HcColumnSums sums;
     HcBuffer memory;         /* [device] the filters, and what is told of them */
     HcColumnScoring scoring; /* what the scores are made of; triangles lie where the sums were */
-    bool counts;             /* some group has no filter */
 } HcDetectColumns;
 
 /* A scoring in the memory of the device. */

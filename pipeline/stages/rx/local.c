@@ -43,7 +43,7 @@ void hc_windows_plan(const HcWindowAsk *ask, HcStage *stage) {
     HcLocalRule rule = rule_of(ask);
     HcLocalRule tight = rule_of(&scarce);
     stage->needs.halo = hc_local_halo(&rule);
-    hc_stage_takes(stage, HC_SPACE_DEVICE, sizeof(int64_t));
+    stage->masks = "their windows have too few valid pixels, or pixels without variation";
     hc_stage_takes_or(stage, HC_SPACE_DEVICE, strip_bytes(ask), strip_bytes(&scarce));
     hc_stage_takes_or(stage, HC_SPACE_APART, hc_local_device_bytes(&rule), hc_local_device_bytes(&tight));
     hc_stage_takes(stage, HC_SPACE_SHARED, hc_local_host_bytes(&rule));
@@ -54,13 +54,11 @@ HcStatus hc_windows_open(HcWindows *windows, HcCompute *compute, const HcWindowA
     HcLocalRule rule = rule_of(ask);
     *windows = (HcWindows){.ask = *ask, .compute = compute};
     HC_OR_RETURN(hc_local_open(compute, &rule, &windows->local, err));
-    HC_OR_RETURN(hc_memory_zeros(compute, sizeof(int64_t), &windows->bare, err));
     return hc_alloc(compute, HC_MEMORY_DEVICE, strip_bytes(ask), &windows->white, err);
 }
 
 void hc_windows_close(HcWindows *windows) {
     hc_local_close(windows->local);
-    hc_memory_release(windows->compute, &windows->bare);
     hc_memory_release(windows->compute, &windows->white);
     *windows = (HcWindows){0};
 }
@@ -99,7 +97,7 @@ static HcStatus score_strip(HcWindows *windows, HcQueue *queue, const HcBlock *i
     white.data = windows->white.data;
     white.mask = (uint8_t *)(white.data + hc_block_values(&white));
     HC_OR_RETURN(hc_project(queue, &from, ask->whitening, ask->mean, NULL, &white, err));
-    return hc_local(queue, &white, windows->local, windows->bare.data, &rows, err);
+    return hc_local(queue, &white, windows->local, &rows, err);
 }
 
 HcStatus hc_windows_process(HcWindows *windows, HcQueue *queue, const HcBlock *in, const HcBlock *out,
@@ -111,15 +109,4 @@ HcStatus hc_windows_process(HcWindows *windows, HcQueue *queue, const HcBlock *i
         HC_OR_RETURN(score_strip(windows, queue, in, out, first, next, err));
     }
     return HC_OK;
-}
-
-HcStatus hc_windows_bare(const HcWindows *windows, int64_t *bare, HcError *err) {
-    *bare = 0;
-    return windows->local != NULL
-               ? hc_memory_download(windows->compute, &windows->bare, bare, sizeof *bare, err)
-               : HC_OK;
-}
-
-HcStatus hc_windows_recount(HcWindows *windows, HcQueue *queue, HcError *err) {
-    return windows->local != NULL ? hc_zero(queue, windows->bare.data, windows->bare.bytes, err) : HC_OK;
 }

@@ -28,10 +28,9 @@ typedef struct HcWindows {
     HcCompute *compute;
     HcLocal *local;
     HcBuffer white; /* [device] a strip of whitened lines: values, then their mask */
-    HcBuffer bare;  /* [device] int64_t: pixels without a score */
 } HcWindows;
 
-/* In plan: fills the halo, and adds the memory of all of it to stage->needs. */
+/* In plan: fills the halo, adds the memory of all of it to stage->needs, and says which pixels are masked. */
 void hc_windows_plan(const HcWindowAsk *ask, HcStage *stage);
 
 /* Pixels of the window with the most of them, less its guard; fewer than a whole window has where the scene
@@ -45,12 +44,6 @@ HcStatus hc_windows_open(HcWindows *windows, HcCompute *compute, const HcWindowA
  * Pixels are masked where the window has too few valid pixels, or its covariance has no inverse. */
 HcStatus hc_windows_process(HcWindows *windows, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                             HcError *err) HC_MUST_CHECK;
-
-/* Valid pixels of interior lines that had no score so far. Waits. 0 where nothing is open. */
-HcStatus hc_windows_bare(const HcWindows *windows, int64_t *bare, HcError *err) HC_MUST_CHECK;
-
-/* Counts them anew. */
-HcStatus hc_windows_recount(HcWindows *windows, HcQueue *queue, HcError *err) HC_MUST_CHECK;
 
 void hc_windows_close(HcWindows *windows);
 

@@ -35,7 +35,6 @@ typedef struct State {
     HcScored scored;   /* first */
     Fit *fit;          /* [groups] */
     HcWindows windows; /* with --side */
-    int64_t bare;      /* valid pixels whose window gives no score */
 } State;
 
 static const HcOption options[] = {
@@ -259,36 +258,12 @@ static HcStatus score_windows(HcStage *stage, HcQueue *queue, const HcBlock *in,
     return hc_windows_process(&((State *)stage->state)->windows, queue, in, out, err);
 }
 
-static HcStatus recount(HcStage *stage, HcQueue *queue, HcError *err) {
-    return hc_windows_recount(&((State *)stage->state)->windows, queue, err);
-}
-
-static HcStatus gather(HcStage *stage, HcError *err) {
-    State *state = stage->state;
-    HC_OR_RETURN(hc_windows_bare(&state->windows, &state->bare, err));
-    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &state->bare, 1, err));
-    if (state->bare > 0) {
-        hc_stage_note(stage,
-                      "%lld pixels have no score and are masked: their windows have too few valid pixels, or "
-                      "pixels without variation",
-                      (long long)state->bare);
-    }
-    return HC_OK;
-}
-
-static void report_windows(const HcStage *stage, HcJson *to) {
-    report_one(stage, to);
-    hc_json_put_number(to, "without_score", (double)((const State *)stage->state)->bare);
-}
-
 static const HcScorerClass by_windows = {.groups = true,
                                          .begin_fit = begin_fit,
                                          .fit = fit_scene,
                                          .end_fit = open_window,
                                          .score = score_windows,
-                                         .recount = recount,
-                                         .gather = gather,
-                                         .report = report_windows};
+                                         .report = report_one};
 
 /* ---- the stage ---- */
 

@@ -103,7 +103,7 @@ cp "$SAMPLE/scene.img" holes.img
 for line in 3 40 41 77; do
     printf '\361\330%.0s' {1..900} | dd of=holes.img bs=1 seek=$((line * 12800 + 11000)) conv=notrunc status=none
 done
-counted=(pixels all masked_nodata unfinished_pixels largest_gap largest_error mean_abundance library_factor pivots
+counted=(pixels all masked masked_nodata unfinished_pixels largest_gap largest_error mean_abundance library_factor pivots
     not_proved_pixels worst)
 # same_counts COUNT KEYS STEP...: the record of a chain has at least COUNT of the figures above, and on ranks the same.
 same_counts() {
@@ -124,6 +124,7 @@ same_counts() {
 same_counts 3 7 unmix --library "$SAMPLE/library.sli" --top 3 --add rmse
 same_counts 5 7 abundance --endmembers "$SAMPLE/library.sli" --residual --verify
 same_counts 3 5 abundance --endmembers "$SAMPLE/library.sli" --norm l2 --sum one
+same_counts 3 4 filter --kind shift --noise
 rm holes.*
 
 # The unit of the values is found in pixels of all ranks: here the first has none.

@@ -2,6 +2,7 @@
 #include "tests/support/scene_files.h"
 #include "tests/support/strict_runs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { LINES = 13, SAMPLES = 9, BANDS = 3 };
@@ -64,11 +65,17 @@ static double expected(const Cube *cube, int32_t line, int32_t sample, int32_t b
     return count == 9 ? here - filtered : NAN;
 }
 
+/* Pixels that the filter alone masks are counted. */
 static void check_filter(const Cube *cube, const char *options, Kind kind, bool noise) {
-    check_runs(NULL, "read scene.img ! filter %s ! write out.img --nodata nan", options);
+    HcText notes = {0};
+    RunHow how = {.notes = &notes};
+    int lost = 0;
+    char told[64];
+    check_runs(&how, "read scene.img ! filter %s ! write out.img --nodata nan", options);
     Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
     for (int32_t line = 0; line < LINES; line++) {
         for (int32_t sample = 0; sample < SAMPLES; sample++) {
+            lost += is_valid(cube, line, sample) && isnan(expected(cube, line, sample, 0, kind, noise));
             for (int32_t band = 0; band < BANDS; band++) {
                 double want = expected(cube, line, sample, band, kind, noise);
                 double got = cube_pixel(&out, line, sample)[band];
@@ -80,6 +87,10 @@ static void check_filter(const Cube *cube, const char *options, Kind kind, bool 
             }
         }
     }
+    snprintf(told, sizeof told, "filter: %d pixels are masked", lost);
+    assert_int_equal(lost > 0, noise);
+    assert_int_equal(notes.data != NULL && strstr(notes.data, noise ? told : "are masked") != NULL, noise);
+    hc_text_clear(&notes);
     cube_free(&out);
 }
 

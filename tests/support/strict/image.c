@@ -106,19 +106,35 @@ HcStatus hc_strict_local_open(HcCompute *compute, const HcLocalRule *rule, HcLoc
 typedef struct Scoring {
     StrictPair pair;
     const Kept *kept;
-    int64_t *bare;
 } Scoring;
 
 static HcStatus do_local(const Strict *strict, void *arguments, HcError *err) {
     Scoring *work = arguments;
     HC_OR_RETURN(strict_still_open(work->kept, "local", err));
     HC_OR_RETURN(strict_translate_pair(strict, &work->pair, err));
-    HC_OR_RETURN(strict_translate(strict, &work->bare, sizeof *work->bare, "local, the count", err));
-    return hc_local(strict->cpu_queue, &work->pair.in, work->kept->real, work->bare, &work->pair.out, err);
+    return hc_local(strict->cpu_queue, &work->pair.in, work->kept->real, &work->pair.out, err);
 }
 
-HcStatus hc_strict_local(HcQueue *queue, const HcBlock *in, HcLocal *local, int64_t *bare, const HcBlock *out,
+HcStatus hc_strict_local(HcQueue *queue, const HcBlock *in, HcLocal *local, const HcBlock *out,
                          HcError *err) {
-    Scoring work = {.pair = {.in = *in, .out = *out}, .kept = &local->kept, .bare = bare};
+    Scoring work = {.pair = {.in = *in, .out = *out}, .kept = &local->kept};
     return strict_accept(queue, do_local, &work, sizeof work, err);
+}
+
+typedef struct Masks {
+    StrictPair pair;
+    int64_t *count;
+} Masks;
+
+static HcStatus do_masked(const Strict *strict, void *arguments, HcError *err) {
+    Masks *work = arguments;
+    HC_OR_RETURN(strict_translate_pair(strict, &work->pair, err));
+    HC_OR_RETURN(strict_translate(strict, &work->count, sizeof *work->count, "masked, the count", err));
+    return hc_masked(strict->cpu_queue, &work->pair.in, &work->pair.out, work->count, err);
+}
+
+HcStatus hc_strict_masked(HcQueue *queue, const HcBlock *in, const HcBlock *out, int64_t *count,
+                          HcError *err) {
+    Masks work = {.pair = {.in = *in, .out = *out}, .count = count};
+    return strict_accept(queue, do_masked, &work, sizeof work, err);
 }
