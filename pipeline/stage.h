@@ -240,8 +240,8 @@ struct HcStage {
     void *state;     /* kind->state_size bytes, zero at first */
     HcScene in, out; /* as planned last */
     HcNeeds needs;
-    const char *masks;   /* set by plan: why pixels that come in valid may go out masked ("the formula divides
-                            by   zero"). The runner counts them, and tells the user. NULL = there are none */
+    const char *masks;   /* set by plan: why pixels that come in valid may go out masked, as in "the formula
+                            divides by zero". The runner counts and notes them. NULL = there are none */
     int64_t masked;      /* these pixels of the scene, from gather on */
     const char *output;  /* set by plan or open: the file that finish leaves, for the record beside it;
                             borrowed, NULL = none. Standard output (HC_FILE_STANDARD_OUTPUT) has no record */
