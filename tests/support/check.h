@@ -1,4 +1,5 @@
-/* Assertions that fail on NaN (cmocka's own may not), and one for statuses. */
+/* Assertions that fail on NaN (cmocka's own may not), and those for statuses and for the words of a message.
+ */
 #ifndef HC_TESTS_SUPPORT_CHECK_H
 #define HC_TESTS_SUPPORT_CHECK_H
 
@@ -7,6 +8,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -52,6 +54,29 @@
                      (err).text);                                                                            \
         }                                                                                                    \
         (err) = (HcError){0};                                                                                \
+    } while (0)
+
+/* "four.csv ... line 3 ... 'red'": the text holds these key words in that order, whatever stands between
+   them. So a test fails without the file, the place or the value, and a sentence may still be written better.
+ */
+static inline bool check_holds(const char *text, const char *words) {
+    static const char gap[] = " ... ";
+    for (const char *end; (end = strstr(words, gap)) != NULL; words = end + sizeof gap - 1) {
+        text = memmem(text, strlen(text), words, (size_t)(end - words));
+        if (text == NULL) {
+            return false;
+        }
+        text += end - words;
+    }
+    return strstr(text, words) != NULL;
+}
+
+#define check_says(text, words)                                                                              \
+    do {                                                                                                     \
+        const char *check_text = (text);                                                                     \
+        if (!check_holds(check_text, (words))) {                                                             \
+            fail_msg("\"%s\" (wanted: \"%s\")", check_text, (words));                                        \
+        }                                                                                                    \
     } while (0)
 
 #endif

@@ -114,7 +114,7 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
     do {                                                                                                     \
         HcError check_err = {0};                                                                             \
         HcStatus check_ran = run_chain_text((how), &check_err, __VA_ARGS__);                                 \
-        if (check_ran != (expected) || strstr(check_err.text, (part)) == NULL ||                             \
+        if (check_ran != (expected) || !check_holds(check_err.text, (part)) ||                               \
             strchr(check_err.text, '\n') != NULL) {                                                          \
             fail_msg("status %d instead of %d, \"%s\" (wanted: \"%s\")", (int)check_ran, (int)(expected),    \
                      check_err.text, (part));                                                                \
