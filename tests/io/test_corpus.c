@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "read_all.h"
+#include "tests/support/check.h"
 
 /* What must be refused, and a part of the line; all others must open. */
 static const struct {
@@ -31,7 +32,7 @@ static const struct {
     {"srf-landsat7-sli", HC_E_UNSUPPORTED, "spectral library"},
     {"gdal-raw-cfloat64", HC_E_UNSUPPORTED, "data type = 9"},
     {"truncated-monobandcomplexdouble-raw", HC_E_UNSUPPORTED, "data type = 9"},
-    {"truncated-egm96-grd", HC_E_INPUT, "need 4155844 bytes after an offset of 24, the file holds 132"},
+    {"truncated-egm96-grd", HC_E_INPUT, "need 4155844 bytes ... offset of 24 ... 132"},
     {"truncated-poupees-raw", HC_E_INPUT, "need 786432 bytes, the file holds 131"},
     {"notenvi-genbin", HC_E_INPUT, "Image file is too small"},
     {"hypercloud-hdr", HC_E_INPUT, "'data type' is missing"},
@@ -46,7 +47,7 @@ static const struct {
     {"hdronly-darkreference4", HC_E_INPUT, "interleave = bup"},
     {"hdronly-arcgis", HC_E_INPUT, "not an ENVI header"},
     {"headers/no-bands", HC_E_INPUT, "'bands' is missing"},
-    {"headers/short-data", HC_E_INPUT, "need 3360 bytes, the file holds 2860 (500 B missing)"},
+    {"headers/short-data", HC_E_INPUT, "need 3360 bytes ... 2860 (500 B missing)"},
     {"headers/empty-data", HC_E_INPUT, "need 3360 bytes, the file holds 0"},
     {"headers/zero-bands", HC_E_INPUT, "bands = 0"},
     {"headers/negative-samples", HC_E_INPUT, "samples = -14"},
@@ -175,7 +176,7 @@ static void check_refused(size_t which, const char *path) {
     HcError err = {0};
     HcStatus status = hc_reader_open(&reader, path, NULL, &err);
     assert_null(reader);
-    if (status != refused[which].status || strstr(err.text, refused[which].part) == NULL ||
+    if (status != refused[which].status || !check_holds(err.text, refused[which].part) ||
         strchr(err.text, '\n') != NULL) {
         fail_msg("%s: status %d instead of %d, '%s' lacks '%s'", refused[which].id, status,
                  refused[which].status, err.text, refused[which].part);

@@ -25,7 +25,7 @@ static void check_refused(const char *name, HcStatus status, const char *part) {
     HcLibrary library = {0};
     HcError err = {0};
     HcStatus found = hc_library_read(&library, in_folder(name), &err);
-    if (found != status || strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL ||
+    if (found != status || !check_holds(err.text, part) || strchr(err.text, '\n') != NULL ||
         strstr(err.text, folder) == NULL) {
         fail_msg("%s: status %d, \"%s\" (wanted: \"%s\")", name, (int)found, err.text, part);
     }
@@ -205,13 +205,13 @@ static void flaws_of_envi_libraries_are_refused(void **state) {
         const char *part;
     } cases[] = {
         {"ENVI\nsamples = 3\nlines = 2\nbands = 1\ndata type = 5\nfile type = ENVI Standard\n", HC_E_INPUT,
-         "not a spectral library (file type = ENVI Standard)"},
+         "not a spectral library ... ENVI Standard)"},
         {"ENVI\nsamples = 3\nlines = 0\nbands = 1\nfile type = ENVI Spectral Library\ndata type = 5\n",
          HC_E_INPUT, "lines = 0"},
         {"ENVI\nsamples = 3\nlines = 2\nbands = 2\nfile type = ENVI Spectral Library\ndata type = 5\n",
          HC_E_INPUT, "bands = 2"},
         {"ENVI\nsamples = 3\nlines = 3\nbands = 1\nfile type = ENVI Spectral Library\ndata type = 5\n",
-         HC_E_INPUT, "3 spectra of 3 bands need 72 bytes, the file holds 48"},
+         HC_E_INPUT, "3 spectra of 3 bands need 72 bytes ... 48"},
         {"ENVI\nsamples = 2000000000\nlines = 2000000000\nbands = 1\nfile type = ENVI Spectral Library\n"
          "data type = 5\n",
          HC_E_INPUT, "the file holds 48"},
@@ -399,21 +399,21 @@ static void flaws_of_csv_libraries_are_refused(void **state) {
         {"\n\n", "no spectra"},
         {"wavelength_nm,Oak\n", "no spectra"},
         {"wavelength_nm\n400\n500\n", "no spectra"},
-        {"wavelength_nm,Oak,Elm\n400,1,2\n\n500,1\n", "line 4 has 2 values, the first line 3"},
-        {"wavelength_nm,Oak\n400,1,2\n", "line 2 has 3 values, the first line 2"},
-        {"wavelength_nm,Oak,Elm\n400,1,2\n500,1,bright\n", "'bright' in line 3 is not a number"},
-        {"wavelength_nm,Oak\nblue,1\n", "'blue' in line 2 is not a number"},
-        {"name,400,500\nOak,1,2\nElm,1,2x\n", "'2x' in line 3 is not a number"},
-        {"wavelength,a\n400,0,1\n500,0,2\n", "line 2 has 3 values, the first line 2 (it is the header"},
-        {"Date,2020\nwavelength,a,b\n400,1,2\n", "line 2 has 3 values, the first line 2 (it is the header"},
+        {"wavelength_nm,Oak,Elm\n400,1,2\n\n500,1\n", "line 4 has 2 values ... line 3"},
+        {"wavelength_nm,Oak\n400,1,2\n", "line 2 has 3 values ... line 2"},
+        {"wavelength_nm,Oak,Elm\n400,1,2\n500,1,bright\n", "'bright' in line 3 ... not a number"},
+        {"wavelength_nm,Oak\nblue,1\n", "'blue' in line 2 ... not a number"},
+        {"name,400,500\nOak,1,2\nElm,1,2x\n", "'2x' in line 3 ... not a number"},
+        {"wavelength,a\n400,0,1\n500,0,2\n", "line 2 has 3 values ... line 2 (it is the header"},
+        {"Date,2020\nwavelength,a,b\n400,1,2\n", "line 2 has 3 values ... line 2 (it is the header"},
         {"Oak,0.1,0.3,0.2\nElm,0.2,0.1,0.4\n", "line 1 begins with 'Oak'"},
         {"Oak,Elm\n0.1,0.2\n0.3,0.1\n", "line 1 begins with 'Oak'"},
         {"0.5,0.3,0.7\n0.4,0.6,0.1\n0.6,0.2,0.3\n", "line 1 is no header"},
         {"x,400,410\n101,1,2\n102,3,4\n", "line 1 begins with 'x': both"},
-        {"400,0,12\n410,0,13\n", "line 1 is no header, and value 2 of each line is 0: decimal commas"},
+        {"400,0,12\n410,0,13\n", "line 1 is no header, and value 2 ... decimal commas"},
         {"x,y\nfoo,bar\nbaz,1\n", "line 1 is no header"},
-        {"wl,a,wl,b\n400,1,401,4\n500,2,500,5\n", "'401' in line 2: the second 'wl' differs"},
-        {"wl\ta\n900\t0.1\n1,000\t0.2\n", "'1,000' in line 3 is not a number"},
+        {"wl,a,wl,b\n400,1,401,4\n500,2,500,5\n", "'401' in line 2 ... second 'wl'"},
+        {"wl\ta\n900\t0.1\n1,000\t0.2\n", "'1,000' in line 3 ... not a number"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         put_file(in_folder("c.csv"), cases[c].text);
@@ -429,7 +429,7 @@ static void flaws_of_csv_libraries_are_refused(void **state) {
     put_bytes("u16.csv", "\0w\0l\0,\0a\0\n", 10);
     check_refused("u16.csv", HC_E_INPUT, "a text in UTF-16");
     put_file(in_folder("spectrum.txt"), "Wavelength\ta\n400\t1\n");
-    check_refused("spectrum.txt", HC_E_INPUT, "a spectral library ends in .csv, .sli or .hdr");
+    check_refused("spectrum.txt", HC_E_INPUT, "ends in .csv, .sli or .hdr");
     check_refused("nowhere.csv", HC_E_INPUT, "there is no such file");
     put_file(in_folder("points.csv"), "WKT,class\n\"POINT (1 2)\",Oak\n");
     assert_false(is_library(in_folder("points.csv")));

@@ -27,7 +27,7 @@ static void check_refused(const char *text, HcStatus status, const char *part) {
     HcError err = {0};
     put_text("a.mps", text);
     HcStatus found = hc_lp_read(&file, in_folder("a.mps"), &err);
-    if (found != status || strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL ||
+    if (found != status || !check_holds(err.text, part) || strchr(err.text, '\n') != NULL ||
         strstr(err.text, "a.mps: ") == NULL) {
         fail_msg("status %d, \"%s\" (wanted: \"%s\") of\n%s", (int)found, err.text, part, text);
     }
@@ -174,11 +174,11 @@ static void fixed_names_may_have_blanks(void **state) {
                   "COLUMNS\n"
                   "    X 1       MY COST          1x.\n"
                   "ENDATA\n",
-                  HC_E_INPUT, "line 4: '1x.' is not a finite number");
+                  HC_E_INPUT, "line 4: '1x.' ... not a finite number");
     check_refused("ROWS\n"
                   " N  MY COST\n"
                   " L  R            x\n",
-                  HC_E_INPUT, "line 3: not a line of ROWS in fixed format");
+                  HC_E_INPUT, "line 3 ... ROWS in fixed format");
     check_refused("ROWS\n"
                   " N  MY COST\n"
                   " L  LONGER NAME\n",
@@ -325,7 +325,7 @@ static void flaws_are_refused(void **state) {
     } flaws[] = {
         {"", HC_E_INPUT, "ends in line 0 without ENDATA"},
         {HEAD, HC_E_INPUT, "ends in line 13 without ENDATA"},
-        {"ROWS\n N c\nENDATA\n", HC_E_INPUT, "line 3: ENDATA comes before what it is about"},
+        {"ROWS\n N c\nENDATA\n", HC_E_INPUT, "line 3: ENDATA comes before"},
         {"ROWS\n N c\nCOLUMNS\nENDATA\n", HC_E_INPUT, "has no columns"},
         {"ROWS\n L l\nCOLUMNS\n x l 1\nENDATA\n", HC_E_INPUT, "has no row of type N"},
         {" x c 1\n", HC_E_INPUT, "line 1: data before the first section"},
@@ -333,40 +333,39 @@ static void flaws_are_refused(void **state) {
         {"COLUMNS\n", HC_E_INPUT, "line 1: COLUMNS comes before"},
         {"ROWS\nRHS\n", HC_E_INPUT, "line 2: RHS comes before"},
         {HEAD "ROWS\n" TAIL, HC_E_INPUT, "line 14: ROWS is there twice"},
-        {HEAD "QUADOBJ\n x x 1\n" TAIL, HC_E_UNSUPPORTED,
-         "line 14: no section that is read begins with 'QUADOBJ'"},
+        {HEAD "QUADOBJ\n x x 1\n" TAIL, HC_E_UNSUPPORTED, "line 14: no section ... 'QUADOBJ'"},
         {HEAD "SOS\n" TAIL, HC_E_UNSUPPORTED, "'SOS'"},
         {"hello", HC_E_UNSUPPORTED, "'hello'"},
-        {"OBJSENSE\n UP\n" TAIL, HC_E_INPUT, "line 2: OBJSENSE 'UP', must be MAX or MIN"},
-        {"ROWS\n X c\n", HC_E_INPUT, "line 2: 'X' is no type of row"},
-        {"ROWS\n NN c\n", HC_E_INPUT, "line 2: 'NN' is no type of row"},
-        {"ROWS\n N\n", HC_E_INPUT, "line 2: 1 fields do not make a line of ROWS"},
-        {"ROWS\n N a b c\n", HC_E_INPUT, "line 2: 4 fields do not make a line of ROWS"},
+        {"OBJSENSE\n UP\n" TAIL, HC_E_INPUT, "line 2: OBJSENSE 'UP' ... MAX or MIN"},
+        {"ROWS\n X c\n", HC_E_INPUT, "line 2: 'X' ... no type of row"},
+        {"ROWS\n NN c\n", HC_E_INPUT, "line 2: 'NN' ... no type of row"},
+        {"ROWS\n N\n", HC_E_INPUT, "line 2: 1 fields ... line of ROWS"},
+        {"ROWS\n N a b c\n", HC_E_INPUT, "line 2: 4 fields ... line of ROWS"},
         {"ROWS\n N c\n L c\n", HC_E_INPUT, "line 3: row c is there twice"},
         {HEAD " w nothing 1\n" TAIL, HC_E_INPUT, "line 14: there is no row nothing"},
-        {HEAD " w l 1 l 2\n" TAIL, HC_E_INPUT, "line 14: column w has row l twice"},
+        {HEAD " w l 1 l 2\n" TAIL, HC_E_INPUT, "line 14: column w ... row l twice"},
         {HEAD " w c 1 c 2\n" TAIL, HC_E_INPUT, "column w has row c twice"},
         {HEAD " x l 1\n" TAIL, HC_E_INPUT, "line 14: column x is there twice"},
-        {HEAD " w l\n" TAIL, HC_E_INPUT, "line 14: 2 fields do not make a line of COLUMNS"},
+        {HEAD " w l\n" TAIL, HC_E_INPUT, "line 14: 2 fields ... line of COLUMNS"},
         {HEAD " w l 1 g\n" TAIL, HC_E_INPUT, "4 fields do not make"},
         {HEAD " w l 1 g 2 e 3\n" TAIL, HC_E_INPUT, "7 fields do not make"},
-        {HEAD " w l 1x\n" TAIL, HC_E_INPUT, "line 14: '1x' is not a finite number"},
+        {HEAD " w l 1x\n" TAIL, HC_E_INPUT, "line 14: '1x' ... not a finite number"},
         {HEAD " w l nan\n" TAIL, HC_E_INPUT, "'nan' is not"},
         {HEAD " w l inf\n" TAIL, HC_E_INPUT, "'inf' is not"},
         {HEAD " w l 1e999\n" TAIL, HC_E_INPUT, "'1e999' is not"},
         {HEAD " w l 0x10\n" TAIL, HC_E_INPUT, "'0x10' is not"},
         {HEAD " m 'MARKER' 'INTORG'\n" TAIL, HC_E_INPUT, "'INTORG' without 'INTEND'"},
-        {HEAD " m 'MARKER' 'INTEND'\n" TAIL, HC_E_INPUT, "line 14: a marker 'INTEND' where none can be"},
+        {HEAD " m 'MARKER' 'INTEND'\n" TAIL, HC_E_INPUT, "line 14: a marker 'INTEND'"},
         {HEAD " m 'MARKER' 'SOSORG'\n" TAIL, HC_E_INPUT, "a marker 'SOSORG'"},
         {HEAD "RHS\n r nothing 1\n" TAIL, HC_E_INPUT, "line 15: there is no row nothing"},
         {HEAD "RHS\n r l inf\n" TAIL, HC_E_INPUT, "'inf' is not a finite number"},
-        {HEAD "RHS\n r l 1 l 2\n" TAIL, HC_E_INPUT, "line 15: row l is in RHS twice"},
-        {HEAD "RHS\n r\n" TAIL, HC_E_INPUT, "1 fields do not make a line of RHS"},
+        {HEAD "RHS\n r l 1 l 2\n" TAIL, HC_E_INPUT, "line 15: row l ... RHS twice"},
+        {HEAD "RHS\n r\n" TAIL, HC_E_INPUT, "1 fields ... line of RHS"},
         {HEAD "RANGES\n r l 1 l 2\n" TAIL, HC_E_INPUT, "row l is in RANGES twice"},
         {HEAD "RANGES\n r c 1\n" TAIL, HC_E_INPUT, "a range of the objective"},
         {HEAD "BOUNDS\n UP b nothing 1\n" TAIL, HC_E_INPUT, "line 15: there is no column nothing"},
         {HEAD "BOUNDS\n UP b x\n" TAIL, HC_E_INPUT, "there is no column b"},
-        {HEAD "BOUNDS\n UP x\n" TAIL, HC_E_INPUT, "2 fields do not make a line of BOUNDS"},
+        {HEAD "BOUNDS\n UP x\n" TAIL, HC_E_INPUT, "2 fields ... line of BOUNDS"},
         {HEAD "BOUNDS\n FR\n" TAIL, HC_E_INPUT, "1 fields do not make"},
         {HEAD "BOUNDS\n UP b x 1 2\n" TAIL, HC_E_INPUT, "5 fields do not make"},
         {HEAD "BOUNDS\n ZZ b x 1\n" TAIL, HC_E_INPUT, "'ZZ' is no bound"},
@@ -376,7 +375,7 @@ static void flaws_are_refused(void **state) {
         {HEAD "BOUNDS\n LO b x inf\n" TAIL, HC_E_INPUT, "column x is bounded by inf"},
         {HEAD "BOUNDS\n FX b x 1e31\n" TAIL, HC_E_INPUT, "column x is bounded by 1e31"},
         {HEAD "BOUNDS\n UP b x 1\n LO b x 2\n" TAIL, HC_E_INPUT,
-         "column x: its lower bound 2 is above its upper one, 1"},
+         "column x ... lower bound 2 ... upper one, 1"},
     };
     for (size_t f = 0; f < sizeof flaws / sizeof *flaws; f++) {
         check_refused(flaws[f].text, flaws[f].status, flaws[f].part);

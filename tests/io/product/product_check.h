@@ -55,7 +55,7 @@ static inline void check_refused(const char *path, HcStatus status, const char *
     HcReader *reader = NULL;
     HcError err = {0};
     HcStatus got = hc_reader_open(&reader, path, NULL, &err);
-    if (got != status || strstr(err.text, part) == NULL || strstr(err.text, path) == NULL) {
+    if (got != status || !check_holds(err.text, part) || strstr(err.text, path) == NULL) {
         fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, part);
     }
     assert_null(reader);

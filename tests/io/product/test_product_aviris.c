@@ -110,7 +110,7 @@ static void check_table(double sample, double line, const char *part) {
     HcStatus got = hc_ortho_open(&ortho, hc_reader_scene(reader), path, NULL, 0, &err);
     if (part == NULL) {
         check_ok(got, err);
-    } else if (got != HC_E_INPUT || strstr(err.text, path) == NULL || strstr(err.text, part) == NULL) {
+    } else if (got != HC_E_INPUT || strstr(err.text, path) == NULL || !check_holds(err.text, part)) {
         fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, part);
     }
     hc_ortho_close(ortho);
@@ -120,10 +120,10 @@ static void check_table(double sample, double line, const char *part) {
 static void tables_lead_into_the_scene(void **state) {
     (void)state;
     check_table(PRODUCT_SAMPLES, PRODUCT_LINES, NULL); /* the last pixel */
-    check_table(1, PRODUCT_LINES + 1, "the lookup table leads to line 6, sample 1");
-    check_table(PRODUCT_SAMPLES + 1, 1, "the lookup table leads to line 1, sample 7");
+    check_table(1, PRODUCT_LINES + 1, "leads to line 6, sample 1");
+    check_table(PRODUCT_SAMPLES + 1, 1, "leads to line 1, sample 7");
     check_table(2000000000, 1, "leads to line 1, sample 2000000000");
-    check_table(0, 0, "the lookup table leads to no pixel of the scene");
+    check_table(0, 0, "leads to no pixel");
 }
 
 static void flaws_are_told(void **state) {

@@ -146,7 +146,7 @@ static void reflectance_opens(void **state) {
         assert_int_equal(scene->bad[b], good[b] == 0);
         assert_int_equal(scene->source_band[b], b);
     }
-    assert_non_null(strstr(hc_reader_note(reader), "write --ortho places them by the lookup table"));
+    check_says(hc_reader_note(reader), "write --ortho ... lookup table");
     assert_non_null(strstr(hc_reader_note(reader), "(EMIT_L2A_MASK_001.nc) are not beside it"));
     hc_reader_close(reader);
     check_cubes(path, stored);
@@ -233,7 +233,7 @@ static void masks_open_as_a_scene(void **state) {
     hc_reader_close(reader);
     check_cubes(path, stored);
     check_refused(write_mask("EMIT_L2A_MASK_003.nc", false), HC_E_INPUT,
-                  "/sensor_band_parameters/mask_bands does not have a name for each of 6 bands");
+                  "/sensor_band_parameters/mask_bands ... name for each of 6 bands");
     unlink(path);
 }
 
@@ -250,7 +250,7 @@ static void a_folder_is_its_reflectance(void **state) {
     assert_string_equal(hc_reader_product(reader), "EMIT L2A reflectance");
     hc_reader_close(reader);
     unlink(in_folder("delivery/EMIT_L2A_RFL_003.nc"));
-    check_refused(in_folder("delivery"), HC_E_INPUT, "holds 2 products, open one of them: EMIT_L2A_");
+    check_refused(in_folder("delivery"), HC_E_INPUT, "2 products, open one ... EMIT_L2A_");
     unlink(in_folder("delivery/EMIT_L2A_MASK_003.nc"));
     check_ok(hc_reader_open(&reader, in_folder("delivery"), NULL, &err), err);
     assert_string_equal(hc_reader_product(reader), "EMIT L2A reflectance uncertainty");
@@ -266,7 +266,7 @@ static void flaws_are_told(void **state) {
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_COUNT), HC_E_INPUT,
                   "/sensor_band_parameters/wavelengths has 5 values for 6 bands");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_SHAPE), HC_E_INPUT,
-                  "/reflectance has the axes (downtrack 5, crosstrack 6)");
+                  "/reflectance ... (downtrack 5, crosstrack 6)");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_NO_GLT), HC_E_INPUT, "glt_y");
 }
 
@@ -283,9 +283,9 @@ static void wavelengths_make_sense(void **state) {
                   "band 3 of EMIT L2A reflectance has");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_BELOW), HC_E_INPUT, "the wavelength -395.8 nm");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_ZEROS), HC_E_INPUT,
-                  "none of its 6 bands has a wavelength");
+                  "none of its 6 bands ... wavelength");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_TURNS), HC_E_INPUT,
-                  "neither rise nor fall throughout: 403.2 nm of band 4, 399 nm of band 5");
+                  "neither rise nor fall ... 403.2 nm of band 4, 399 nm of band 5");
     check_cubes(write_emit("equal.nc", "reflectance", FLAW_EQUAL), stored);
     const char *falls = write_emit("falls.nc", "reflectance", FLAW_FALLS);
     check_cubes(falls, turned);

@@ -169,7 +169,7 @@ static void wavelengths_make_sense(void **state) {
                  {"376.86, 0, 386.88, 391.89", "wavelength of band 2 is 0"},
                  {"376.86, 381.87, 386.88", "wavelength has 3 values for 4 bands"},
                  {"1, 2, 3, 4, 5", "wavelength has 5 values for 4 bands"},
-                 {"376.86, violet, 386.88, 391.89", "wavelength = violet in line 10 is not a number"}};
+                 {"376.86, violet, 386.88, 391.89", "wavelength = violet in line 10 ... not a number"}};
     char name[100], fields[200], header[700];
     assert_int_equal(mkdir(in_folder("flight"), 0700), 0);
     write_ng("flight", PRODUCT_LINES);
@@ -185,7 +185,7 @@ static void wavelengths_make_sense(void **state) {
             HcError err = {0};
             HcStatus got = hc_reader_open(&reader, paths[p], NULL, &err);
             if (got != HC_E_INPUT || strstr(err.text, header) == NULL ||
-                strstr(err.text, flaws[f].part) == NULL || strchr(err.text, '\n') != NULL) {
+                !check_holds(err.text, flaws[f].part) || strchr(err.text, '\n') != NULL) {
                 fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, flaws[f].part);
             }
         }
@@ -230,8 +230,8 @@ static void factors_are_the_scale(void **state) {
             }
         }
         const char *note = hc_reader_note(reader);
-        const char *left = "f130612t01p00r09rdn_e.gain is left out: it has no factor for each of 4 bands";
-        assert_int_equal(note == NULL || strstr(note, left) == NULL, whole);
+        const char *left = "f130612t01p00r09rdn_e.gain is left out ... each of 4 bands";
+        assert_int_equal(note == NULL || !check_holds(note, left), whole);
         hc_reader_close(reader);
     }
     remove_all("classic", (const char *const[]){names[0], names[3], names[4], NULL});

@@ -97,7 +97,7 @@ static void check_view_refused(const char *path, const HcViewOptions *options, H
     HcView *view = NULL;
     HcError err = {0};
     HcStatus got = hc_view_open(&view, path, options, &err);
-    if (got != status || strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL) {
+    if (got != status || !check_holds(err.text, part) || strchr(err.text, '\n') != NULL) {
         fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, part);
     }
     assert_null(view);
@@ -178,7 +178,7 @@ static void emit_has_a_file_of_masks(void **state) {
                        "--mask-inside cloud: is a quality layer");
     check_view_refused(path, &(HcViewOptions){.masks = MASKS("cloud=x")}, HC_E_USAGE, "'x' is no value");
     check_view_refused(path, &(HcViewOptions){.masks = MASKS("clouds")}, HC_E_INPUT,
-                       "EMIT_L2A_RFL_001_x.nc has the quality layers cloud, cirrus, water, ");
+                       "EMIT_L2A_RFL_001_x.nc ... cloud, cirrus, water, ");
     write_emit_masks(LINES - 1, 8);
     check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_001_x.nc: has 4 lines x 6 samples");
     write_emit_masks(LINES, 7); /* nobody knows which band is which */
@@ -190,7 +190,7 @@ static void emit_has_a_file_of_masks(void **state) {
     assert_int_equal(got.masks, 0);
     unlink(masks);
     check_view_refused(path, &(HcViewOptions){.masks = MASKS("cloud=1")}, HC_E_INPUT,
-                       "--mask cloud=1: there is no such file, and ");
+                       "--mask cloud=1 ... no such file, and ");
 }
 
 /* Version 3 of the masks. What marks a pixel is that of version 1: no flag of the station; SpecTf's flag is

@@ -93,7 +93,7 @@ static void rpc_are_carried_on(void **state) {
     assert_non_null(strstr(hc_reader_note(reader), "(RPC) are carried on, and not applied"));
     assert_null(strstr(hc_reader_note(reader), "ground control points"));
     assert_int_equal(hc_ortho_open(&ortho, hc_reader_scene(reader), path, NULL, 0, &err), HC_E_INPUT);
-    assert_non_null(strstr(err.text, "RPC and ground control points are not applied"));
+    check_says(err.text, "RPC and ground control points ... not applied");
     err = (HcError){0};
     hc_reader_close(reader);
     check_ok(hc_view_open(&view, path, &(HcViewOptions){.window = &window}, &err), err);
@@ -283,13 +283,13 @@ static void enmap_l1b_opens_by_detector(void **state) {
     check_list(hc_reader_scene(reader)->wavelength, by_detector, 3);
     assert_true(hc_reader_scene(reader)->has_nodata && hc_reader_scene(reader)->nodata == -32768);
     check_rpc(&hc_reader_scene(reader)->rpc, 0, 0);
-    assert_non_null(strstr(hc_reader_note(reader), "(RPC) are those of band 2, carried on"));
+    check_says(hc_reader_note(reader), "(RPC) ... band 2, carried on");
     hc_reader_close(reader);
     check_ok(hc_reader_open(&reader, swir, NULL, &err), err);
     check_list(hc_reader_scene(reader)->wavelength, by_detector + 3, 2);
     check_rpc(&hc_reader_scene(reader)->rpc, -1, 0);
     check_near(hc_reader_scene(reader)->offset[0], 1.5, 0);
-    assert_non_null(strstr(hc_reader_note(reader), "the other one sees a place some 20 lines apart"));
+    check_says(hc_reader_note(reader), "the other one ... 20 lines apart");
     hc_reader_close(reader);
     write_enmap_xml("B-METADATA.XML", "L1B",
                     FLAW_UNLISTED); /* band 4 by wavelength: 960 nm, the third of VNIR */
@@ -300,7 +300,7 @@ static void enmap_l1b_opens_by_detector(void **state) {
     assert_int_equal(hc_reader_open(&reader, vnir, &both, &err), HC_E_USAGE);
     assert_non_null(strstr(err.text, "not coregistered with the other"));
     err = (HcError){0};
-    check_refused(xml, HC_E_INPUT, "its detectors see a place some 20 lines apart");
+    check_refused(xml, HC_E_INPUT, "its detectors ... 20 lines apart");
 }
 
 /* The metadata are refused; the raster opens without them and says so. */
@@ -333,7 +333,7 @@ static void flaws_are_told(void **state) {
     assert_non_null(strstr(err.text, "has 4 bands, its metadata describe 5"));
     err = (HcError){0};
     check_ok(hc_reader_open(&reader, tiff, NULL, &err), err);
-    assert_non_null(strstr(hc_reader_note(reader), "is left out: it describes 5 bands of 4"));
+    check_says(hc_reader_note(reader), "is left out ... 5 bands of 4");
     hc_reader_close(reader);
 }
 
@@ -381,14 +381,13 @@ static void desis_opens(void **state) {
     listed = centres;
     HcStatus turned = hc_reader_open(&reader, xml, NULL, &err);
     assert_int_equal(turned, HC_E_INPUT);
-    assert_non_null(strstr(err.text,
-                           "DESIS-HSI-SPECTRAL_IMAGE.hdr: the wavelengths of DESIS L2A neither rise nor "
-                           "fall throughout: 940 nm of band 2, 930 nm of band 3"));
+    check_says(err.text, "DESIS-HSI-SPECTRAL_IMAGE.hdr ... DESIS L2A neither rise nor fall ... 940 nm of "
+                         "band 2, 930 nm of band 3");
     err = (HcError){0};
     xml = write_desis(false);
     HcStatus got = hc_reader_open(&reader, xml, NULL, &err);
     assert_int_equal(got, HC_E_INPUT);
-    assert_non_null(strstr(err.text, "data offset values has 4 values, wavelength has 5"));
+    check_says(err.text, "data offset values has 4 values ... 5");
 }
 
 /* Without a header the metadata describe the bands, also for the item that lists both. */
@@ -550,8 +549,7 @@ static void bands_come_by_wavelength(void **state) {
     for (int b = 0; b < BANDS; b++) {
         assert_int_equal(scene->source_band[b], b);
     }
-    assert_non_null(strstr(hc_reader_note(reader), "bands are in the order of their wavelengths: band 1 "
-                                                   "(420 nm) is band 2 of the raster"));
+    check_says(hc_reader_note(reader), "order of their wavelengths: band 1 (420 nm) is band 2");
     hc_reader_close(reader);
     check_way(tiff, false, "chunks (deflate", from_mixed);
     check_way(tiff, true, "GDAL GTiff", from_mixed);
@@ -598,9 +596,7 @@ static void detectors_are_interleaved(void **state) {
     listed = turned;
     xml = write_enmap_xml("O-METADATA.XML", "L2A", FLAW_NONE);
     listed = centres;
-    check_refused(xml, HC_E_INPUT,
-                  "the wavelengths of EnMAP L2A neither rise nor fall throughout: 950 nm of "
-                  "band 2, 930 nm of band 4");
+    check_refused(xml, HC_E_INPUT, "EnMAP L2A neither rise nor fall ... 950 nm of band 2, 930 nm of band 4");
     check_ok(hc_reader_open(&reader, tiff, NULL, &err), err); /* beside a raster they are left out */
     assert_non_null(strstr(hc_reader_note(reader), "neither rise nor fall"));
     assert_null(hc_reader_product(reader));
@@ -627,7 +623,7 @@ static void folders_hold_one_product(void **state) {
     assert_int_equal(mkdir(path, 0700), 0);
     check_refused(path, HC_E_INPUT, "a folder without files");
     put_file(in_folder("delivery/notes.json"), "{}\n");
-    check_refused(path, HC_E_INPUT, "contains no known product: notes.json (open a file of it)");
+    check_refused(path, HC_E_INPUT, "contains no known product: notes.json");
     write_enmap_xml("delivery/A-METADATA.XML", "L2A", FLAW_NONE);
     check_refused(path, HC_E_INPUT, "there is no raster");
     write_tiff("delivery/A-SPECTRAL_IMAGE.TIF", BANDS);
