@@ -154,9 +154,8 @@ static void wrong_chains_are_named(void **state) {
         {"read a ! mfn ! write b", "mfn: unknown stage, did you mean mnf?"},
         {"read a ! qqqqqqqqqq ! write b", "unknown stage"},
         {"mnf ! write b", "mnf: a chain begins with read"},
-        {"read a ! read b ! write c", "read: step 2: only the first step reads"},
-        {"read a ! mnf --componets 3 ! write b",
-         "mnf: --componets: unknown option, did you mean --components?"},
+        {"read a ! read b ! write c", "read: step 2 ... only the first"},
+        {"read a ! mnf --componets 3 ! write b", "mnf: --componets: unknown option ... --components?"},
         {"read a ! preview b --size 0 ! write b", "--size 0"},
         {"read a ! preview b --size 1e3 ! write b", "not a whole number"},
         {"read a ! mnf --min-eigenvalue nan ! write b", "--min-eigenvalue nan: not a number"},
@@ -170,7 +169,7 @@ static void wrong_chains_are_named(void **state) {
         HcChain *chain = NULL;
         HcError err = {0};
         HcStatus status = parse(&chain, cases[i].text, &err);
-        if (status != HC_E_USAGE || strstr(err.text, cases[i].part) == NULL || chain != NULL) {
+        if (status != HC_E_USAGE || !check_holds(err.text, cases[i].part) || chain != NULL) {
             fail_msg("\"%s\": status %d, \"%s\" (wanted \"%s\")", cases[i].text, (int)status, err.text,
                      cases[i].part);
         }

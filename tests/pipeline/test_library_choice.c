@@ -69,7 +69,7 @@ static void check_note(const char *text, const char *spectra, bool all, const ch
 
 static void check_refused(const char *text, const char *spectra, HcStatus status, const char *part) {
     Chosen chosen = choose(text, spectra, false);
-    if (chosen.status != status || strstr(chosen.err.text, part) == NULL) {
+    if (chosen.status != status || !check_holds(chosen.err.text, part)) {
         fail_msg("--spectra %s: status %d, \"%s\" (wanted: \"%s\")", spectra, (int)chosen.status,
                  chosen.err.text, part);
     }
@@ -91,7 +91,7 @@ static void names_leave_out_what_is_no_spectrum(void **state) {
     check_note("nm,a,Resolution\n400,0.1,0.2\n", NULL, false,
                "nine.csv: left out by name: 1 of 2 entries (1 widths of bands) (--all-spectra takes them)");
     check_refused("nm,Wavelengths,Resolution\n400,0.1,0.2\n", NULL, HC_E_INPUT,
-                  "nine.csv: holds no spectrum by its names, 2 of 2 entries");
+                  "nine.csv: holds no spectrum ... 2 of 2");
 }
 
 static void lists_choose(void **state) {
@@ -114,17 +114,16 @@ static void lists_choose(void **state) {
 
 static void wrong_lists_are_refused(void **state) {
     (void)state;
-    check_refused(nine, "10", HC_E_USAGE, "unmix: --spectra 10: nine.csv has entries 1 to 9");
+    check_refused(nine, "10", HC_E_USAGE, "--spectra 10: nine.csv ... 1 to 9");
     check_refused(nine, "0", HC_E_USAGE, "has entries 1 to 9");
     check_refused(nine, "4-2", HC_E_USAGE, "--spectra 4-2");
-    check_refused(nine, "99999999999", HC_E_USAGE, "no entry of nine.csv has such a name");
+    check_refused(nine, "99999999999", HC_E_USAGE, "no entry of nine.csv");
     check_refused(nine, "2-", HC_E_USAGE, "--spectra 2-");
     check_refused(nine, "", HC_E_USAGE, "an item of the list is empty");
     check_refused(nine, "2,", HC_E_USAGE, "an item of the list is empty");
     check_refused(nine, "Oak brak", HC_E_USAGE, "did you mean Oak bark?");
-    check_refused(nine, "Quartz*", HC_E_USAGE,
-                  "no entry of nine.csv has such a name (the first is Wavelengths)");
-    check_refused(nine, "err*,9", HC_E_USAGE, "no spectrum by its name, 3 of 3 entries");
+    check_refused(nine, "Quartz*", HC_E_USAGE, "no entry of nine.csv ... Wavelengths)");
+    check_refused(nine, "err*,9", HC_E_USAGE, "no spectrum by its name, 3 of 3");
 }
 
 int main(void) {

@@ -49,7 +49,7 @@ static void check_refused(const char *chain, const char *path, HcStatus status, 
     Fitted fitted;
     HcError err = {0};
     HcStatus found = try_fit(&fitted, chain, path, &err);
-    if (found != status || strstr(err.text, part) == NULL || strchr(err.text, '\n') != NULL) {
+    if (found != status || !check_holds(err.text, part) || strchr(err.text, '\n') != NULL) {
         fail_msg("%s: status %d, \"%s\" (wanted: \"%s\")", path, (int)found, err.text, part);
     }
     assert_null(fitted.fit.value);
@@ -75,7 +75,7 @@ static void make_scene(const char *name, const char *more) {
 }
 
 static void check_note(const Fitted *fitted, const char *part) {
-    if (fitted->fit.note == NULL || strstr(fitted->fit.note, part) == NULL ||
+    if (fitted->fit.note == NULL || !check_holds(fitted->fit.note, part) ||
         strchr(fitted->fit.note, '\n') != NULL) {
         fail_msg("note \"%s\" (wanted: \"%s\")", fitted->fit.note != NULL ? fitted->fit.note : "", part);
     }
@@ -98,7 +98,7 @@ static void the_same_bands_are_taken_as_they_are(void **state) {
     assert_memory_equal(fitted.fit.value, wanted, sizeof wanted);
     assert_int_equal(fitted.fit.from[1], 2);
     assert_string_equal(fitted.fit.name[1], "Ash");
-    check_note(&fitted, "six.csv: left out: 1 of 3 spectra, which lack values at 440 nm: Elm");
+    check_note(&fitted, "six.csv: left out: 1 of 3 spectra ... 440 nm: Elm");
     clear(&fitted);
     put_text("five.csv",
              "name,a,b,c,d,e\nOak,1,3,4,5,6\n"); /* those that come in; nothing is known of them */
@@ -175,7 +175,7 @@ static void every_form_is_resampled(void **state) {
         check_near(fitted.fit.figures.longest, 487, 1e-9);
         check_line(&fitted, 0, 1);
         check_line(&fitted, 1, 10);
-        check_note(&fitted, ": 2 spectra on 40 bands are resampled to 6 bands");
+        check_note(&fitted, "2 spectra on 40 bands ... resampled to 6 bands");
         clear(&fitted);
     }
 }
@@ -225,9 +225,7 @@ static void spectra_that_lack_values_are_left_out(void **state) {
     assert_int_equal(fitted.fit.from[2], 3);
     assert_string_equal(fitted.fit.name[2], "Oak");
     check_line(&fitted, 1, 1);
-    check_note(&fitted,
-               "are resampled to 6 bands; left out: 2 of 5 spectra, which lack values at 430-440 nm: "
-               "Fir, Yew");
+    check_note(&fitted, "resampled to 6 bands; left out: 2 of 5 spectra ... 430-440 nm: Fir, Yew");
     HcJson json;
     HcError err = {0};
     hc_json_begin(&json);
@@ -253,23 +251,20 @@ static void what_is_not_covered_is_refused(void **state) {
     cube_write(&cube, "dark", HC_FLOAT32, "bil", NULL);
     cube_free(&cube);
     put_text("short.csv", "nm,One,Two\n395,1,1\n400,1,1\n405,1,1\n410,1,1\n415,1,1\n420,1,1\n425,1,1\n");
-    check_refused(
-        "read a.img ! write out.img", "short.csv", HC_E_INPUT,
-        "short.csv: none of its spectra has values at 430-450 nm, where bands come in; its values lie "
-        "from 395 to 425 nm");
+    check_refused("read a.img ! write out.img", "short.csv", HC_E_INPUT,
+                  "short.csv: none of its spectra ... 430-450 nm ... 395 to 425 nm");
     Fitted fitted = fit("read a.img ! bands 1-3 ! write out.img", "short.csv");
     assert_int_equal(fitted.fit.count, 2);
     clear(&fitted);
     put_text("split.csv", "nm,One,Two\n390,1,\n400,1,\n410,1,1\n420,1,1\n430,1,1\n440,,1\n450,,1\n460,,1\n");
     check_refused("read a.img ! write out.img", "split.csv", HC_E_INPUT,
-                  "split.csv: each of its 2 spectra lacks values at some of 400, 440-450 nm");
+                  "split.csv: each of its 2 spectra ... 400, 440-450 nm");
     put_text("bands.csv", "band,One,Two\n1,1,1\n2,1,1\n3,1,1\n4,,\n5,1,\n6,1,1\n");
     check_refused("read a.img ! write out.img", "bands.csv", HC_E_INPUT, "has values at 430 nm");
-    check_refused("read dark.img ! write out.img", "bands.csv", HC_E_INPUT,
-                  "has values at band 4 of those that come in");
+    check_refused("read dark.img ! write out.img", "bands.csv", HC_E_INPUT, "values at band 4");
     put_text("seven.csv", "band,One\n1,1\n2,1\n3,1\n4,1\n5,1\n6,1\n7,1\n");
     check_refused("read a.img ! write out.img", "seven.csv", HC_E_INPUT,
-                  "seven.csv: has 7 bands, 6 come in (the file has 6), and it has no wavelengths");
+                  "seven.csv: has 7 bands, 6 come in ... has 6) ... no wavelengths");
     check_refused("read dark.img ! write out.img", "short.csv", HC_E_INPUT, "the scene has no wavelengths");
     check_refused("read a.img ! pca --components 2 ! write out.img", "short.csv", HC_E_USAGE,
                   "components come in");
@@ -434,14 +429,14 @@ static void usgs_minerals_on_jasper_ridge(void **state) {
     }
     assert_int_equal(fitted.fit.figures.interpolated, vanish);
     assert_true(vanish > 50 && vanish < 150);
-    check_note(&fitted, "usgs_1995_av224.sli: 498 spectra on 224 bands are resampled to 198 bands (");
+    check_note(&fitted, "usgs_1995_av224.sli: 498 spectra on 224 bands ... resampled to 198 bands (");
     HcValueUnit library = hc_library_unit(&fitted.fit, &fitted.library);
     HcValueUnit jasper = hc_scene_unit(scene, NULL, 0);
     check_near(hc_unit_factor(&library, &jasper), 10000, 1e-6);
     clear(&fitted);
     /* All 224 bands of the scene begin 13 nm before those of the library. */
     snprintf(chain, sizeof chain, "read %s/jasper-ridge/jasper_f224.hdr --all-bands ! write out.img", data);
-    check_refused(chain, path, HC_E_INPUT, "none of its spectra has values at 369.85");
+    check_refused(chain, path, HC_E_INPUT, "none of its spectra ... 369.85");
     /* Without widths, with deleted channels: whole spectra are kept, the others named. */
     snprintf(chain, sizeof chain, "read %s/jasper-ridge/jasper_f224.hdr ! write out.img", data);
     snprintf(path, sizeof path, "%s/usgs-library/s06av95a_envi.sli", data);

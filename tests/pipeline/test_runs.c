@@ -58,7 +58,7 @@ static void check_refused(const HcStage *stage, const char *text) {
     HcBandRuns runs = {0};
     HcError err = {0};
     assert_int_equal(hc_band_runs_make(&runs, stage, 0, &err), HC_E_USAGE);
-    assert_non_null(strstr(err.text, text));
+    check_says(err.text, text);
     assert_null(runs.band);
     assert_int_equal(runs.count, 0);
 }
@@ -69,11 +69,11 @@ static void test_refused(void **state) {
     double twice[3] = {700, 710, 700};
     HcStage stage = stage_of(3, NULL, NULL);
     stage.in.wavelength_note = (char[]){"unit 'furlong' is no length"};
-    check_refused(&stage, "smooth: the scene has no wavelengths: unit 'furlong' is no length");
+    check_refused(&stage, "no wavelengths: unit 'furlong'");
     stage = stage_of(3, twice, bad);
     check_refused(&stage, "all 3 bands are marked as bad");
     stage = stage_of(3, twice, NULL);
-    check_refused(&stage, "bands 1 and 3 both lie at 700 nm");
+    check_refused(&stage, "bands 1 and 3 ... 700 nm");
     bad[0] = bad[1] = 0;
     stage = stage_of(3, twice, bad);
     check_runs(&stage, 0, 2, 1, (int32_t[]){0, 2});

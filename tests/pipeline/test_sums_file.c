@@ -153,7 +153,7 @@ static void refused(HcSavedSums *from, HcStatus expected, const char *part) {
     HcSavedSums first = {.scene = scene_of(BANDS), .moments = moments};
     check_ok(hc_saved_sums_add(&all, &first, "first", &err), err);
     assert_int_equal(hc_saved_sums_add(&all, from, "b.hdr", &err), expected);
-    if (strstr(err.text, "b.hdr: ") != err.text || strstr(err.text, part) == NULL) {
+    if (strstr(err.text, "b.hdr: ") != err.text || !check_holds(err.text, part)) {
         fail_msg("says '%s' and not '%s'", err.text, part);
     }
     hc_saved_sums_clear(&all);
@@ -171,7 +171,7 @@ static void other_kinds(void **state) {
     double shifted[BANDS] = {500, 620, 700};
     HcSavedSums other = {.scene = scene_of(BANDS), .moments = whole};
     other.scene.bands = BANDS - 1;
-    refused(&other, HC_E_INPUT, "has 2 bands, the scenes before it 3");
+    refused(&other, HC_E_INPUT, "has 2 bands ... 3");
     other.scene = scene_of(BANDS);
     other.scene.wavelength = shifted;
     refused(&other, HC_E_INPUT, "band 2");
@@ -202,7 +202,7 @@ static void bad_text(const char *text, const char *part) {
     fputs(text, file);
     fclose(file);
     assert_int_equal(hc_saved_sums_read(path, &read, &err), HC_E_INPUT);
-    if (strstr(err.text, part) == NULL) {
+    if (!check_holds(err.text, part)) {
         fail_msg("says '%s' and not '%s'", err.text, part);
     }
     hc_saved_sums_clear(&read);
