@@ -322,12 +322,12 @@ static void vectors_are_classes_by_a_field(void **state) {
         check_runs(NULL, chain, steps[k], "points.csv --field kind --layer points",
                    k == 0 ? "points0" : "points1");
         check_same_files(k == 0 ? "map0.img" : "map1.img", k == 0 ? "points0.img" : "points1.img");
-        check_run_fails(NULL, HC_E_USAGE, "does not say by itself which field names the class", chain,
-                        steps[k], "points.csv", "no");
+        check_run_fails(NULL, HC_E_USAGE, "does not say ... which field", chain, steps[k], "points.csv",
+                        "no");
         check_run_fails(NULL, HC_E_USAGE, "has no field 'size'", chain, steps[k], "points.csv --field size",
                         "no");
-        check_run_fails(NULL, HC_E_USAGE, "map.img: is a raster, there is no field 'kind' to choose", chain,
-                        steps[k], "map.img --field kind", "no");
+        check_run_fails(NULL, HC_E_USAGE, "map.img: is a raster ... no field 'kind'", chain, steps[k],
+                        "map.img --field kind", "no");
         check_run_fails(NULL, HC_E_USAGE, "--layer needs --by",
                         "read scene.img ! %s --layer points ! write no.img", steps[k]);
     }
@@ -356,23 +356,22 @@ static void classes_that_are_no_background(void **state) {
                                 "out.img";
     write_map();
     write_with_few(11, 0, NAN);
-    check_run_fails(NULL, HC_E_NUMERIC,
-                    "detect: --by classes=map.img: class \"Class 11\" has 0 valid pixels, fewer than 6 bands "
-                    "need: give fewer bands, --shrink, or a map without this class",
-                    chain, "");
+    check_run_fails(
+        NULL, HC_E_NUMERIC,
+        "--by classes=map.img: class \"Class 11\" has 0 valid pixels ... 6 bands need ... --shrink", chain,
+        "");
     write_with_few(11, 6, NAN);
-    check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\" has 6 valid pixels, fewer than 6 bands need",
-                    chain, "");
+    check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\" has 6 valid pixels ... 6 bands need", chain, "");
     check_runs(NULL, chain, " --shrink 0.1");
     write_with_few(11, 1, NAN);
     check_run_fails(NULL, HC_E_NUMERIC, "class \"Class 11\" has 1 valid pixels", chain, " --shrink 0.1");
     write_with_few(11, 20, 500);
-    check_run_fails(NULL, HC_E_NUMERIC, "detect: class \"Class 11\": all 6 bands are constant", chain, "");
+    check_run_fails(NULL, HC_E_NUMERIC, "detect: class \"Class 11\" ... 6 bands are constant", chain, "");
     static const char rx[] = "read scene.img ! rx --by classes=map.img ! write out.img";
-    check_run_fails(NULL, HC_E_NUMERIC, "rx: class \"Class 11\": all 6 bands are constant", rx);
+    check_run_fails(NULL, HC_E_NUMERIC, "rx: class \"Class 11\" ... 6 bands are constant", rx);
     write_with_few(11, BANDS + 1, NAN); /* the name of the stage comes once */
-    check_run_fails(NULL, HC_E_NUMERIC,
-                    "rx: class \"Class 11\": 7 valid pixels with 6 bands would all have the same score", rx);
+    check_run_fails(NULL, HC_E_NUMERIC, "rx: class \"Class 11\": 7 valid pixels with 6 bands ... same score",
+                    rx);
 }
 
 static void refusals(void **state) {
@@ -382,12 +381,12 @@ static void refusals(void **state) {
     cube_write(&cube, "scene", HC_INT16, "bil", NULL);
     static const char *const cases[][2] = {
         {"--background some.json", "detect: --by excludes --background"},
-        {"--columns 2", "detect: --columns 2: the option is called --by mask=FILE"},
-        {"--background-mask m.img", "detect: --background-mask m.img: the option is called --by mask=FILE"},
-        {"--background-classes=m.img", "detect: --background-classes m.img: the option is called --by"},
+        {"--columns 2", "detect: --columns 2 ... --by mask=FILE"},
+        {"--background-mask m.img", "detect: --background-mask m.img ... --by mask=FILE"},
+        {"--background-classes=m.img", "detect: --background-classes m.img ... --by"},
         {"--by rows=2", "detect: --by rows=2: give mask=FILE, classes=FILE, columns[=COUNT]"},
         {"--by mask", "detect: --by mask: give mask=FILE"},
-        {"--by columns=0", "detect: --by columns=0: a number from 1 to 1000000"},
+        {"--by columns=0", "detect: --by columns=0 ... 1 to 1000000"},
         {"--by columns=2,columns", "columns is given twice"},
         {"--method sam", "detect: --by: --method sam has no background"},
     };

@@ -340,7 +340,7 @@ static void a_far_pixel_takes_no_part(void **state) {
     cube_pixel(&cube, 40, 3)[2] = 3e12;
     cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
     check_runs(&how, "read scene.img ! " ABSORBING " --by columns=1 ! write out.img --nodata nan");
-    if (strstr(notes.data, "1 pixels are left out of the backgrounds of their columns") == NULL) {
+    if (!check_holds(notes.data, "1 pixels are left out ... of their columns")) {
         fail_msg("%s", notes.data);
     }
     check_scores(&cube, &(Expected){.width = 1, .selected = selected});
@@ -426,14 +426,13 @@ static void refusals(void **state) {
     cube_write(&few, "few", HC_UINT16, "bil", NULL);
     check_run_fails(NULL, HC_E_USAGE, "detect: --by: --method sam has no background",
                     "read scene.img ! detect --method sam --target-at 3,3 --by columns=1 ! write out.img");
-    check_run_fails(NULL, HC_E_INPUT, "a group has at most 14 pixels, fewer than 14 bands need",
+    check_run_fails(NULL, HC_E_INPUT, "at most 14 pixels ... 14 bands need",
                     "read few.img ! " ABSORBING " --by columns=1 ! write out.img");
     for (size_t p = 0; p < cube_pixels(&cube) * BANDS; p++) {
         cube.value[p] = p / (BANDS * SAMPLES) >= BANDS ? 0 : cube.value[p];
     }
     cube_write(&cube, "scene", HC_UINT16, "bil", "data ignore value = 0\n");
-    check_run_fails(NULL, HC_E_NUMERIC,
-                    "no group of columns has scores: the largest background has 14 pixels",
+    check_run_fails(NULL, HC_E_NUMERIC, "no group of columns ... 14 pixels",
                     "read scene.img ! " ABSORBING " --by columns=1 ! write out.img");
     cube_free(&few);
     cube_free(&cube);

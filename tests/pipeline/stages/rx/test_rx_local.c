@@ -269,11 +269,11 @@ static void wrong_windows_are_refused(void **state) {
     static const char *const cases[][2] = {
         {"--side 8", "--side 8: an odd number"},
         {"--side 9 --guard 2", "--guard 2: an odd number"},
-        {"--side 5 --guard 5", "--guard 5: a square inside that of --side 5"},
+        {"--side 5 --guard 5", "--guard 5 ... inside ... --side 5"},
         {"--side 257", "--side 257"},
         {"--guard 3", "--guard needs --side"},
         {"--side 5 --shrink 1.5", "--shrink 1.5"},
-        {"--side 5 --shrink oas", "--shrink oas: with --side a share from 0 to 1"},
+        {"--side 5 --shrink oas", "--shrink oas: with --side ... 0 to 1"},
         {"--shrink ledoitwolf", "did you mean ledoit-wolf?"},
         {"--side 5 --background scene.json", "--side excludes --background"},
     };
@@ -283,8 +283,7 @@ static void wrong_windows_are_refused(void **state) {
     Cube wide = cube_smooth(40, 40, 10, 5, true);
     cube_write(&wide, "wide", HC_UINT16, "bil", NULL);
     check_run_fails(NULL, HC_E_NUMERIC,
-                    "--side 3 less the guard has at most 8 pixels in 40 x 40, 10 directions need at least "
-                    "11: give --side 5",
+                    "--side 3 ... 8 pixels in 40 x 40, 10 directions ... 11: give --side 5",
                     "read wide.img ! rx --side 3 ! write bad.img");
     check_runs(NULL, "read wide.img ! rx --side 3 --shrink 0.1 ! write good.img");
     check_runs(NULL, "read wide.img ! pca --components 3 ! rx --side 3 ! write good.img --overwrite");
@@ -384,14 +383,10 @@ static void scenes_too_thin_are_refused(void **state) {
         int32_t lines, samples;
         const char *options, *says;
     } cases[] = {
-        {1, 70, "--side 3", "has at most 2 pixels in 1 x 70, 2 directions need at least 3: give --side 5,"},
-        {70, 1, "--side 9 --guard 7",
-         "has at most 2 pixels in 70 x 1, 2 directions need at least 3: give "
-         "--side 11,"},
-        {6, 6, "--side 31 --guard 29",
-         "has at most 0 pixels in 6 x 6, 2 directions need at least 3: give a "
-         "smaller --guard,"},
-        {6, 6, "--side 31 --guard 29 --shrink 0.5", "need at least 2: give a smaller --guard"},
+        {1, 70, "--side 3", "2 pixels in 1 x 70, 2 directions ... 3: give --side 5,"},
+        {70, 1, "--side 9 --guard 7", "2 pixels in 70 x 1, 2 directions ... 3: give --side 11,"},
+        {6, 6, "--side 31 --guard 29", "0 pixels in 6 x 6, 2 directions ... 3: give a smaller --guard,"},
+        {6, 6, "--side 31 --guard 29 --shrink 0.5", "at least 2: give a smaller --guard"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Cube cube = cube_smooth(cases[i].lines, cases[i].samples, 2, 12, false);
