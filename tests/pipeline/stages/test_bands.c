@@ -95,7 +95,7 @@ static void bands_after_a_fit(void **state) {
 static void wrong_choices_are_named(void **state) {
     (void)state;
     Cube cube = write_scene();
-    check_run_fails(NULL, HC_E_USAGE, "--keep 7: the scene has bands 1 to 6",
+    check_run_fails(NULL, HC_E_USAGE, "--keep 7 ... bands 1 to 6",
                     "read scene.img --all-bands ! bands 7 ! write o.img");
     check_run_fails(NULL, HC_E_USAGE, "--keep 0-2", "read scene.img ! bands 0-2 ! write o.img");
     check_run_fails(NULL, HC_E_USAGE, "--keep 1.5", "read scene.img ! bands 1.5 ! write o.img");

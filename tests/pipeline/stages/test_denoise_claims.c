@@ -119,7 +119,7 @@ static void independent_noise_is_announced(void **state) {
 static void uneven_noise_is_removed(void **state) {
     (void)state;
     check_unknown(OF_SIGNAL, "denoise", "the gain is not known (noise", 6);
-    check_unknown(IMPULSES, "denoise", "the gain is not known (noise has heavy tails", 6);
+    check_unknown(IMPULSES, "denoise", "gain is not known (noise has heavy tails", 6);
 }
 
 static void other_noise_is_named(void **state) {

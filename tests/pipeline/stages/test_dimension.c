@@ -303,10 +303,10 @@ static void copies_of_bands_do_not_matter(void **state) {
     RunHow how = {.notes = &notes};
     check_runs(NULL, "read scene.img ! dimension scene.json");
     check_runs(&how, "read copies.img ! dimension copies.json");
-    assert_non_null(strstr(notes.data, "dimension: 24 of 48 bands are combinations of others"));
+    check_says(notes.data, "dimension: 24 of 48 bands are combinations");
     hc_text_clear(&notes);
     check_runs(&how, "read copies.img ! endmembers ends.sli --count auto");
-    assert_non_null(strstr(notes.data, "endmembers: 24 of 48 bands are combinations of others"));
+    check_says(notes.data, "endmembers: 24 of 48 bands are combinations");
     hc_text_clear(&notes);
     cJSON *scene = read_json("scene.json");
     cJSON *found = read_json("copies.json");
@@ -409,20 +409,19 @@ static void wrong_options_are_refused(void **state) {
         check_run_fails(NULL, HC_E_USAGE, "--false-alarm", "read scene.img ! dimension --false-alarm \"%s\"",
                         rates[k]);
     }
-    check_run_fails(
-        NULL, HC_E_NUMERIC,
-        "dimension: noise by regression: 4 valid pixels with 6 bands, at least 7 pixels are needed",
-        "read few.img ! dimension");
+    check_run_fails(NULL, HC_E_NUMERIC,
+                    "dimension: noise by regression: 4 valid pixels with 6 bands, at least 7",
+                    "read few.img ! dimension");
     check_run_fails(NULL, HC_E_NUMERIC, "at least 7 pixels",
                     "read few.img ! pca --components auto ! write o.img");
     check_runs(NULL, "read scene.img ! pca --fit-only --save-model model.json");
     static const struct {
         const char *step, *part;
-    } wrong[] = {{"pca --components 0", "pca: --components 0: neither a whole number from 1 to 100000"},
+    } wrong[] = {{"pca --components 0", "pca: --components 0: neither ... 1 to 100000"},
                  {"pca --components 2.5", "--components 2.5: neither"},
                  {"pca --components 1e3", "--components 1e3: neither"},
                  {"pca --components 1,2", "--components 1,2: neither"},
-                 {"mnf --components hysme", "mnf: --components hysme: unknown, did you mean hysime?"},
+                 {"mnf --components hysme", "mnf: --components hysme: unknown ... hysime?"},
                  {"pca --components 200000", "--components 200000: neither"},
                  {"pca --components auto --min-eigenvalue 2", "give one of --components"},
                  {"pca --components auto --inverse --model model.json", "--inverse excludes --components"},

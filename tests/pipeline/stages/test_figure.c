@@ -476,9 +476,8 @@ static void what_cannot_be_drawn_is_refused(void **state) {
     (void)state;
     write_ramps("scene", NULL);
     file_remove("a.png");
-    check_run_fails(NULL, HC_E_USAGE, "a.jpg: the name of a figure must end in",
-                    "read scene.img ! figure a.jpg");
-    check_run_fails(NULL, HC_E_USAGE, "--each 1-5: the scene has bands 1 to 4",
+    check_run_fails(NULL, HC_E_USAGE, "a.jpg ... must end in", "read scene.img ! figure a.jpg");
+    check_run_fails(NULL, HC_E_USAGE, "--each 1-5 ... bands 1 to 4",
                     "read scene.img ! figure a.png --each 1-5");
     check_run_fails(NULL, HC_E_USAGE, "--each 3-1: must be all", "read scene.img ! figure a.png --each 3-1");
     check_run_fails(NULL, HC_E_USAGE, "--each 1,,2: must be all",
@@ -487,7 +486,7 @@ static void what_cannot_be_drawn_is_refused(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "--limits 3,3", "read scene.img ! figure a.png --limits 3,3");
     check_run_fails(NULL, HC_E_USAGE, "--limits 0,1,0,1: must be two",
                     "read scene.img ! figure a.png --bands 1,2,3 --limits 0,1,0,1");
-    check_run_fails(NULL, HC_E_USAGE, "--limits 0,1,0,1,3,2: must be two numbers, rising, or two for each",
+    check_run_fails(NULL, HC_E_USAGE, "--limits 0,1,0,1,3,2 ... two numbers, rising",
                     "read scene.img ! figure a.png --bands 1,2,3 --limits 0,1,0,1,3,2");
     check_run_fails(NULL, HC_E_USAGE, "--limits 0,1,0,1,2,3",
                     "read scene.img ! figure a.png --bands 1 --limits 0,1,0,1,2,3");

@@ -223,7 +223,7 @@ static void majorities_of_other_things(void **state) {
     Cube map = make_map();
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 3, true);
     cube_write(&cube, "scene", HC_UINT16, "bil", NULL);
-    check_run_fails(NULL, HC_E_USAGE, "filter: majority: 3 bands come in that are no class map",
+    check_run_fails(NULL, HC_E_USAGE, "filter: majority: 3 bands ... no class map",
                     "read scene.img ! filter majority ! write bad.img");
     check_run_fails(NULL, HC_E_USAGE, "filter: --side 4: not an odd number",
                     "read map.img ! filter majority --side 4 ! write bad.img");

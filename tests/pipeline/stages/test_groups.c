@@ -132,7 +132,7 @@ static void refusals(void **state) {
     Cube cube = write_inputs(9, HC_UINT16);
     check_runs(NULL, "read scene.img ! cov c.json --by classes=map.img,mask=half.img");
     check_run_fails(NULL, HC_E_INPUT, "c.json", "read scene.img ! rx --background c.json ! write no.img");
-    check_run_fails(NULL, HC_E_USAGE, "cov: --sums: the file has one group, --by classes=map.img has 3",
+    check_run_fails(NULL, HC_E_USAGE, "cov: --sums ... one group, --by classes=map.img has 3",
                     "read scene.img ! cov no.json --sums --by classes=map.img");
     check_run_fails(NULL, HC_E_USAGE, "cov: --by columns=2: give mask=FILE, classes=FILE",
                     "read scene.img ! cov no.json --by columns=2");
@@ -140,7 +140,7 @@ static void refusals(void **state) {
                     "read scene.img ! mnf --by classes=map.img ! write no.img");
     check_run_fails(NULL, HC_E_USAGE, "--by excludes --model",
                     "read scene.img ! mnf --model m.json --by mask=map.img ! write no.img");
-    check_run_fails(NULL, HC_E_NUMERIC, "noise: --by mask=map.img:1=0-9: the mask leaves no pixel",
+    check_run_fails(NULL, HC_E_NUMERIC, "noise: --by mask=map.img:1=0-9 ... no pixel",
                     "read scene.img ! noise no.json --by mask=map.img:1=0-9");
     check_run_fails(NULL, HC_E_INPUT, "none.img",
                     "read scene.img ! denoise --by mask=none.img ! write no.img");

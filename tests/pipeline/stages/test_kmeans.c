@@ -278,7 +278,7 @@ static void empty_clusters_take_the_farthest(void **state) {
     assert_true(file_holds("record.json", "\"moved_into_empty\":\t2"));
     check_three(&cube);
     check_runs(&(RunHow){.notes = &notes}, "read scene.img ! kmeans --clusters 5 --distance ! write out.img");
-    assert_non_null(strstr(notes.data, "2 of 5 clusters are empty: the scene has fewer different spectra"));
+    check_says(notes.data, "2 of 5 clusters are empty");
     check_three(&cube);
     hc_text_clear(&notes);
     cube_free(&cube);

@@ -128,7 +128,7 @@ static void scree_plot_needs_eigenvalues(void **state) {
     assert_null(strstr(svg, ">noise<"));
     free(svg);
     check_run_fails(NULL, HC_E_USAGE, "no pca or mnf before", "read scene.img ! preview b.png --scree s.png");
-    check_run_fails(NULL, HC_E_USAGE, "does not end with .png, .svg or .pdf",
+    check_run_fails(NULL, HC_E_USAGE, ".png, .svg or .pdf",
                     "read scene.img ! pca ! preview a.png --scree s.jpg");
     check_run_fails(NULL, HC_E_USAGE, "--bands 5", "read scene.img ! preview b.png --bands 5");
     check_run_fails(NULL, HC_E_USAGE, "--bands 1,2", "read scene.img ! preview b.png --bands 1,2");
@@ -312,7 +312,7 @@ static void overviews_are_read(void **state) {
                "wavelength units = Nanometers\nwavelength = {460, 550, 650}\n");
     check_runs(NULL, "read long.img ! write long.tif --format COG --co BLOCKSIZE=128");
     check_runs(&how, "read long.tif ! preview part.png --size 200");
-    assert_non_null(strstr(notes.data, "an overview in the file, 250 x 63 for 2000 x 500"));
+    check_says(notes.data, "overview in the file, 250 x 63 ... 2000 x 500");
     assert_int_equal(report.pixels, 250 * 63);
     Picture part = read_picture("part.png");
     assert_int_equal(part.width, 32);

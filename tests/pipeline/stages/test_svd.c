@@ -222,7 +222,7 @@ static void dimensions_are_counted(void **state) {
     HcText notes = {0};
     RunHow how = {.notes = &notes};
     check_runs(&how, "read scene.img ! svd --side 2 --output dimension --values 5 ! write four.img");
-    assert_non_null(strstr(notes.data, "svd: --values 5: a patch has only 4 singular values"));
+    check_says(notes.data, "svd: --values 5 ... only 4");
     hc_text_clear(&notes);
     Cube four = cube_read_floats("four", 16, 24, 5);
     cube_free(&four);
@@ -308,7 +308,7 @@ static void inverse_follows_with_the_bands_of_the_scene(void **state) {
     check_runs(&how, "read dropped.img ! mnf --keep-all ! svd ! mnf --inverse ! write out.img");
     assert_non_null(strstr(notes.data, "constant, takes no part: 1 band (3)"));
     assert_null(strstr(notes.data, "is assumed"));
-    assert_non_null(strstr(notes.data, "svd: mnf took its noise from differences of neighbours (mean3x3)"));
+    check_says(notes.data, "svd: mnf ... differences of neighbours (mean3x3)");
     hc_text_clear(&notes);
     check_all_kept("dropped.img", &cube, 1e-3);
     cube_free(&cube);
@@ -374,10 +374,10 @@ static void wrong_options_are_refused(void **state) {
         const char *words, *part;
     } cases[] = {
         {"svd --side 0", "--side 0"},
-        {"pca ! svd", "svd: components of pca come in (PCA 1"},
-        {"pca ! svd --output dimension", "svd: components of pca come in (PCA 1"},
+        {"pca ! svd", "svd: components of pca ... (PCA 1"},
+        {"pca ! svd --output dimension", "svd: components of pca ... (PCA 1"},
         {"svd --side 65", "--side 65"},
-        {"svd --side 4 --step 5", "svd: --step 5: more than the side of 4"},
+        {"svd --side 4 --step 5", "svd: --step 5 ... side of 4"},
         {"svd --step 2 --tiled", "one of --step and --tiled"},
         {"svd --keep 0", "--keep 0"},
         {"svd --keep 2.5", "--keep 2.5"},
@@ -390,7 +390,7 @@ static void wrong_options_are_refused(void **state) {
         {"svd --keep 3 --noise 2", "does not look at the noise"},
         {"svd --noise scene --output dimension", "svd: --noise scene: goes with --output denoised"},
         {"svd --keep 3 --noise scene", "does not look at the noise"},
-        {"svd --step 9", "svd: --step 9: more than the side of 8"},
+        {"svd --step 9", "svd: --step 9 ... side of 8"},
         {"svd --values 3", "--output dimension"},
         {"svd --output components", "--output components"},
         {"mnf ! svd --output dimension --values 4 ! mnf --inverse", "svd in between makes other bands"}};
@@ -404,10 +404,10 @@ static void wrong_options_are_refused(void **state) {
     HcText notes = {0};
     RunHow how = {.notes = &notes};
     check_runs(&how, "read scene.img ! svd --output dimension ! write out.img");
-    assert_non_null(strstr(notes.data, "svd: noise of standard deviation 1 is assumed"));
+    check_says(notes.data, "svd: noise of standard deviation 1");
     hc_text_clear(&notes);
     check_runs(&how, "read scene.img ! svd --noise estimate ! write out.img");
-    assert_non_null(strstr(notes.data, "svd: the noise is estimated from a median of 7 singular values"));
+    check_says(notes.data, "svd: ... noise is estimated ... 7 singular values");
     hc_text_clear(&notes);
     check_runs(&how, "read scene.img ! mnf ! write parts.img");
     check_runs(&how, "read parts.img ! svd ! write out.img");
@@ -464,7 +464,7 @@ static void scenes_are_reduced_first(void **state) {
     cube_border(&cube, 0);
     cube_write(&cube, "scene", HC_FLOAT32, "bil", nodata);
     check_runs(&how, "read scene.img ! svd ! write out.img");
-    assert_non_null(strstr(notes.data, "svd: noise by regression, patches of 2 of 24 components"));
+    check_says(notes.data, "svd: noise by regression ... 2 of 24 components");
     hc_text_clear(&notes);
     check_runs(NULL, "read scene.img ! denoise --method patches --side 8 --step 4 ! write steps.img");
     check_same_files("steps.img", "out.img");
@@ -479,7 +479,7 @@ static void scenes_are_reduced_first(void **state) {
     cube = make_spectra(true, 1);
     cube_write(&cube, "white", HC_FLOAT32, "bip", NULL);
     check_runs(&how, "read white.img ! svd ! write out.img");
-    assert_non_null(strstr(notes.data, "svd: noise by regression, white, patches of 2 of 24 components"));
+    check_says(notes.data, "svd: noise by regression, white ... 2 of 24 components");
     hc_text_clear(&notes);
     check_runs(NULL, "read white.img ! denoise --method patches --side 8 --step 4 ! write steps.img");
     check_same_files("steps.img", "out.img");
@@ -494,8 +494,7 @@ static void scenes_without_signal_are_handed_on(void **state) {
     Cube cube = make_spectra(true, 0);
     cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
     check_runs(&how, "read scene.img ! svd ! write out.img --interleave bip");
-    assert_non_null(strstr(notes.data, "svd: noise by regression, white: no gain is expected, the scene is "
-                                       "handed on unchanged"));
+    check_says(notes.data, "svd: noise by regression, white: no gain ... unchanged");
     hc_text_clear(&notes);
     check_same_files("scene.img", "out.img");
     cube_free(&cube);

@@ -813,11 +813,10 @@ static void sizes_are_limited(void **state) {
     }
     cube_free(&out);
     write_sized("m65.csv", 65, "b512", 512);
-    check_run_fails(NULL, HC_E_UNSUPPORTED, "m65.csv: 65 endmembers: abundance takes at most 64, unmix 4096",
+    check_run_fails(NULL, HC_E_UNSUPPORTED, "m65.csv ... 65 endmembers ... at most 64",
                     "read b512.img ! abundance --endmembers m65.csv ! write bad.img");
     write_sized("m3.csv", 3, "b513", 513);
-    check_run_fails(NULL, HC_E_UNSUPPORTED,
-                    "abundance: 513 bands come in: at most 512 (choose some with bands, or take unmix)",
+    check_run_fails(NULL, HC_E_UNSUPPORTED, "abundance: 513 bands ... at most 512",
                     "read b513.img ! abundance --endmembers m3.csv ! write bad.img");
     check_runs(NULL, "read b513.img ! bands 2-513 ! abundance --endmembers m3.csv ! write out.img");
 }

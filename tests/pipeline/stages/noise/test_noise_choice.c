@@ -51,7 +51,7 @@ static double number_in(const char *path, const char *name) {
 
 /* Whether the notes of a run have this text. */
 static bool says(const HcText *notes, const char *part) {
-    return notes->data != NULL && strstr(notes->data, part) != NULL;
+    return notes->data != NULL && check_holds(notes->data, part);
 }
 
 /* Fails the test unless auto is `model` in cov and in mnf, whose default it is, and a note says `why`. */
@@ -130,7 +130,7 @@ static void what_cannot_be_had_is_not_taken(void **state) {
     }
     cube_write(&cube, "scene", HC_INT32, "bip", NULL);
     cube_free(&cube);
-    check_choice("mean3x3", "the covariance is singular: band 8 is a combination of earlier bands", true);
+    check_choice("mean3x3", "singular: band 8 is a combination", true);
     cube = cube_smooth(1, 500, 12, 32, true);
     cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
     cube_free(&cube);
@@ -139,8 +139,7 @@ static void what_cannot_be_had_is_not_taken(void **state) {
     cube = cube_smooth(2, 4, 12, 33, true);
     cube_write(&cube, "few", HC_UINT16, "bip", NULL);
     cube_free(&cube);
-    check_run_fails(NULL, HC_E_NUMERIC,
-                    "mnf: noise by regression: 8 valid pixels with 12 bands, at least 13 pixels are needed",
+    check_run_fails(NULL, HC_E_NUMERIC, "mnf: noise by regression: 8 valid pixels with 12 bands, at least 13",
                     "read few.img ! mnf ! write bad.img");
     check_run_fails(NULL, HC_E_INPUT, "mnf: --noise qqqqqqqq: neither mean3x3, median3x3, shift, ",
                     "read few.img ! mnf --noise qqqqqqqq ! write bad.img");
@@ -157,7 +156,7 @@ static void a_window_takes_differences(void **state) {
     check_runs(NULL, "read scene.img ! mnf --noise mean3x3 --noise-window 4,4,30,30 ! write mean.img");
     check_same_files("usual.img", "mean.img");
     check_same_files("auto.img", "mean.img");
-    check_run_fails(NULL, HC_E_USAGE, "cov: --sums --noise auto: a regression needs the sums of the scene",
+    check_run_fails(NULL, HC_E_USAGE, "cov: --sums --noise auto ... sums of the scene",
                     "read scene.img ! cov bad.json --sums --noise auto");
     /* cov sums both in its window. */
     check_runs(NULL, "read scene.img ! cov auto.json --noise auto --noise-window 4,4,30,30");

@@ -409,8 +409,7 @@ static void wrong_scenes_are_refused(void **state) {
     Cube cube = cube_smooth(2, 3, BANDS, 97, true);
     cube_write(&cube, "few", HC_UINT16, "bip", NULL);
     cube_free(&cube);
-    check_run_fails(NULL, HC_E_NUMERIC,
-                    "cov: noise by regression: 6 valid pixels with 6 bands, at least 7 pixels are needed",
+    check_run_fails(NULL, HC_E_NUMERIC, "cov: noise by regression: 6 valid pixels with 6 bands, at least 7",
                     "read few.img ! cov bad.json --noise regression");
     check_run_fails(NULL, HC_E_NUMERIC, "mnf: noise by regression: 6 valid pixels",
                     "read few.img ! mnf --noise regression ! write bad.img");
@@ -418,12 +417,9 @@ static void wrong_scenes_are_refused(void **state) {
     cube = cube_smooth(9, 2, BANDS, 97, true);
     cube_write(&cube, "pairs", HC_UINT16, "bip", NULL);
     cube_free(&cube);
-    check_run_fails(
-        NULL, HC_E_NUMERIC,
-        "cov: noise by spatial-spectral: 9 pairs of neighbours with 6 bands, at least 10 pairs of "
-        "neighbours are needed",
-        "read pairs.img ! cov bad.json --noise spatial-spectral");
-    check_run_fails(NULL, HC_E_NUMERIC, "mnf: noise by spatial-spectral: 9 pairs of neighbours",
+    check_run_fails(NULL, HC_E_NUMERIC, "cov: noise by spatial-spectral: 9 pairs ... 6 bands, at least 10",
+                    "read pairs.img ! cov bad.json --noise spatial-spectral");
+    check_run_fails(NULL, HC_E_NUMERIC, "mnf: noise by spatial-spectral: 9 pairs",
                     "read pairs.img ! mnf --noise spatial-spectral ! write bad.img");
     check_run_fails(NULL, HC_E_NUMERIC, "noise by spatial-spectral-lower: 0 pairs of neighbours",
                     "read pairs.img --window 0,4,2,1 ! cov bad.json --noise spatial-spectral-lower");
@@ -442,7 +438,7 @@ static void wrong_scenes_are_refused(void **state) {
     assert_true(four.covariance[0] > 0);
     hc_statistics_clear(&four);
     check_runs(NULL, "read scene.img ! bands 1-4 ! mnf --noise regression ! write out.img");
-    check_run_fails(NULL, HC_E_NUMERIC, "noise by regression: all 1 bands are constant",
+    check_run_fails(NULL, HC_E_NUMERIC, "noise by regression: all 1 bands ... constant",
                     "read scene.img ! bands 3 ! cov bad.json --noise regression");
     cube_free(&cube);
 }
@@ -506,8 +502,7 @@ static void combinations_are_worked_in_their_range(void **state) {
         HcText notes = {0};
         RunHow how = {.notes = &notes};
         check_runs(&how, "read scene.img ! cov six.json --noise %s", words[k]);
-        assert_non_null(strstr(notes.data, "cov: band 6 is a combination of earlier bands: the noise is that "
-                                           "of the 4 directions in which bands vary"));
+        check_says(notes.data, "cov: band 6 is a combination ... 4 directions");
         hc_text_clear(&notes);
         check_runs(&how, "read scene.img ! bands 1-5 ! cov five.json --noise %s", words[k]);
         assert_true(notes.data == NULL || strstr(notes.data, "combination") == NULL);
@@ -529,11 +524,11 @@ static void wrong_options_are_refused(void **state) {
     (void)state;
     Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 99, true);
     cube_write(&cube, "scene", HC_UINT16, "bip", NULL);
-    check_run_fails(NULL, HC_E_USAGE, "a regression needs the sums of the scene",
+    check_run_fails(NULL, HC_E_USAGE, "regression needs the sums of the scene",
                     "read scene.img ! cov bad.json --sums --noise regression");
-    check_run_fails(NULL, HC_E_USAGE, "it needs the sums of the differences (--sums --noise shift)",
+    check_run_fails(NULL, HC_E_USAGE, "sums of the differences (--sums --noise shift)",
                     "read scene.img ! cov bad.json --sums --noise spatial-spectral");
-    check_run_fails(NULL, HC_E_USAGE, "it needs the sums of the differences (--sums --noise shift-lower)",
+    check_run_fails(NULL, HC_E_USAGE, "sums of the differences (--sums --noise shift-lower)",
                     "read scene.img ! cov bad.json --sums --noise spatial-spectral-lower");
     check_run_fails(NULL, HC_E_USAGE, "cov: --noise-matrix needs --noise",
                     "read scene.img ! cov bad.json --noise-matrix full");

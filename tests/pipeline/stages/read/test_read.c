@@ -64,7 +64,7 @@ static void bands_without_values(void **state) {
         HcText notes = {0};
         RunHow how = {.report = &report, .notes = &notes};
         check_runs(&how, "read scene.img --nodata-rule all ! write out.img");
-        assert_non_null(strstr(notes.data, "2 of 5 bands hold no value and are left out"));
+        check_says(notes.data, "2 of 5 bands ... no value ... left out");
         Cube out = cube_read_floats("out", LINES, SAMPLES, 3);
         check_near(cube_pixel(&out, LINES - 1, 3)[1], (float)cube_pixel(&cube, LINES - 1, 3)[2], 0);
         assert_int_equal(report.masked[HC_MASK_NODATA], 1);
@@ -88,8 +88,7 @@ static void bands_without_values(void **state) {
  * stage that finds no pixel as well; and the cure works. One pixel that is left: no note. */
 static void one_band_leaves_nothing(void **state) {
     (void)state;
-    static const char note[] =
-        "read: no pixel is left: 96 of 96 lack a value in some band (--nodata-rule all";
+    static const char note[] = "no pixel is left: 96 of 96 ... (--nodata-rule all";
     for (int left = 0; left < 2; left++) {
         Cube cube = cube_smooth(LINES, SAMPLES, BANDS, 3, false);
         HcText notes = {0};
@@ -99,11 +98,11 @@ static void one_band_leaves_nothing(void **state) {
         }
         cube_write(&cube, "scene", HC_FLOAT32, "bip", NULL);
         check_runs(&how, "read scene.img ! write out.img");
-        assert_int_equal(notes.data != NULL && strstr(notes.data, note) != NULL, left == 0);
+        assert_int_equal(notes.data != NULL && check_holds(notes.data, note), left == 0);
         assert_int_equal(notes.data != NULL && strstr(notes.data, "no pixel is left") != NULL, left == 0);
         hc_text_clear(&notes);
         check_run_fails(&how, HC_E_NUMERIC, "valid pixel", "read scene.img ! pca ! write out.img");
-        assert_int_equal(notes.data != NULL && strstr(notes.data, note) != NULL, left == 0);
+        assert_int_equal(notes.data != NULL && check_holds(notes.data, note), left == 0);
         hc_text_clear(&notes);
         check_runs(&how, "read scene.img --nodata-rule all ! write out.img");
         assert_true(notes.data == NULL || strstr(notes.data, "no pixel is left") == NULL);
@@ -256,7 +255,7 @@ static void nodata_of_each_band(void **state) {
     HcText notes = {0};
     RunHow how = {.report = &report, .notes = &notes};
     check_runs(&how, "read scene.vrt ! write out.img");
-    assert_non_null(strstr(notes.data, "nodata differs from band to band: -1 in band 1, nan in band 2"));
+    check_says(notes.data, "nodata differs ... -1 in band 1, nan in band 2");
     hc_text_clear(&notes);
     assert_int_equal(report.masked[HC_MASK_NODATA], 3); /* (1,0) of band 1, (2,2) of band 3, (3,1) */
     Cube out = cube_read_floats("out", LINES, SAMPLES, BANDS);
@@ -522,12 +521,12 @@ static void a_border_of_zeros_is_told(void **state) {
     check_border((RunHow){0}, "--source-nodata 0 --nodata-rule all", 0);
     check_border((RunHow){0}, "--source-nodata none", 0);
     char *note = border_note((RunHow){0}, "");
-    assert_non_null(strstr(note, "count as data (--source-nodata 0 --nodata-rule all leaves them out)"));
+    check_says(note, "count as data (--source-nodata 0 --nodata-rule all");
     free(note);
     /* A nodata value of its own would no longer hold. */
     cube_write(&cube, "scene", HC_INT16, "bil", "data ignore value = -1\n");
     note = border_note((RunHow){0}, "");
-    assert_non_null(strstr(note, "count as data (--mask FILE leaves them out)"));
+    check_says(note, "count as data (--mask FILE");
     free(note);
     cube_write(&cube, "scene", HC_INT16, "bil", "data ignore value = 0\n");
     check_border((RunHow){0}, "", 0);

@@ -235,10 +235,10 @@ static void mistakes(void **state) {
         HcStatus status;
         const char *mask, *part;
     } wrong[] = {
-        {HC_E_INPUT, "quality.img", "the mask has 2 bands: name one (quality.img:BAND)"},
+        {HC_E_INPUT, "quality.img", "2 bands: name one (quality.img:BAND)"},
         {HC_E_INPUT, "quality.img:3", "quality.img:3: the mask has 2 bands"},
         {HC_E_USAGE, "quality.img:0", "'0' is no BAND"},
-        {HC_E_USAGE, "quality.img:x", "'x' is no BAND (from 1), BAND=VALUES or BAND!=VALUES"},
+        {HC_E_USAGE, "quality.img:x", "'x' is no BAND ... BAND=VALUES or BAND!=VALUES"},
         {HC_E_USAGE, "quality.img:1=", "'' is no value, range (5-9) or bit"},
         {HC_E_USAGE, "quality.img:1=1,", "'' is no value"},
         {HC_E_USAGE, "quality.img:1=x", "'x' is no value"},
