@@ -1,3 +1,6 @@
+/* Whole files are read with a limit and never from a pipe that someone has left in a folder, which would
+ * wait for ever. Paths are compared by device and inode, and by folder and name where a file is not there
+ * yet: the protection of inputs rests on it. */
 #include "io/file/parts.h"
 #include "core/allocate.h"
 #include "core/text.h"

@@ -1,3 +1,6 @@
+/* The list of inputs counts every file that GDAL or a header brings along: an output that replaces one
+ * destroys what is still read. A file that cannot be looked at is a failure: taken for missing it would lose
+ * its protection. */
 #include "io/guard/guard.h"
 #include "io/file_use.h"
 #include "core/text.h"

@@ -1,3 +1,6 @@
+/* Folders and patterns hold headers, previews, masks and records beside scenes. Names, signatures and ENVI
+ * headers decide first, since opening a raster takes longest. Virtual rasters count only where a pattern
+ * names their ending, because they bring files from elsewhere. */
 #include "io/guard/guard.h"
 #include "io/scene_files.h"
 #include "io/file.h"

@@ -1,3 +1,6 @@
+/* Chunks are decoded past GDAL only where both read the same: a few pixels of a few chunks are compared when
+ * a scene is opened. GDAL also gives the values of chunks that are not stored, and the direction of the
+ * lines of netCDF. Where pixels decide nothing, GDAL reads. */
 #include "io/chunk/source.h"
 #include "core/text.h"
 #include "io/gdal/errors.h"

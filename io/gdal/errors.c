@@ -1,3 +1,6 @@
+/* Libraries print, warn in several lines, and report success after failures. Handlers of GDAL and HDF5 keep
+ * what they say, per thread. So our one line names the reason, and a failed read that a driver hides is
+ * noticed. */
 #include "io/gdal/errors.h"
 #include "io/gdal/files.h"
 #include "io/gdal/proj.h"

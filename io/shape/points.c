@@ -1,3 +1,5 @@
+/* OGR makes the file in memory, it is read back, and our own writer puts the bytes on the disk: OGR's text
+ * drivers do not report failed writes. GeoPackages get a fixed date, so that two runs make the same bytes. */
 #include "io/shape/points.h"
 #include "core/text.h"
 #include "io/file.h"

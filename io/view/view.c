@@ -1,3 +1,6 @@
+/* The lines of a reader pass through here once: the window cuts them, masks and several nodata values mark
+ * pixels, scale and offset convert values. A view that does none of that hands raw lines on untouched, and
+ * they can be mapped. */
 #include "core/allocate.h"
 #include "core/text.h"
 #include "core/system/team.h"

@@ -1,3 +1,6 @@
+/* A chunk goes through the steps of its index, each from one of two buffers into the other, or in place.
+ * Both have their size before the first byte is decoded, since the size that a file claims is not believed:
+ * a step that makes more, or too little, is an error of that chunk. */
 #include "io/chunk/codec/decode.h"
 #include "core/block.h"
 

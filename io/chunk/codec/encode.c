@@ -1,3 +1,6 @@
+/* Values become one tile: each row by its predictor, what lies beyond the scene as zeros or copies, then
+ * compressed by a library with memory of its thread. The bytes of a tile depend on its values alone, so that
+ * files are the same for any number of threads. */
 #include "io/chunk/codec/encode.h"
 #include "core/allocate.h"
 #include "core/block.h"

@@ -1,3 +1,6 @@
+/* A walk over the bytes that counts lines, so that messages name the line. Fields are kept as text in their
+ * order; a value is parsed when a caller asks for it. So a flaw in a field that nobody needs refuses no
+ * scene. */
 #include "io/read/metadata/envi_header.h"
 #include "core/allocate.h"
 #include "core/text.h"

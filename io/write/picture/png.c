@@ -1,3 +1,6 @@
+/* Pictures of a page (hc_png_encode) with at most 256 colours become palette PNGs, with one byte a pixel.
+ * libpng leaves a failed call by longjmp: the function that it leaves owns nothing that changes, and its
+ * text and errno become our line. */
 #include "io/write/picture/png.h"
 #include "core/allocate.h"
 #include "io/file.h"
