@@ -1,3 +1,6 @@
+/* Distances, likelihoods, divergences and votes all become a cost of which the smallest wins. So the choice
+ * of a class, confidence and rejection are written once, and of equal costs the first class is taken. Pixels
+ * are scored in pieces: memory does not grow with the scene, and threads share the lines of a piece. */
 #include "pipeline/stages/classify/scores.h"
 #include "core/allocate.h"
 #include "core/operation/image/project.h"

@@ -1,3 +1,6 @@
+/* libsvm trains, on a copy of the spectra, and what decides is copied out of its model: vectors in lanes, so
+ * that the kernels of a pixel are one vector loop. Trials of cross-validation are items of a team. Memory is
+ * tried before training, since libsvm writes to what it did not get. */
 #include "pipeline/stages/classify/svm.h"
 #include "core/allocate.h"
 #include "pipeline/random.h"

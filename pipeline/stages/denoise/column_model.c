@@ -1,3 +1,7 @@
+/* In one column a stripe and a change of the scene look alike. Steps between columns tell them apart:
+ * independent terms give neighbouring steps a negative covariance, changes of the scene give none. It is
+ * taken between two halves of the scene, which have no noise in common. Where there is no texture, levels of
+ * columns say more than steps. */
 #include "pipeline/stages/denoise/column_model.h"
 #include "core/allocate.h"
 

@@ -1,3 +1,6 @@
+/* All tests share one walk over the sampled pairs of lines. Their limits are measured
+ * (docs/stages/denoise.md). Where six deviations of what chance makes of independent noise are larger, these
+ * count: a small scene is not accused by chance. */
 #include "pipeline/stages/denoise/evidence.h"
 #include "core/allocate.h"
 #include "core/block.h"

@@ -1,3 +1,6 @@
+/* Threads make the mean and covariance of a group each, and rows of the total are added in the order of the
+ * groups: the bits do not depend on the number of threads. Where levels differ much, the regression is made
+ * once more, on the scaled scene. */
 #include "pipeline/stages/denoise/levels.h"
 #include "core/allocate.h"
 #include "core/operation/gram/column_gram.h"

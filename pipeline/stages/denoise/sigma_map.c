@@ -1,3 +1,6 @@
+/* The probe goes through the same method as the pixels, so that the map holds for any of them. Its signs
+ * depend on the place of a pixel alone, and lines come with the margin of the mean: blocks do not change the
+ * map. */
 #include "pipeline/stages/denoise/sigma_map.h"
 #include "core/allocate.h"
 #include "pipeline/memory.h"

@@ -1,3 +1,6 @@
+/* The search keeps medians of at most 32 segments, so that its memory does not grow with the lines. The
+ * covariance without stripes comes from sums of columns that the search has kept: no pass is needed for it.
+ * Terms have the mean 0 over all valid pixels, which leaves the means of bands as they were. */
 #include "pipeline/stages/denoise/stripes.h"
 #include "core/allocate.h"
 #include "core/operation/image/project.h"

@@ -1,3 +1,6 @@
+/* Only the sums of one row of squares are kept while lines pass. Every rank reads all lines, so that all
+ * find the same directions. The search for extremes is that of the other methods. Searches are repeated
+ * while they find odd pixels, 20 times at most. */
 #include "pipeline/stages/endmembers/spatial.h"
 #include "core/allocate.h"
 #include "core/operation/eigh/eigh.h"

@@ -1,3 +1,6 @@
+/* Each group is an item of a team and needs bands^2 products for each band, from sums that are there
+ * already. Deviations are kept per group and band; the relative noise of a group is their median over the
+ * bands, so that a few odd bands do not decide. */
 #include "pipeline/stages/noise/noise_columns.h"
 #include "core/allocate.h"
 #include "io/file.h"
