@@ -1,3 +1,6 @@
+/* A heap for each band keeps the best pixels of the blocks that pass; ranks add their heaps one after the
+ * other. Equal scores are ordered by the place of the pixel, so that blocks, threads and ranks do not change
+ * the file. */
 #include "pipeline/detections/detections.h"
 #include "core/allocate.h"
 #include "io/shape/points.h"

@@ -1,3 +1,6 @@
+/* Ranks need all scores in order. They are kept as integers that sort like the scores and are sorted in
+ * place: into buckets by their upper 16 bits, then each bucket by a heap. Memory stays at four bytes a
+ * score, and no order of the scores takes longer than another. */
 #include "pipeline/detections/rates.h"
 #include "core/allocate.h"
 #include "pipeline/memory.h"

@@ -1,3 +1,6 @@
+/* Both trees are walked side by side, and each difference gets the place of its value. Lists of numbers are
+ * one difference with their largest deviation, because a table of a thousand eigenvalues would hide all
+ * others. */
 #include "pipeline/json/diff.h"
 #include "core/text.h"
 

@@ -1,3 +1,6 @@
+/* A row of blocks is weighed when its eight lines are there, and the calmest blocks are kept in a sorted
+ * list with their pixels. Ties go to the first block of the scene: the choice does not depend on how lines
+ * arrive. */
 #include "pipeline/neighbours/calm.h"
 #include "core/allocate.h"
 

@@ -1,3 +1,5 @@
+/* A block passes in strips of about 8 MiB: threads form the differences of a strip, and the backend adds
+ * them. Larger strips are not faster. Trimmed differences take the calm blocks of a row instead. */
 #include "pipeline/neighbours/host.h"
 #include "core/allocate.h"
 #include "core/system/team.h"

@@ -1,3 +1,6 @@
+/* Parser, checks, defaults and help read the same rows, so that they cannot contradict each other. A word
+ * that fits nothing is answered with what was probably meant: the nearest name, a former name of an option,
+ * a list with blanks, a pattern that the shell has expanded. */
 #include "pipeline/option/option.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* Intervals in which spectra say nothing are marked with their reason: bad bands, water vapour, detectors
+ * that overlap. A reader would take the curve there for data. Bands are drawn by rising wavelength, since
+ * two sensors of one scene may overlap. */
 #include "pipeline/picture/plots.h"
 #include "core/allocate.h"
 #include "core/text.h"

@@ -1,3 +1,6 @@
+/* Only the pixels of the picture are kept while blocks pass, so that a preview of any scene takes the memory
+ * of its picture. On a map the pixels are sorted by line of the scene first: each block then finds its own
+ * without a search. */
 #include "pipeline/picture/shown.h"
 #include "core/allocate.h"
 #include "pipeline/picture/ortho_map.h"

@@ -1,3 +1,5 @@
+/* A panel becomes HTML as it is added, with its picture as PNG in base 64, so that the page loads nothing.
+ * Titles and names may hold any bytes of a file; they are escaped here and nowhere else. */
 #include "pipeline/report/panel.h"
 #include "core/allocate.h"
 #include "io/write/picture/png.h"

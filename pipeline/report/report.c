@@ -1,3 +1,5 @@
+/* A tap stands after each step, so that no stage knows of reports. The page is written when the record is
+ * complete. A policy in its head forbids scripts and foreign content, whatever the name of a file holds. */
 #include "pipeline/report/report.h"
 #include "core/allocate.h"
 #include "core/version.h"

@@ -1,3 +1,5 @@
+/* The record is shown as it is, whatever its keys: plain values as one table, lists of objects as tables of
+ * their own. A new key of a stage appears in the report without a line of code here. */
 #include "pipeline/report/tables.h"
 #include "pipeline/report/panel.h"
 

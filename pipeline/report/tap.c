@@ -1,3 +1,6 @@
+/* A tap lets blocks pass untouched and keeps a thinned picture and sums for each band. Sums are of distances
+ * from a first value, in float64: those of the raw values would lose the spread of bands that are far from
+ * 0. */
 #include "pipeline/report/tap.h"
 #include "core/allocate.h"
 #include "pipeline/chain.h"

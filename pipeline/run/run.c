@@ -1,3 +1,6 @@
+/* Passes go on until no stage has to see the scene again. Then ranks bring their parts together, outputs are
+ * completed, records are written, and all files get their names in one step. A failure at any place before
+ * leaves no output. hc_run_tiles and hc_run_side take the same way without files. */
 #include "pipeline/run/run.h"
 #include "core/system/clock.h"
 #include "io/file.h"

@@ -1,3 +1,6 @@
+/* Wrong units and missing materials give abundances that look right. So some pixels, in runs of neighbours
+ * all over the scene, are mixed again from their abundances and compared: the notes name the option that
+ * cures what is found. */
 #include "pipeline/spectra/abundance_fit.h"
 
 #include "core/allocate.h"

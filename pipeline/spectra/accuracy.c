@@ -1,3 +1,6 @@
+/* All figures come from the confusion matrix of whole numbers, so that ranks and blocks only add counts.
+ * Kappa is computed from products of counts, which are exact up to 2^53; figures of classes without pixels
+ * are NaN and shown as -. */
 #include "pipeline/spectra/accuracy.h"
 #include "core/allocate.h"
 #include "pipeline/json/json.h"

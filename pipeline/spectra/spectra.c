@@ -1,3 +1,5 @@
+/* Pixels are sorted by their place, so that a block finds its own by bisection and copies runs of neighbours
+ * at once. Ranks fill their pixels of one array of zeros; joining them is an OR of bytes. */
 #include "pipeline/spectra/spectra.h"
 #include "core/allocate.h"
 #include "pipeline/memory.h"

@@ -1,3 +1,5 @@
+/* Panels begin at fixed lines and blocks end anywhere: the lines of a panel that is not complete wait in
+ * memory of the device. On the CPU they are copied by a team, since the block is given back to the reader. */
 #include "pipeline/statistics/column_sums.h"
 #include "core/allocate.h"
 #include "core/operation/image/gather.h"

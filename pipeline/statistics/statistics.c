@@ -1,3 +1,6 @@
+/* A file of statistics is compared with the scene band by band, by number and by wavelength: bands of the
+ * file that a chain has left out are dropped, and others are refused. Covariances of other bands would give
+ * results that look right. */
 #include "pipeline/statistics/statistics.h"
 #include "core/allocate.h"
 #include "core/text.h"

@@ -1,3 +1,5 @@
+/* The sums of integer scenes open with the stage. Those of float scenes open with the first block, when the
+ * sample that chooses their grid is there. Differences have no center on the grid: it would cancel. */
 #include "pipeline/statistics/sums.h"
 #include "core/allocate.h"
 

@@ -1,3 +1,6 @@
+/* JSON keeps doubles, and the sums are integers of up to 128 bits: they stand in texts, so that a total of
+ * many files has the bits of one run. A file from elsewhere is checked before memory is taken, and before a
+ * covariance could overflow. */
 #include "pipeline/statistics/sums_file.h"
 #include "core/allocate.h"
 #include "pipeline/json/json.h"

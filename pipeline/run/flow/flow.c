@@ -1,3 +1,6 @@
+/* What the reading and the writing thread do. One lock and one condition guard all counters of blocks, since
+ * threads wait for each other only a few times a block. The first failure stops all, and no thread ends
+ * another. */
 #include "pipeline/run/flow/flow.h"
 #include "core/system/clock.h"
 #include "pipeline/memory.h"

@@ -1,3 +1,6 @@
+/* Libraries list error bars and wavelengths among their spectra. Entries whose names say so are left out and
+ * counted in a note, also among those that the user chose (--all-spectra takes them). A name that fits
+ * nothing is answered with the nearest one, or with how many names contain it. */
 #include "pipeline/spectra/library/choice.h"
 #include "core/allocate.h"
 

@@ -1,3 +1,6 @@
+/* Bands are taken as they are where library and scene have the same ones, by number or wavelength; else
+ * spectra are resampled to the width of each band. A spectrum that lacks a band of the scene is left out
+ * with a note: a value made up for it would decide pixels. */
 #include "pipeline/spectra/library/fit.h"
 #include "core/allocate.h"
 #include "pipeline/chain.h"

@@ -1,3 +1,6 @@
+/* Headers tell the unit of both in most cases, without reading a pixel. Where they do not, values of about
+ * 4,096 pixels decide in a pass of their own. A factor other than 1 is noted, since it changes all results.
+ */
 #include "pipeline/spectra/library/scaled.h"
 #include "core/allocate.h"
 
