@@ -1,3 +1,7 @@
+/* The reference of `hcube bench`: plain loops on one core, so that a reader can check them by eye. Only the
+ * order of operations is chosen with care: sums go to wide integers before they could round, eigenvalues
+ * come from one-sided Jacobi rotations of a Cholesky factor. They share no code with the backends that they
+ * judge. */
 #include "bench/serial.h"
 #include "core/allocate.h"
 

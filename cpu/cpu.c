@@ -1,3 +1,7 @@
+/* The border of the CPU backend: threads, memory, and the table of all operations. Work is done when it is
+ * queued, so that queues hold nothing and waiting returns at once. Large buffers ask for huge pages, which
+ * saves page faults. Under a limit of address space fewer threads run, as many as OpenBLAS has buffers for.
+ */
 #include "core/allocate.h"
 #include "core/operation/table.h"
 #include "cpu/gram/gram.h"

@@ -1,3 +1,7 @@
+/* GLib, cairo and Pango end the process where they get no memory or no thread. So memory, threads and a font
+ * are tried before the libraries are called; what fails later is kept and reported once, by
+ * hc_canvas_finish. Hints of fonts are off: letters have the same width in PNG, SVG and PDF, and one layout
+ * serves all three. */
 #include "figure/canvas_parts.h"
 #include "core/text.h"
 #include "core/allocate.h"

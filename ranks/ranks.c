@@ -1,3 +1,6 @@
+/* Failures and reductions over a transport, which is MPI or shared memory (host.c). Every call first gathers
+ * one status of each rank: a rank that failed meets the others in their next call, so that none waits for
+ * one that is gone. */
 #include "ranks/ranks.h"
 #include "core/allocate.h"
 #include "ranks/host.h"
