@@ -327,6 +327,21 @@ bool hc_scene_same_grid(const HcScene *a, const HcScene *b) {
     return a->lines == b->lines && a->samples == b->samples;
 }
 
+HcScale hc_scene_scale(const HcScene *scene, int32_t band) {
+    bool known = scene->gain != NULL && scene->offset != NULL;
+    return (HcScale){known ? scene->gain[band] : 1, known ? scene->offset[band] : 0};
+}
+
+bool hc_scene_has_one_scale(const HcScene *scene) {
+    const HcScale first = hc_scene_scale(scene, 0);
+    bool same = true;
+    for (int32_t b = 1; b < scene->bands; b++) {
+        HcScale scale = hc_scene_scale(scene, b);
+        same = same && scale.gain == first.gain && scale.offset == first.offset;
+    }
+    return same;
+}
+
 int32_t hc_scene_band_at(const HcScene *scene, double wavelength, double within) {
     int32_t best = -1;
     if (scene->wavelength == NULL) {

@@ -93,6 +93,11 @@ typedef struct HcLookup {
     HcPlace place;       /* of the table; of coordinates their system */
 } HcLookup;
 
+/* What a stored value means: gain * stored + offset. */
+typedef struct HcScale {
+    double gain, offset;
+} HcScale;
+
 /* Arrays have `bands` elements and are owned by the scene; NULL = not known. Zero-initialise, then
  * hc_scene_clear() is always safe. */
 typedef struct HcScene {
@@ -198,6 +203,12 @@ bool hc_scene_is_class_map_in_parts(const HcScene *scene);
 
 /* Whether each band still belongs to a wavelength: a spectral scene, or its noise. */
 bool hc_scene_is_spectral(const HcScene *scene);
+
+/* That of a band, 1 and 0 where none is known. */
+HcScale hc_scene_scale(const HcScene *scene, int32_t band);
+
+/* Whether that of the first band holds for all: then sums and ratios of stored values are as good. */
+bool hc_scene_has_one_scale(const HcScene *scene);
 
 /* Whether two scenes cover the same grid of lines and samples. */
 bool hc_scene_same_grid(const HcScene *a, const HcScene *b);

@@ -142,15 +142,11 @@ static void print_bands(const HcScene *scene) {
 
 /* What a stored value means; hcube itself works with stored values. */
 static void print_scale(const HcScene *scene) {
-    bool same = true;
-    if (scene->gain == NULL || scene->offset == NULL) {
-        return;
+    const HcScale scale = hc_scene_scale(scene, 0);
+    if (scene->gain != NULL) {
+        printf("%-12s %.10g, offset %.10g%s: value = scale x stored + offset\n", "scale", scale.gain,
+               scale.offset, hc_scene_has_one_scale(scene) ? "" : " (band 1; others differ)");
     }
-    for (int32_t b = 1; b < scene->bands; b++) {
-        same = same && scene->gain[b] == scene->gain[0] && scene->offset[b] == scene->offset[0];
-    }
-    printf("%-12s %.10g, offset %.10g%s: value = scale x stored + offset\n", "scale", scene->gain[0],
-           scene->offset[0], same ? "" : " (band 1; others differ)");
 }
 
 /* Layers that leave pixels out by themselves, or those that --mask may name. */

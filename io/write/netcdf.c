@@ -146,14 +146,10 @@ static HcStatus put_bands(HcWriteArray *file, const HcScene *scene, HcError *err
 
 /* netCDF knows one scale and offset a variable; those that differ are variables of their own. */
 static void put_scale(HcWriteArray *file, const HcScene *scene) {
-    bool same = true;
     if (scene->gain == NULL || scene->offset == NULL) {
         return;
     }
-    for (int32_t b = 1; b < scene->bands; b++) {
-        same = same && scene->gain[b] == scene->gain[0] && scene->offset[b] == scene->offset[0];
-    }
-    if (same) {
+    if (hc_scene_has_one_scale(scene)) {
         GDALMDArraySetScale(file->values, scene->gain[0]);
         GDALMDArraySetOffset(file->values, scene->offset[0]);
     } else {

@@ -169,7 +169,7 @@ done:
 
 static HcStatus plan(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    if (state->device_index.data == NULL) { /* until it is open, an earlier fit may change what comes in */
+    if (!stage->is_open) { /* until then an earlier fit may change what comes in */
         free(state->index);
         state->index = NULL;
         state->count = 0;

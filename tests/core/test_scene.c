@@ -173,6 +173,26 @@ static void test_class_maps(void **state) {
     hc_scene_clear(&scene);
 }
 
+static void test_scales(void **state) {
+    (void)state;
+    HcScene scene = full_scene();
+    HcScene bare = {.bands = 3};
+    HcScale none = hc_scene_scale(&bare, 2), third = hc_scene_scale(&scene, 3);
+    assert_true(none.gain == 1 && none.offset == 0 && hc_scene_has_one_scale(&bare));
+    assert_true(third.gain == 1.5 && third.offset == -3 && !hc_scene_has_one_scale(&scene));
+    for (int32_t b = 0; b < scene.bands; b++) {
+        scene.gain[b] = 0.5;
+        scene.offset[b] = -2;
+    }
+    assert_true(hc_scene_has_one_scale(&scene));
+    scene.gain[4] = 0.25;
+    assert_false(hc_scene_has_one_scale(&scene));
+    scene.gain[4] = 0.5;
+    scene.offset[3] = 0;
+    assert_false(hc_scene_has_one_scale(&scene));
+    hc_scene_clear(&scene);
+}
+
 static void test_band_at(void **state) {
     (void)state;
     HcScene scene = full_scene();
@@ -277,6 +297,7 @@ int main(void) {
         cmocka_unit_test(test_copy),       cmocka_unit_test(test_select),      cmocka_unit_test(test_reband),
         cmocka_unit_test(test_band_at),    cmocka_unit_test(test_types),       cmocka_unit_test(test_classes),
         cmocka_unit_test(test_class_maps), cmocka_unit_test(test_usual_bands), cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -332,10 +332,9 @@ static HcStatus stretch(HcStyle *style, int32_t c, HcError *err) {
     double low = count > 0 ? (double)sorted[(count - 1) * 2 / 100] : 0;
     double high = count > 0 ? (double)sorted[count - 1 - (count - 1) * 2 / 100] : 1;
     free(sorted);
-    if (scene->gain != NULL && scene->offset != NULL) {
-        low = scene->gain[style->band[c]] * low + scene->offset[style->band[c]];
-        high = scene->gain[style->band[c]] * high + scene->offset[style->band[c]];
-    }
+    const HcScale scale = hc_scene_scale(scene, style->band[c]);
+    low = scale.gain * low + scale.offset;
+    high = scale.gain * high + scale.offset;
     style->low[c] = fmin(low, high);
     style->high[c] = low != high ? fmax(low, high) : low + fmax(1, fabs(low));
     return HC_OK;

@@ -42,12 +42,10 @@ HcValueUnit hc_library_unit(const HcLibraryFit *fit, const HcLibrary *library) {
 }
 
 HcValueUnit hc_scene_unit(const HcScene *scene, const float *value, size_t count) {
-    double gain = scene->gain != NULL ? scene->gain[0] : 0;
-    for (int32_t b = 0; b < scene->bands && scene->gain != NULL; b++) {
-        gain = scene->gain[b] == gain && scene->offset[b] == 0 ? gain : 0;
-    }
+    HcScale scale = hc_scene_scale(scene, 0);
+    bool known = scene->gain != NULL && hc_scene_has_one_scale(scene) && scale.offset == 0 && scale.gain > 0;
     return (HcValueUnit){.high = value != NULL ? hc_values_quantile(value, count, 0.99) : NAN,
-                         .one = gain > 0 ? 1 / gain : 0};
+                         .one = known ? 1 / scale.gain : 0};
 }
 
 /* Whether the header is to be believed. */
