@@ -195,7 +195,6 @@ HcStatus hc_scored_consume(HcStage *stage, const HcBlock *block, HcError *err) {
 
 HcStatus hc_scored_gather(HcStage *stage, HcError *err) {
     HcScored *scored = stage->state;
-    HC_OR_RETURN(scored->kind->gather != NULL ? scored->kind->gather(stage, err) : HC_OK);
     return hc_detections_gather(&scored->detections, stage, err);
 }
 

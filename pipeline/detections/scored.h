@@ -37,8 +37,6 @@ typedef struct HcScorerClass {
     HcStatus (*end_fit)(HcStage *stage, HcError *err);
     /* REQUIRED. */
     HcScorer *score;
-    /* After the last pass. */
-    HcStatus (*gather)(HcStage *stage, HcError *err);
     void (*report)(const HcStage *stage, HcJson *to);
 } HcScorerClass;
 

@@ -195,7 +195,14 @@ static void take_told(HcStage *stage, const Told *told, HcNullLaw *law) {
                                                .deviation = told->deviation[g * targets + t]};
         }
     }
-    state->scored.background.far = state->columns.sums.far[0];
+    int64_t far = state->columns.sums.far[0];
+    state->scored.background.far = far;
+    if (far > 0) {
+        hc_stage_note(stage,
+                      "%lld pixels are left out of the backgrounds of their columns: a value is more than 32 "
+                      "times the largest of a sample of the scene",
+                      (long long)far);
+    }
 }
 
 static HcStatus begin_fit(HcStage *stage, HcNullLaw *law, HcError *err) {
@@ -225,18 +232,6 @@ static HcStatus score(HcStage *stage, HcQueue *queue, const HcBlock *in, const H
     return hc_column_scores(queue, in, &((HcDetectState *)stage->state)->columns.scoring, out, err);
 }
 
-static HcStatus gather(HcStage *stage, HcError *err) {
-    int64_t far = ((const HcDetectState *)stage->state)->scored.background.far;
-    (void)err;
-    if (far > 0) {
-        hc_stage_note(stage,
-                      "%lld pixels are left out of the backgrounds of their columns: a value is more than 32 "
-                      "times the largest of a sample of the scene",
-                      (long long)far);
-    }
-    return HC_OK;
-}
-
 static void report(const HcStage *stage, HcJson *to) {
     const HcDetectState *state = stage->state;
     hc_background_report(&state->scored.background, &hc_detect_params(stage)->scored.background, to);
@@ -255,5 +250,4 @@ const HcScorerClass hc_detect_by_columns = {.observes = true,
                                             .settle = hc_detect_settle_targets,
                                             .begin_fit = begin_fit,
                                             .score = score,
-                                            .gather = gather,
                                             .report = report};
