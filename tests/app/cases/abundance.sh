@@ -3,7 +3,7 @@ endmembers=$SAMPLE/endmembers.sli
 run 0 run read "$scene" ! abundance --endmembers "$endmembers" --residual --verify ! write abundances.tif --device cpu
 [[ $err == *"multiplied by 10000"*"they are (--scale none leaves them)"* ]] || fail "unit: $err"
 [[ $err == *"abundance: sums are one; largest mean abundances: "* ]] || fail "summary: $err"
-[[ $err == *"abundance: all 9064 pixels are proved: the largest error is "*"(sample "*", line "* ]] || fail "proof: $err"
+[[ $err == *"all 9064 pixels"*"proved"*"largest error"*"(sample "*", line "* ]] || fail "proof: $err"
 run 0 info abundances.tif --bands
 [[ $out == *"     7 "*"residual"*"dual objective"*"    10 "*"error"* ]] || fail "names: $out"
 if command -v python3 >/dev/null; then
@@ -42,7 +42,7 @@ run 0 abundance "$scene" some.img --endmembers "$endmembers" --source-nodata 100
 [[ $err != *masked:* || $err == *"masked: 0 of 10000 pixels"* ]] || fail "missing: $err"
 run 0 run read "$scene" --source-nodata 1000 ! filter ! abundance --endmembers "$endmembers" ! write fewer.img
 [[ $err == *"masked: 77 of 10000 pixels"* ]] || fail "missing: $err"
-[[ $err == *"pixels without a value in some band are left out, since filter needs whole ones"* ]] || fail "missing: $err"
+[[ $err == *"without a value"*"left out"*"filter"* ]] || fail "missing: $err"
 run 0 abundance --help
 [[ $out == *"--sum free|one|at-most-one"* ]] || fail "help: $out"
 mkdir refused
@@ -60,7 +60,7 @@ refuse 2 "components come in" run read "$scene" ! pca ! abundance --endmembers "
         printf ',0.%d' {1..65}
     done
 } >many.csv
-refuse 6 "many.csv: 65 endmembers: abundance takes at most 64, unmix 4096" \
+refuse 6 "many.csv ... 65 endmembers ... at most 64" \
     abundance "$scene" bad.img --endmembers many.csv
 only many.csv
 # Sums of one, and endmembers in another unit than the scene: the note names the cure.
@@ -74,11 +74,11 @@ for norm in l1 l2; do
         [[ $err != *"sums of one"* && $err != *"sum to"* ]] || fail "a good fit, $norm, $sum: $err"
         fit --norm "$norm" --sum "$sum" --scale none
         case $sum in
-        one) note="sums of one need a library in the unit of the scene (--scale FACTOR) with every material (else --sum at-most-one or free)" ;;
-        at-most-one) note="sums of one need a library in the unit of the scene (--scale FACTOR) with every material (else --sum free)" ;;
-        free) note="library and scene look to be on different scales (--scale auto or --scale FACTOR brings the library to that of the scene)" ;;
+        one) note="sums of one ... (--scale FACTOR) ... (else --sum at-most-one or free)" ;;
+        at-most-one) note="sums of one ... (--scale FACTOR) ... (else --sum free)" ;;
+        free) note="different scales (--scale auto or --scale FACTOR" ;;
         esac
-        [[ $err == *"note: abundance: the "*"$note"* ]] || fail "$norm, $sum: $err"
+        holds "$err" "note: abundance: the ... $note" || fail "$norm, $sum: $err"
     done
 done
 grep -q '"median_residual_share":.*0\.0' fit.img.hcube.json || fail "the residual is not in the record"
@@ -89,7 +89,7 @@ run 0 abundance "$scene" one.img --endmembers "$SAMPLE/endmembers.csv"
 for step in "abundance shade.img --endmembers" "unmix shade.img --sum-to-one --library"; do
     read -ra words <<<"$step"
     run 0 "${words[0]}" "$scene" "${words[@]:1}" "$SAMPLE/endmembers.csv" --scale 7500 --overwrite
-    [[ $err == *"sums of one cost the fit at least "*" % of the values"* ]] || fail "$step: shade: $err"
+    [[ $err == *"sums of one cost"*"at least "*" % of the values"* ]] || fail "$step: shade: $err"
 done
 run 0 unmix "$scene" shade.img --library "$SAMPLE/endmembers.csv" --scale 7500 --overwrite
 [[ $err == *"unmix: sums are free; largest"* && $err != *"cost the fit"* ]] || fail "free sums: $err"

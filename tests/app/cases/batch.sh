@@ -90,7 +90,7 @@ redone 1
 redone 1
 rm out/s5_mnf.tif.hcube.json
 run 9 "${batch[@]}" 'out/{stem}_mnf.tif'
-[[ $err == *"out/s5_mnf.tif: the file exists already, without a record of hcube"* ]] || fail "says $err"
+[[ $err == *"out/s5_mnf.tif"*"exists"*"without a record"* ]] || fail "says $err"
 run 9 "${batch[@]}" 'out/{stem}_mnf.tif' --overwrite
 rm out/s5_mnf.tif
 redone 1
@@ -190,12 +190,12 @@ rm -rf more single.*
 cp -r in same
 run 0 batch mnf --components 4 --device cpu --scenes same --output '{parent}/{stem}_mnf.tif'
 run 0 batch mnf --components 4 --device cpu --scenes same --output '{parent}/{stem}_mnf.tif' --progress json
-[[ $(events skipped) == 5 && $err == *"5 outputs among the scenes are left out"* ]] || fail "says $err"
+[[ $(events skipped) == 5 && $err == *"5 outputs"*"left out"* ]] || fail "says $err"
 # But a scene is never replaced because of its name.
 run 0 run --device cpu read in/s1.hdr ! write same/s1_pca.tif --record none
 before=$(cksum <same/s1_pca.tif)
 run 9 batch pca --scenes same --output 'same/{stem}_pca.tif' --device cpu
-[[ $err == *"failed: same/s1.hdr: the output same/s1_pca.tif would replace the scene same/s1_pca.tif"* && $err == *" 1 failed"* ]] || fail "says $err"
+[[ $err == *"failed: same/s1.hdr"*"same/s1_pca.tif would replace the scene same/s1_pca.tif"* && $err == *" 1 failed"* ]] || fail "says $err"
 [[ $(cksum <same/s1_pca.tif) == "$before" && -s same/s2_pca.tif ]] || fail "$(ls same)"
 rm -rf same
 # Nor is one that a list names, whatever is permitted; the others are done. Nor is a name tried that is too long.
@@ -295,7 +295,7 @@ echo mine >e/s1.tif
 echo mine >e/s2.png
 echo mine >e/s3.tif.hcube.json
 run 9 "${more[@]}"
-[[ $err == *"in/s1.hdr: e/s1.tif: the file exists already, without a record"*"in/s2.hdr: e/s2.png: "*"2 done, 0 complete before, 3 failed"* ]] || fail "says $err"
+[[ $err == *"in/s1.hdr"*"e/s1.tif"*"exists"*"without a record"*"in/s2.hdr: e/s2.png: "*"2 done, 0 complete before, 3 failed"* ]] || fail "says $err"
 [[ $(cat e/s1.tif e/s2.png e/s3.tif.hcube.json | tr '\n' ' ') == "mine mine mine " && ! $(find e -name '*failed*') ]] || fail "$(ls e)"
 run 9 "${more[@]}" --overwrite
 [[ $(cat e/s1.tif e/s2.png e/s3.tif.hcube.json | tr '\n' ' ') == "mine mine mine " ]] || fail "says $err"
@@ -318,18 +318,18 @@ run 0 "${other[@]}"
 [[ $err == *"1 done, 4 complete before, 0 failed" || $err == *"1 done, 4 complete before, 0 failed"$'\n'* ]] || fail "says $err"
 run 0 run --overwrite --device cpu read in/s2.hdr ! bands 1 ! write e/s2.tif
 run 9 "${other[@]}"
-[[ $err == *"e/s2.tif: the file exists already, made by another chain"* ]] || fail "says $err"
+[[ $err == *"e/s2.tif"*"exists"*"another chain"* ]] || fail "says $err"
 rm -r e
 # A pair goes with its record, and so do a model and a report, which have none of their own.
 pair=(batch mnf --components 2 --save-model 'e/{stem}.json' --scenes in/s2.hdr --device cpu --output 'e/{stem}.img' --report e/all.html)
 mkdir e
 echo mine >e/s2.json
 run 9 "${pair[@]}"
-[[ $err == *"e/s2.json: the file exists already, without a record"* && $(cat e/s2.json) == mine ]] || fail "says $err"
+[[ $err == *"e/s2.json"*"exists"*"without a record"* && $(cat e/s2.json) == mine ]] || fail "says $err"
 rm e/s2.json
 echo mine >e/s2.img.hcube.html
 run 9 "${pair[@]}"
-[[ $err == *"e/s2.img.hcube.html: the file exists already, without a record"* ]] || fail "says $err"
+[[ $err == *"e/s2.img.hcube.html"*"exists"*"without a record"* ]] || fail "says $err"
 rm e/s2.img.hcube.html
 run 0 "${pair[@]}"
 touch in/s2.img

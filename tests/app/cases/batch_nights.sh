@@ -63,11 +63,11 @@ run 0 bands mixed/class.img 1 mixed/map.tif --device cpu
 rm mixed/map.tif.hcube.json
 run 9 "${batch[@]}" --scenes mixed --output 'unmixed/{stem}.tif' --jobs 1
 [[ $(made unmixed) == "./s.tif " ]] || fail "made $(made unmixed)"
-[[ $err == *"note: 3 files with one band of classes or a mask left out"*"[1/2] failed: mixed/height.hdr"* ]] || fail "says $err"
+[[ $err == *"3 files"*"classes or a mask"*"left out"*"[1/2] failed: mixed/height.hdr"* ]] || fail "says $err"
 # A pattern leaves them out where it finds scenes, by quotes or by the shell, in any order; of maps alone it takes them.
 among() {
     run 0 "${batch[@]}" --output 'among/{stem}.tif' --scenes "$@"
-    [[ $err == *"note: 3 files with one band of classes or a mask left out"* ]] || fail "$* says $err"
+    [[ $err == *"3 files"*"classes or a mask"*"left out"* ]] || fail "$* says $err"
     [[ $(made among) == "./s.tif " ]] || fail "made $(made among) of $*"
     rm -r among
 }
@@ -86,7 +86,7 @@ refuse_batch() {
     err=$(tail -n 1 <<<"$err")
 }
 refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
-[[ $err == "hcube: batch: 2 scenes failed, as many as --max-failures allows; "*" "@(is|are)" left" ]] || fail "says $err"
+[[ $err == "hcube: batch: 2 scenes failed"*"--max-failures"*" "@(is|are)" left" ]] || fail "says $err"
 [[ ! -e few/b2.tif ]] || fail "the batch went on"
 refuse_batch 9 "${batch[@]}" --scenes bad --output 'few/{stem}.tif' --max-failures 2 --jobs 1
 [[ $err == "hcube: batch: 3 of 5 scenes failed" ]] || fail "says $err" # old failures do not count
@@ -186,9 +186,9 @@ grep -q '"bad/<b>&"".hdr"' all/table.csv || fail "quotes are not doubled"
 [[ $(grep -c ',failed,' all/new.csv) == 5 && $(grep -c 'File too large' all/new.csv) == 4 ]] || fail "has $(cat all/new.csv)"
 # It replaces nothing else.
 echo precious >all/other.csv
-refuse 2 "--summary all/other.csv: exists, and is no summary of a batch" "${sum[@]}" --summary all/other.csv
-refuse 2 "--summary all/x.txt: must end in .csv or .html" "${sum[@]}" --summary all/x.txt
+refuse 2 "--summary all/other.csv ... no summary" "${sum[@]}" --summary all/other.csv
+refuse 2 "--summary all/x.txt ... .csv or .html" "${sum[@]}" --summary all/x.txt
 refuse 2 "--summary all/x.html: is the page of --report" "${sum[@]}" --summary all/x.html --report all/x.html
 ls bad/*.hdr >list.csv
-refuse 2 "--summary list.csv: would replace list.csv, which is read" batch mnf --scenes list.csv --output 'all/{stem}.tif' --summary list.csv
+refuse 2 "--summary list.csv: would replace ... read" batch mnf --scenes list.csv --output 'all/{stem}.tif' --summary list.csv
 [[ $(cat all/other.csv) == precious ]]

@@ -33,7 +33,7 @@ wrong() { # wrong STATUS PART LINE...: a chain file of these lines
     shift 2
     printf '%s\n' "$@" >wrong.hcube
     refuse "$status" "$part" run wrong.hcube
-    [[ $err == "hcube: $part"* ]] || fail "the place is not first: $err"
+    [[ $err == "hcube: ${part%% ... *}"* ]] || fail "the place is not first: $err"
 }
 wrong 2 "wrong.hcube:3: mnff: " "# a comment" "read '$scene'" "! mnff" "! write x.img"
 wrong 2 "wrong.hcube:3: mnf: --componets: " "read '$scene'" "! mnf" "  --componets 3" "! write x.img"
@@ -42,10 +42,10 @@ wrong 2 "wrong.hcube:2: mnf: --components" "read '$scene'" "! mnf --components" 
 wrong 2 "wrong.hcube:3: bands: " "read '$scene'" "" "! bands 1-10 again" "! write x.img"
 wrong 2 "wrong.hcube:2: write: OUTPUT is missing" "read '$scene' !" "write" "  # nothing"
 wrong 2 "wrong.hcube:2: step 2 is empty" "read '$scene'" "! ! write x.img"
-wrong 2 "wrong.hcube:3: a step is missing after step 2" "read '$scene'" "! pca" "!"
+wrong 2 "wrong.hcube:3: ... missing after step 2" "read '$scene'" "! pca" "!"
 wrong 2 "wrong.hcube:2: mnf: a chain begins with read" "" "mnf ! write x.img"
-wrong 2 "wrong.hcube:2: read: step 2: only the first step reads" "read '$scene'" "! read '$scene'" "! write x.img"
-wrong 2 "wrong.hcube:2: pca: the result of the last step goes nowhere" "read '$scene'" "! pca"
+wrong 2 "wrong.hcube:2: read: step 2 ... only the first" "read '$scene'" "! read '$scene'" "! write x.img"
+wrong 2 "wrong.hcube:2: pca: ... goes nowhere" "read '$scene'" "! pca"
 wrong 2 "wrong.hcube:3: a quote (') is not closed" "read a" "! bands 'a b'" "! write 'x" "" ""
 wrong 2 "wrong.hcube:2: a placeholder { is not closed" "read '$scene'" "! bands {n" "! write x.img"
 wrong 2 "wrong.hcube:2: {n} has no value" "read '$scene' # {not}" "! bands {n}" "! write x.img"
@@ -64,7 +64,7 @@ wrong_batch() { # wrong_batch STATUS PART LINE...
     shift 2
     printf '%s\n' "$@" >wrong.hcube
     refuse "$status" "$part" batch wrong.hcube --scenes archive --output 'made/{stem}.img'
-    [[ $err == "hcube: $part"* ]] || fail "the place is not first: $err"
+    [[ $err == "hcube: ${part%% ... *}"* ]] || fail "the place is not first: $err"
 }
 wrong_batch 2 "wrong.hcube:2: pca: --componets: " "bands 1-3" "! pca --componets 3"
 wrong_batch 2 "wrong.hcube:3: pca: --components x: " "read" "! bands 1-3" "! pca --components x"
@@ -73,7 +73,7 @@ wrong_batch 2 "wrong.hcube:2: mnff: " "# a comment" "mnff"
 wrong_batch 2 "wrong.hcube:2: write: --fromat: " "pca" "! write --fromat GTiff"
 wrong_batch 2 "wrong.hcube:3: batch: a step is missing" "# a comment" "pca" "!"
 wrong_batch 2 "wrong.hcube:1: batch: {stm}.json: {stm} is none of" "pca --save {stm}.json" "! write"
-wrong_batch 2 "wrong.hcube:2: batch: preview P.png: the last step gets its name from --output" "pca" "! preview P.png"
+wrong_batch 2 "wrong.hcube:2: batch: preview P.png ... --output" "pca" "! preview P.png"
 wrong_batch 2 "batch: no chain given" "# a comment"
 printf 'bands 1-3\n! mnf\n' >wrong.hcube
 run 9 batch wrong.hcube --scenes archive --output 'made/{stem}.img'
@@ -81,9 +81,9 @@ run 9 batch wrong.hcube --scenes archive --output 'made/{stem}.img'
 head -c 100 /dev/zero >archive/flat.img
 run 9 batch wrong.hcube --scenes archive --output 'cut/{stem}.img'
 [[ $err != *wrong.hcube* ]] || fail "a scene that cannot be read is no fault of the chain file: $err"
-refuse 2 "batch: preview P.png: the last step gets its name from --output (leave out P.png, or add: ! write)" \
+refuse 2 "batch: preview P.png ... --output (leave out P.png, or add: ! write)" \
     batch pca ! preview P.png --scenes archive
-refuse 2 "batch: write x.img: the last step gets its name from --output (leave out x.img)" \
+refuse 2 "batch: write x.img ... --output (leave out x.img)" \
     batch 'pca ! write x.img' --scenes archive --output 'made/{stem}.img'
 # What was typed has no line.
 refuse 2 "mnf: --componets" run read "$scene" ! mnf --componets 3 ! write x.img
@@ -99,7 +99,7 @@ for step in dimension noise "endmembers ends.sli" "mnf mnf.img --components auto
     run 0 "${words[0]}" clean.img "${words[@]:1}"
     case ${words[0]} in
     rx | abundance | unmix | detect) ;;
-    *) [[ $err == *"54 of 59 bands are combinations of others: the noise is that of the 5 directions"* ]] ||
+    *) [[ $err == *"54 of 59 bands are combinations"*"5 directions"* ]] ||
         fail "$step: after denoise: $err" ;;
     esac
 done

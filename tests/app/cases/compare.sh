@@ -60,7 +60,7 @@ run 0 rx "$scene" rx.img --record none --quiet
 run 0 compare rx.img "$SAMPLE/class.hdr" --source-nodata none
 [[ $out == *"     7666       1398   "*"1 RX score: all classes"* ]] || fail "rx: $out"
 refuse 8 "(--source-nodata none, where 0 is nodata)" compare rx.img "$SAMPLE/class.hdr"
-refuse 3 "no band has the name of a class" compare rx.img "$SAMPLE/class.hdr" --match name
+refuse 3 "no band ... name of a class" compare rx.img "$SAMPLE/class.hdr" --match name
 refuse 2 "--match best: not for scores" compare rx.img "$SAMPLE/class.hdr" --match best
 refuse 3 "is no class" compare rx.img "$ab" --as scores
 refuse 5 "the smallest blocks need" compare ace.tif "$SAMPLE/class.hdr" --memory 80M
@@ -74,7 +74,7 @@ refuse 3 "has 6 bands" compare "$scene" "$ab"
 refuse 3 "no band has the name" compare "$scene" "$ab" --match name
 refuse 2 "TRUTH" compare "$scene"
 refuse 2 "unknown option" compare "$scene" "$scene" --brods
-refuse 2 "does not end with .png, .svg or .pdf" compare "$scene" "$scene" --picture d.jpg
+refuse 2 "d.jpg ... .png, .svg or .pdf" compare "$scene" "$scene" --picture d.jpg
 refuse 3 "missing.hdr" compare "$scene" missing.hdr
 cp "$SAMPLE/class.img" c.img && cp "$SAMPLE/class.hdr" c.hdr
 refuse 2 "is read" compare c.hdr c.hdr --json c.img --overwrite

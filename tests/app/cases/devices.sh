@@ -25,7 +25,7 @@ if [[ ! $has_gpu ]]; then
 fi
 refuse 7 "--device gpu:99" mnf "$scene" out.img --device gpu:99
 for device in gpu:x gpu: gpu:-1 gpu1 tpu ''; do
-    refuse 2 "--device $device: must be auto, cpu, gpu or gpu:N" mnf "$scene" out.img --device "$device"
+    refuse 2 "--device $device ... auto, cpu, gpu or gpu:N" mnf "$scene" out.img --device "$device"
 done
 run 0 mnf "$scene" cpu.img --record none --device cpu --save-model cpu.json
 [[ $err != *"computing on"* ]] || fail "says $err"

@@ -40,7 +40,7 @@ run 0 help solve lp
 [[ $out == "solve lp: "* ]] || fail "help solve lp: $out"
 refuse 2 "nonsense: unknown command" help nonsense
 for word in --verbose --quiet -q; do
-    refuse 2 "$word: a command comes first, put options after it" $word
+    refuse 2 "$word: a command comes first" $word
 done
 # On a terminal man shows the page, and without man(1) the help; else it prints the source.
 run 0 man mnf

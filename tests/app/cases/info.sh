@@ -119,7 +119,7 @@ run 0 info odd.hdr --look one.png
 ln -s look.img link.png
 refuse 2 "link.png: would replace look.img, which is read" info look.hdr --look link.png --overwrite
 refuse 2 "class.hdr is a class map (hcube preview" info "$SAMPLE/class.hdr" --look class.png
-refuse 2 "--look look.jpg: does not end with .png, .svg or .pdf" info look.hdr --look look.jpg
+refuse 2 "--look look.jpg ... .png, .svg or .pdf" info look.hdr --look look.jpg
 refuse 4 "nowhere" info look.hdr --look nowhere/look.png
 # --look of a library: named lines of its spectra, without error bars, in SVG, PDF and PNG; its bad bands are shaded.
 {
@@ -145,4 +145,4 @@ refuse 2 "l.pdf: the file exists already" info minerals.hdr --look l.pdf
 run 0 info minerals.hdr --look l.pdf --overwrite --json
 ln -s minerals.sli link.svg
 refuse 2 "would replace minerals.sli, which is read" info minerals.hdr --look link.svg --overwrite
-refuse 2 "--look l.jpg: does not end with .png, .svg or .pdf" info library.csv --look l.jpg
+refuse 2 "--look l.jpg ... .png, .svg or .pdf" info library.csv --look l.jpg

@@ -21,12 +21,12 @@ import json
 notes = json.load(open("a.xyz.hcube.json"))["notes"]
 assert any("does not keep the reference system" in note for note in notes), notes
 READ
-    refuse 6 "a.xyz: XYZ cannot hold 1 bands of int16: it does not keep the nodata value" \
+    refuse 6 "a.xyz: XYZ cannot hold 1 bands of int16 ... nodata" \
         plan run read "$scene" ! bands 1 ! write a.xyz --type int16 --nodata -9999 --overwrite
 fi
 if able FITS; then
     keep "the place (its corners lie " a.fits --nodata nan
-    refuse 6 "a.fits: FITS cannot hold 1 bands of float32: it does not keep the nodata value" \
+    refuse 6 "a.fits: FITS cannot hold 1 bands of float32 ... nodata" \
         plan run read "$scene" ! bands 1 ! write a.fits --nodata -9999 --overwrite
 fi
 ! able PCIDSK || keep "" a.pix

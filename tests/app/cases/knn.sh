@@ -94,6 +94,6 @@ printf 'classes = 66\nclass names = {Unclassified%s}\n' "$(printf ', class %d' {
 python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<100h", *[i % 66 for i in range(100)]))' >many.img
 header wide 25 4 3 2 bsq
 python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<300h", *range(300)))' >wide.img
-refuse 2 "65 classes: a matrix of at most 64 is drawn" run read wide.hdr ! knn --training many.hdr -k 1 --validation many.hdr \
+refuse 2 "65 classes ... at most 64" run read wide.hdr ! knn --training many.hdr -k 1 --validation many.hdr \
     --report many.svg
 refuse 2 "or a picture (.png, .svg, .pdf)" run "${mixed[@]}" --report matrix.csv

@@ -8,7 +8,7 @@ END
 run 0 info plants.csv
 [[ $out == *"plants.csv (spectral library)"* ]] || fail "info: file: $out"
 [[ $out == *"3 spectra x 3 bands"* ]] || fail "info: size: $out"
-[[ $out == *"400.00 to 450.00 nm, not in rising order"* ]] || fail "info: wavelengths: $out"
+[[ $out == *"400.00 to 450.00 nm"*"rising order"* ]] || fail "info: wavelengths: $out"
 [[ $out == *"1 of 9 values, in 1 of 3 spectra"* ]] || fail "info: missing: $out"
 [[ $out == *"-0.1 to 0.3, 99 % up to 0.3"* ]] || fail "info: values: $out"
 [[ $out == *"           3 Ash"* ]] || fail "info: names: $out"
@@ -52,8 +52,8 @@ refuse 3 "ragged.csv: there is no such file" info ragged.csv
 # A library on other bands is resampled for knn, and what it does not cover is refused.
 { echo "nm,Bright,Dark" && for ((nm = 300; nm <= 2600; nm += 4)); do echo "$nm,0.5,0.05"; done; } >fine.csv
 run 0 run read "$scene" ! knn --training fine.csv -k 1 ! write map.img --device cpu
-[[ $err == *"fine.csv: 2 spectra on 576 bands are resampled to "*" bands"* ]] || fail "no note of it: $err"
-[[ $err == *"are to be multiplied by 10000 to be in the unit of the scene"* ]] || fail "no note of the unit: $err"
+[[ $err == *"fine.csv: 2 spectra on 576 bands"*"resampled to "*" bands"* ]] || fail "no note of it: $err"
+[[ $err == *"multiplied by 10000"*"unit of the scene"* ]] || fail "no note of the unit: $err"
 grep -q '"used_spectra"' map.img.hcube.json || fail "the library is not in the record"
 refuse 3 "none of its spectra has values at" run read "$scene" ! knn --training plants.csv -k 1 ! write bad.img
 [[ ! -e bad.img ]] || fail "bad.img is there"
@@ -70,14 +70,14 @@ refuse 3 "none of its spectra has values at" run read "$scene" ! knn --training 
 sed 's/Wavelengths/Acmite/; s/errorbars to preceding/Alunite/g; s/Resolution/Albite/' splib.csv >spectra.csv
 cut -d, -f1,3,5 splib.csv >two.csv
 run 0 info splib.csv
-[[ $out == *"left out     by name: 4 of 6 entries (2 error bars, 1 wavelengths, 1 widths of bands); --all-spectra takes them"* ]] || fail "left out: $out"
+[[ $out == *"by name: 4 of 6"*"(2 error bars, 1 wavelengths, 1 widths of bands)"*"--all-spectra"* ]] || fail "left out: $out"
 [[ $out == *"values       0.1 to 0.5, 99 % up to 0.5"* ]] || fail "values: $out"
 [[ $out == *"           3 errorbars to preceding Green (left out: error bars)"*"           4 Brown"$'\n'* ]] || fail "names: $out"
 [[ $out == *"missing      0 of 882 values, in 0 of 2 spectra"* ]] || fail "missing: $out"
 run 0 info --json splib.csv
 [[ $out == *'"left_out"'*'"spectrum_from_1":'*3*'"error bars"'*'"outlying_values"'* ]] || fail "info --json: $out"
 run 0 info spectra.csv
-[[ $out == *"1 value in 1 entry stands far outside of the others (-8e+29) and counts as missing"* ]] || fail "outlier: $out"
+[[ $out == *"1 value in 1 entry"*"(-8e+29)"*"missing"* ]] || fail "outlier: $out"
 for stage in "unmix --lambda 0 --library" "abundance --sum free --endmembers" "knn -k 1 --training"; do
     read -ra words <<<"$stage"
     name=${words[0]}
@@ -85,7 +85,7 @@ for stage in "unmix --lambda 0 --library" "abundance --sum free --endmembers" "k
     [[ $err != *"left out by name"* ]] || fail "$name: left out of two.csv: $err"
     run 0 run read "$scene" ! "${words[@]}" splib.csv ! write "$name.all.img" --device cpu
     [[ $(grep -c "left out by name" <<<"$err") == 1 ]] || fail "$name: not one note: $err"
-    [[ $err == *"$name: splib.csv: left out by name: 4 of 6 entries (2 error bars, 1 wavelengths, 1 widths of bands) (--all-spectra takes them)"* ]] || fail "$name: $err"
+    [[ $err == *"$name: splib.csv"*"by name: 4 of 6"*"(2 error bars, 1 wavelengths, 1 widths of bands) (--all-spectra"* ]] || fail "$name: $err"
     cmp "$name.two.img" "$name.all.img" # nothing goes to error bars
     grep -q '"left_out_by_name":.*4' "$name.all.img.hcube.json" || fail "$name: not in the record"
     # Some of them, by numbers and by patterns.
@@ -98,8 +98,8 @@ for stage in "unmix --lambda 0 --library" "abundance --sum free --endmembers" "k
     run 0 run read "$scene" ! "${words[@]}" splib.csv --spectra 4-5 --all-spectra ! write "$name.kept.img" --device cpu
     [[ $err != *"by name"* ]] || fail "$name --all-spectra: $err"
     grep -q '"used_spectra":.*2' "$name.kept.img.hcube.json" || fail "$name --all-spectra: not both are used"
-    refuse 2 "$name: --spectra Gren: not in splib.csv, did you mean Green?" run read "$scene" ! "${words[@]}" splib.csv --spectra Gren ! write bad.img
-    refuse 2 "$name: --spectra 7: splib.csv has entries 1 to 6" run read "$scene" ! "${words[@]}" splib.csv --spectra 7 ! write bad.img
+    refuse 2 "$name: --spectra Gren ... splib.csv ... Green?" run read "$scene" ! "${words[@]}" splib.csv --spectra Gren ! write bad.img
+    refuse 2 "$name: --spectra 7: splib.csv ... 1 to 6" run read "$scene" ! "${words[@]}" splib.csv --spectra 7 ! write bad.img
 done
 grep -q 'Green' unmix.some.hdr || fail "unmix.some: no band named Green"
 refuse 2 "knn: --spectra: $SAMPLE/class.hdr is no spectral library" run read "$scene" ! knn --training "$SAMPLE/class.hdr" --spectra 1 ! write bad.img
@@ -124,12 +124,12 @@ run 0 info "$SAMPLE/library.sli" --spectra "*soil*,$entry"
 # A name that fits no entry.
 run 0 info "$SAMPLE/library.sli" --json
 holding=$(grep -io 'vegetation' <<<"${out##*names}" | wc -l)
-refuse 2 "has exactly this name, $holding names contain it (--spectra '*vegetation*')" \
+refuse 2 "exactly this name, $holding names ... (--spectra '*vegetation*')" \
     info "$SAMPLE/library.sli" --spectra vegetation
 refuse 2 "info: --spectra: $SAMPLE/scene.hdr is no spectral library" info "$SAMPLE/scene.hdr" --spectra 1
 # --look draws a choice of a large library, with the numbers of the file.
 run 0 info "$SAMPLE/library.sli" --look look.svg
-[[ $(cat look.svg) == *"60 spectra, "*" 24 of them, evenly taken (--spectra chooses others)."* ]] ||
+[[ $(cat look.svg) == *"60 spectra, "*"24 of them"*"(--spectra chooses"* ]] ||
     fail "the caption: $(tail -c 900 look.svg)"
 run 0 info "$SAMPLE/library.sli" --look some.svg --spectra "$entry,1"
 [[ $(cat some.svg) == *">$entry Green vegetation<"*"2 spectra, "* && $(cat some.svg) != *"evenly taken"* ]] || fail "a chosen look"
@@ -139,15 +139,15 @@ sed 's/^wavelength units.*/wavelength units = cm-1/I' "$scene" >wavenumbers.hdr
 cp "$SAMPLE/scene.img" wavenumbers.img
 why="the scene has no wavelengths to resample by: wavelengths are left out: their unit is 'cm-1'"
 refuse 3 "$why" unmix wavenumbers.hdr x.img --library "$SAMPLE/library.sli"
-refuse 2 "the scene has no wavelengths: wavelengths are left out: their unit is 'cm-1'" \
+refuse 2 "the scene has no wavelengths ... left out ... 'cm-1'" \
     bands wavenumbers.hdr x.img --wavelength 500-600
-refuse 2 "no band within 50 nm of 650 nm: wavelengths are left out: their unit is 'cm-1'" \
+refuse 2 "no band within 50 nm of 650 nm ... left out ... 'cm-1'" \
     preview wavenumbers.hdr x.png --wavelengths 650
 for first in wavenumber_cm-1 Wavenumber "x (1/cm)"; do
     printf '%s,Oak,Elm\n25000,0.1,0.2\n20000,0.2,0.3\n10000,0.2,0.3\n' "$first" >wavenumbers.csv
     run 0 info wavenumbers.csv
-    [[ $out == *"wavelengths are left out: their unit is 'cm-1'"* ]] || fail "$first: $out"
-    refuse 3 "it has no wavelengths to resample by: wavelengths are left out: their unit is 'cm-1'" \
+    [[ $out == *"wavelengths are left out"*"'cm-1'"* ]] || fail "$first: $out"
+    refuse 3 "no wavelengths to resample by ... left out ... 'cm-1'" \
         unmix "$scene" x.img --library wavenumbers.csv
 done
 

@@ -25,7 +25,7 @@ size=$((20 << 20))
 only scene.hdr scene.img scene_glt.hdr scene_glt.img
 
 # The option: alone, with a file behind =, and not with a word behind it. Files are not replaced by what is made of them.
-refuse 3 "has no lookup table and no coordinates of its pixels" run read scene.hdr ! write map.img --ortho
+refuse 3 "no lookup table and no coordinates" run read scene.hdr ! write map.img --ortho
 refuse 2 "one file too many" run read scene.hdr ! write map.img --ortho scene_glt.hdr
 refuse 2 "scene_glt.hdr: the chain reads this file" run read scene.hdr ! write scene_glt.hdr --ortho=scene_glt.hdr --overwrite
 run 0 stages write
@@ -84,7 +84,7 @@ run 0 run read $image --window 2,2,3,3 --mask four ! bands 1-2 ! write same.img 
 run 0 run read $image --window 2,2,3,3 --mask-inside four.geojson ! bands 1-2 ! write cut.img --record none --overwrite
 cmp cut.img same.img
 sed 's/500090/500031/g' four.geojson >none.geojson
-refuse 3 "none.geojson: no pixel of the scene lies in its polygons" run read $image --cutline none.geojson ! write no.img
+refuse 3 "none.geojson: no pixel ... polygons" run read $image --cutline none.geojson ! write no.img
 sed 's/5000/5003/g' four.geojson >none.geojson
 refuse 3 "none.geojson: " run read $image --cutline none.geojson ! write no.img
 

@@ -26,7 +26,7 @@ refuse 4 "nowhere" mnf "$scene" nowhere/out.img
 for option in "--record one.json" "--report one.html"; do
     one=${option#* }
     echo mine >"$one"
-    refuse 2 "$option: the file exists already; --overwrite of a step is for its own files (hcube run --overwrite" \
+    refuse 2 "$option ... exists already; --overwrite ... (hcube run --overwrite" \
         run $option read "$scene" ! bands 1 ! write out.img --overwrite
     [[ $(cat "$one") == mine ]]
     run 0 run --overwrite $option read "$scene" ! bands 1 ! write out.img
@@ -74,7 +74,7 @@ cd ..
 rm -r beside
 # A batch replaces old outputs unasked, and no scene either.
 run 9 batch mnf --components 2 ! write --scenes result.tif --output s.img
-[[ $err == *"failed: result.tif: write: s.img is a scene of 64 bands"*"arguments swapped?"* ]] || fail "the batch says $err"
+[[ $err == *"failed: result.tif: write: s.img is a scene"*"64 bands"*"arguments swapped?"* ]] || fail "the batch says $err"
 rm s.img.hcube-failed.json
 [[ $(cat s.hdr s.img | cksum) == "$before" ]]
 refuse 2 "--overwrite takes no value" mnf result.tif s.img --overwrite=any

@@ -11,7 +11,7 @@ fail_call() {
 }
 # refused PART: by one line behind the notes, and nothing is left.
 refused() {
-    [[ $status == 5 && $(tail -n 1 log.txt) == "hcube: "*"$1"* ]] || fail "exit code $status: $(<log.txt)"
+    [[ $status == 5 ]] && holds "$(tail -n 1 log.txt)" "hcube ... $1" || fail "exit code $status: $(<log.txt)"
     [[ $(grep -c '^hcube: ' log.txt) == 1 ]] || fail "says more than a line: $(<log.txt)"
     only log.txt
 }
@@ -27,7 +27,7 @@ done
 rm -f out.* f.png
 for call in 1 2 3; do
     fail_call thread:EAGAIN libglib $call 0
-    refused "a figure could not be drawn: creating thread"
+    refused "figure could not be drawn: creating thread"
 done
 for call in 1 10 100; do
     fail_call alloc libglib $call 1
@@ -37,7 +37,7 @@ done
 # Without any font.
 echo '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig></fontconfig>' >none.conf
 export FONTCONFIG_FILE=$PWD/none.conf
-refuse 5 "a figure: no font is installed (Debian: fonts-dejavu-core)" "${words[@]}"
+refuse 5 "no font is installed (Debian: fonts-dejavu-core)" "${words[@]}"
 only none.conf log.txt
 # A batch does not take it for a fault of the scene.
 run 9 batch figure 'out/{stem}.png' --bands 1,2,3 ! write --scenes "$scene" --output 'out/{stem}.tif' --device cpu
@@ -54,6 +54,6 @@ for signal in SEGV ABRT TRAP BUS; do
     [[ -n $(find . -name '.*.partial') ]] || fail "no temporary file at $signal"
     kill -s $signal "$process"
     ended $([[ $signal == BUS ]] && echo 4 || echo $((128 + $(kill -l $signal))))
-    [[ $signal == BUS || $(tail -n 1 log.txt) == "hcube: ended by a crash, of a library or of hcube itself" ]] || fail "says $(<log.txt)"
+    [[ $signal == BUS || $(tail -n 1 log.txt) == "hcube: ended by a crash"* ]] || fail "says $(<log.txt)"
     only events events.1 events.2 log.txt
 done

@@ -23,7 +23,7 @@ for fit in "pca --components 5" "pca --components 5 --correlation" "mnf --min-ei
     "mnf --components 4 --noise spatial-spectral"; do
     run 0 run read "$scene" ! $fit --save-model whole.json ! write whole.bil --device cpu
     run 0 batch $fit "${scenes[@]}" --pool pooled.json
-    [[ $err == *"pooled.json: the model of 3 scenes, 0 left out, "* ]] || fail "$err"
+    [[ $err == *"pooled.json:"*"3 scenes, 0 left out, "* ]] || fail "$err"
     cmp whole.json pooled.json
     cat out/a.bil out/b.bil out/c.bil | cmp - whole.bil
     run 0 batch $fit "${scenes[@]}" --pool pooled.json --progress json
@@ -33,9 +33,9 @@ done
 rm -r pooled.json*
 
 run 2 batch denoise --stripes "${scenes[@]}" --pool pooled.json
-[[ $err == *"batch: --stripes: --pool fits one model to all scenes, and each has its own"* ]] || fail "$err"
+[[ $err == *"batch: --stripes: --pool"*"each has its own"* ]] || fail "$err"
 run 2 batch denoise --columns 1 "${scenes[@]}" --pool pooled.json
-[[ $err == *"batch: --columns: --pool fits one model to all scenes, and each has its own"* ]] || fail "$err"
+[[ $err == *"batch: --columns: --pool"*"each has its own"* ]] || fail "$err"
 
 # Steps before the fit are part of it, those that write only once; options of the use are none of the fit.
 cat >chain.hcube <<'CHAIN'
@@ -190,7 +190,7 @@ rm -r in/f* f ./*.json ./*.sums list.txt
 cut_scene in/d 20 30
 truncate -s 1000 in/d.img
 run 9 batch "${mnf[@]}" --scenes in --pool three.json
-[[ $err == *"[4/4] failed: in/d.hdr: "* && $err == *"three.json: the model of 3 scenes, 1 left out"* && $err == *"hcube: batch: 1 of 4 scenes failed" ]] || fail "$err"
+[[ $err == *"[4/4] failed: in/d.hdr: "* && $err == *"three.json:"*"3 scenes, 1 left out"* && $err == *"hcube: batch: 1 of 4 scenes failed" ]] || fail "$err"
 for name in a b c; do
     cmp out/$name.img one/$name.img
 done
@@ -201,7 +201,7 @@ run 0 batch "${mnf[@]}" --scenes in --pool three.json
 rm -r out in/d.* one
 echo missing.hdr >list.txt
 run 9 batch "${mnf[@]}" --scenes list.txt --pool none.json
-[[ $(tail -n 1 <<<"$err") == "hcube: batch: --pool none.json: not one of 1 scenes could be summed" && ! -e none.json ]] || fail "$err"
+[[ $(tail -n 1 <<<"$err") == "hcube: batch: --pool none.json: not one of 1 scenes"* && ! -e none.json ]] || fail "$err"
 
 # A model is replaced, other files are not.
 echo '{"mine": 1}' | tee mine.json >left.json.hcube.json
@@ -216,9 +216,9 @@ fitting=$("$HCUBE" stages | sed 's/ .*//' | while read -r stage; do
 done)
 [[ $fitting == *pca* && $fitting == *mnf* ]] || fail "stages with --save-model: $fitting"
 refuse 2 "fits a model (stages that can: ${fitting#, })" batch bands --keep 1 "${scenes[@]}" --pool x.json
-refuse 2 "no step of the chain fits a model" batch filter --kind mean3x3 "${scenes[@]}" --pool x.json
-refuse 2 "no step of the chain fits a model" batch mnf --model m.json "${scenes[@]}" --pool x.json
-refuse 2 "more than one step of the chain fits a model" batch mnf ! pca "${scenes[@]}" --pool x.json
+refuse 2 "no step ... fits a model" batch filter --kind mean3x3 "${scenes[@]}" --pool x.json
+refuse 2 "no step ... fits a model" batch mnf --model m.json "${scenes[@]}" --pool x.json
+refuse 2 "more than one step ... fits a model" batch mnf ! pca "${scenes[@]}" --pool x.json
 refuse 2 "--save-model m.json: --pool names the model" batch mnf --save-model m.json "${scenes[@]}" --pool x.json
 refuse 2 "--fit-only needs --save-model" batch mnf --fit-only "${scenes[@]}" --pool x.json
 refuse 2 "{stem}.json is another one for each scene" batch mnf --noise '{stem}.json' "${scenes[@]}" --pool x.json

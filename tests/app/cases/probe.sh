@@ -7,7 +7,7 @@ mkdir in
     head -c 4000 /dev/zero
 } >in/bad.nc
 crashing() {
-    LD_PRELOAD=$MODULES/crash_at.so refuse 3 "its structure is broken: a library that opens it ends by signal 11" "$@"
+    LD_PRELOAD=$MODULES/crash_at.so refuse 3 "structure is broken ... signal 11" "$@"
 }
 crashing info in/bad.nc
 crashing run read in/bad.nc ! write out.img

@@ -39,9 +39,9 @@ cmp tif.img folder.img || fail "the folder is not the same scene"
 cp cube.json one/other.json
 refuse 3 "holds 2 products, open one of them" info one
 mkdir none && cp "$scene" none/notes.txt
-refuse 3 "none: contains no known product: notes.txt (open a file of it)" info none
+refuse 3 "none: contains no known product: notes.txt" info none
 printf 'PK\3\4 and no more' >cut.zip
-refuse 3 "cut.zip: an archive that cannot be read, or is empty" info cut.zip
+refuse 3 "cut.zip: an archive ... cannot be read" info cut.zip
 refuse 2 "overlap" run "read one --overlap nir ! write out.img"
 
 # A batch takes a text that describes a product for a scene, and another text for a list.
@@ -76,11 +76,11 @@ if [[ $out == *"quality "* ]]; then # GDAL has netCDF
     run 0 run "read $emit ! write first.img" --quiet
     run 0 run "read new/EMIT_L2A_RFL_002_20240501T101010.nc --quality require ! write second.img" --quiet
     cmp first.img second.img || fail "the same masks of another version leave other pixels out"
-    refuse 3 "--quality require: no quality layer leaves pixels out" \
+    refuse 3 "--quality require: no quality layer" \
         run "read alone/EMIT_L2A_RFL_002_20240501T101011.nc --quality require ! write x.img"
-    refuse 3 "--quality require: no quality layer leaves pixels out" run "read $scene --quality require ! write x.img"
+    refuse 3 "--quality require: no quality layer" run "read $scene --quality require ! write x.img"
     run 0 batch bands 1 --scenes new/*_RFL_* alone/* --output 'night_{stem}.img'
-    [[ $err == *"without quality layers: 1 scene (--quality require refuses them)"* ]] || fail "not counted: $err"
+    [[ $err == *"without quality layers: 1 scene (--quality require"* ]] || fail "not counted: $err"
     run 0 batch bands 1 --scenes new/*_RFL_* alone/* --output 'json_{stem}.img' --progress json
     [[ $out$err == *'"without_quality_layers":1,"without_metadata":0'* ]] || fail "not in the JSON: $out$err"
     run 0 batch read --quality none ! bands 1 --scenes new/*_RFL_* alone/* --output 'none_{stem}.img'

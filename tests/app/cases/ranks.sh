@@ -90,13 +90,13 @@ fi
 rm out.*
 
 # Wrong words.
-refuse 2 "run: --ranks 0: must lie between 1 and 64" run --ranks 0 read "$scene" ! write out.img
-refuse 2 "filter: --ranks 65: must lie between 1 and 64" filter "$scene" out.img --ranks 65
+refuse 2 "run: --ranks 0 ... 1 and 64" run --ranks 0 read "$scene" ! write out.img
+refuse 2 "filter: --ranks 65 ... 1 and 64" filter "$scene" out.img --ranks 65
 refuse 2 "--ranks two: not a whole number" run read "$scene" ! write out.img --ranks two
-refuse 2 "-: several ranks need a file that all see" run --ranks 2 read "$scene" ! write -
+refuse 2 "-: several ranks need a file" run --ranks 2 read "$scene" ! write -
 refuse 6 "--verify: a run that 2 processes share" run --ranks 2 --verify 2 read "$scene" ! write out.img
 refuse 6 "--verify: a run that 3 processes share" plan --ranks 3 --verify 2 read "$scene" ! write out.img
-refuse 2 "--ranks: unknown option; it is one of hcube run" batch filter --scenes "$scene" --output '{stem}.img' --ranks 2
+refuse 2 "--ranks: unknown option ... hcube run" batch filter --scenes "$scene" --output '{stem}.img' --ranks 2
 refuse 2 "--ranks: unknown option" info "$scene" --ranks 2
 only
 

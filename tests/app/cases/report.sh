@@ -119,7 +119,7 @@ fi
 rm -f ./*
 
 # ---- which names ----
-refuse 2 "--report page.txt: the name of a report must end in .html" pca "$scene" p.tif --report page.txt
+refuse 2 "--report page.txt ... end in .html" pca "$scene" p.tif --report page.txt
 refuse 4 "nowhere" pca "$scene" p.tif --report nowhere/page.html
 echo mine >page.html
 refuse 2 "page.html" pca "$scene" p.tif --report page.html
@@ -188,5 +188,5 @@ rm out/scene.tif.hcube.html
 run 0 batch mnf --components 2 --scenes in --output 'out/{stem}.tif' --report pages/index.html --device cpu --status
 [[ $(grep -c '<a href' pages/index.html) == 1 ]]
 cp 'out/b & c.tif.hcube.html' run.html
-refuse 2 "run.html: exists, and is no report of a batch" batch mnf --scenes in --output 'out/{stem}.tif' --report run.html
+refuse 2 "run.html: exists ... no report" batch mnf --scenes in --output 'out/{stem}.tif' --report run.html
 refuse 2 "must end in .html" batch mnf --scenes in --output 'out/{stem}.tif' --report run.csv

@@ -59,7 +59,7 @@ run 0 run read "$scene" ! cov same.json --noise-window 20,20,40,40
 cmp part.json same.json
 run 0 svd "$scene" patches.img --side 4
 [[ $(stat -c %s patches.img) == 2360000 ]]
-refuse 2 "leaves the scene of 100 samples x 100 lines" mnf "$scene" no.img --window 90,0,20,20
+refuse 2 "leaves the scene ... 100 samples x 100 lines" mnf "$scene" no.img --window 90,0,20,20
 run 0 plan read "$scene" --window 10,20,30,40 ! mnf ! write no.img
 [[ $out == *"40 lines x 30 samples x 59 bands"* ]]
 # Several masks: plan lists them, a run counts them.
@@ -93,7 +93,7 @@ done
 sed '/data ignore value/d' "$scene" >bare.hdr
 cp "$SAMPLE/scene.img" bare.img
 run 0 mnf bare.hdr border.img --components 1 --noise mean3x3 --device cpu
-[[ $err == *"note: read: 936 of 10000 pixels are 0 in all 59 bands, at the border, and count as data (--source-nodata 0 --nodata-rule all leaves them out)"* ]] || fail "no note of the border: $err"
+[[ $err == *"note: read: 936 of 10000 pixels are 0"*"59 bands"*"border"*"(--source-nodata 0 --nodata-rule all"* ]] || fail "no note of the border: $err"
 grep -q '"zero_border_pixels":.*936' border.img.hcube.json || fail "the border is not in the record"
 grep -q 'eigenvalue 27' border.hdr || fail "another eigenvalue: $(<border.hdr)"
 run 0 mnf bare.hdr bare_masked.img --components 1 --noise mean3x3 --source-nodata 0 --nodata-rule all --device cpu

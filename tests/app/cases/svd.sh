@@ -16,13 +16,13 @@ run 0 svd parts.tif clean.tif --step 6
 [[ $err != *"is assumed"* ]]
 # pca leaves the noise as it is: nothing is assumed of its components, in a file either.
 run 2 run read "$scene" ! pca --components 12 ! svd ! pca --inverse ! write assumed.img
-[[ $err == *"svd: components of pca come in (PCA 1"*"--noise estimate"* && ! -e assumed.img ]]
+[[ $err == *"svd: components of pca"*"(PCA 1"*"--noise estimate"* && ! -e assumed.img ]]
 run 0 pca "$scene" components.tif --components 12
 run 2 svd components.tif assumed.img
 run 0 svd components.tif parts.img --noise estimate
 # Bands with their noise are reduced first; the record has what was found.
 run 0 svd "$scene" reduced.img
-[[ $err == *"svd: noise by regression, patches of 5 of 59 components"* ]]
+[[ $err == *"svd: noise by regression"*"5 of 59 components"* ]]
 grep -q '"noise_tests"' reduced.img.hcube.json # noise follows the signal here: no gain is announced
 [[ $(<reduced.img.hcube.json) != *expected_gain_db* ]]
 grep -q '"noise_choice"' reduced.img.hcube.json
@@ -42,7 +42,7 @@ mkdir refused
 cd refused
 refuse 2 "more than the side of 4" svd "$scene" bad.img --side 4 --step 5
 refuse 2 "did you mean shrink" svd "$scene" bad.img --keep shrunk
-refuse 2 "--noise 0: scene, estimate, or a number above 0" svd "$scene" bad.img --noise 0
+refuse 2 "--noise 0: scene, estimate ... above 0" svd "$scene" bad.img --noise 0
 refuse 2 "svd: the scene is a class map" svd "$SAMPLE/class.hdr" bad.img
 refuse 2 "svd in between makes other bands" run read "$scene" ! mnf ! svd --output dimension ! mnf --inverse ! write bad.img
 only

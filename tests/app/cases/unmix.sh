@@ -1,9 +1,9 @@
 # Abundances of the spectra of a library, which are brought to the bands and the unit of the scene.
 library=$SAMPLE/library.sli
 run 0 run read "$scene" ! unmix --library "$library" --lambda 1e-3 ! write abundances.tif --device cpu
-[[ $err == *"library.sli: 60 spectra on 221 bands are resampled to 59 bands"* ]] || fail "bands: $err"
+[[ $err == *"library.sli: 60 spectra on 221 bands"*"resampled to 59 bands"* ]] || fail "bands: $err"
 [[ $err == *"multiplied by 10000"*"they are (--scale none leaves them)"* ]] || fail "unit: $err"
-[[ $err == *"unmix: sums are free; largest mean abundances: Green vegetation (band 3) 0."* ]] || fail "summary: $err"
+[[ $err == *"sums are free"*"Green vegetation (band 3) 0."* ]] || fail "summary: $err"
 run 0 info abundances.tif --bands
 [[ $out == *"     3 "*"Green vegetation"* && $out == *"    60 "* ]] || fail "names: $out"
 if command -v python3 >/dev/null; then
@@ -37,7 +37,7 @@ run 0 unmix "$scene" shares.tif --library "$SAMPLE/endmembers.csv" --sum-to-one 
 run 0 noise "$scene" columns.json --columns 1
 for threads in 1 3; do
     run 0 unmix "$scene" "columns$threads.img" --library "$library" --noise-map columns.json --threads "$threads" --memory 150M
-    [[ $err == *"unmix: columns.json: lambda goes with the noise of the pixels, from "* ]] || fail "map: $err"
+    [[ $err == *"unmix: columns.json: lambda"*"noise of the pixels, from "* ]] || fail "map: $err"
 done
 cmp columns1.img columns3.img
 run 0 run read "$scene" ! bands 20 ! write sigma.img
@@ -47,9 +47,9 @@ refuse 2 "unmix: --sum-to-one excludes --noise-map" unmix "$scene" bad.img --lib
     --sum-to-one --noise-map sigma.img
 refuse 3 "nowhere/sigma.hdr: No such file or directory" unmix "$scene" bad.img --library "$library" --noise-map nowhere/sigma.hdr
 run 0 run read sigma.img --window 5,5,20,20 ! write small.img
-refuse 3 "small.img: has 20 lines x 20 samples, $SAMPLE/scene.img has" unmix "$scene" bad.img --library "$library" --noise-map small.img
-refuse 3 "noise.json: no noise of columns (noise FILE.json --columns)" unmix "$scene" bad.img --library "$library" --noise-map noise.json
-refuse 3 "has 64 bands, a raster of one band is needed" unmix "$scene" bad.img --library "$library" --noise-map "$scene"
+refuse 3 "small.img: has 20 lines x 20 samples, $SAMPLE/scene.img" unmix "$scene" bad.img --library "$library" --noise-map small.img
+refuse 3 "noise.json: no noise of columns ... --columns" unmix "$scene" bad.img --library "$library" --noise-map noise.json
+refuse 3 "has 64 bands ... one band is needed" unmix "$scene" bad.img --library "$library" --noise-map "$scene"
 run 0 plan read "$scene" ! unmix --library "$library" ! write plan.img
 [[ $out == *"2. unmix    100 lines x 100 samples x 60 bands"*"passes   1"* ]] || fail "plan: $out"
 run 0 unmix --help
@@ -60,11 +60,11 @@ refuse 2 "--library" unmix "$scene" bad.img
 refuse 3 "nowhere.sli: there is no such file" unmix "$scene" bad.img --library nowhere.sli
 refuse 3 "class.hdr: not a spectral library" unmix "$scene" bad.img --library "$SAMPLE/class.hdr"
 printf 'nm,a,b\n400,0.1,0.2\n500,0.2,0.3\n600,0.3,0.3\n' >short.csv
-refuse 3 "short.csv: none of its spectra has values at" unmix "$scene" bad.img --library short.csv
-refuse 2 "--lambda -1: must lie between 0 and 1e30" unmix "$scene" bad.img --library "$library" --lambda -1
+refuse 3 "short.csv: none of its spectra" unmix "$scene" bad.img --library short.csv
+refuse 2 "--lambda -1 ... 0 and 1e30" unmix "$scene" bad.img --library "$library" --lambda -1
 refuse 2 "--lambda nan: not a number" unmix "$scene" bad.img --library "$library" --lambda nan
 refuse 2 "--top 0" unmix "$scene" bad.img --library "$library" --top 0
-refuse 2 "--top 61: $library has 60 spectra to use" unmix "$scene" bad.img --library "$library" --top 61
+refuse 2 "--top 61: $library has 60 spectra" unmix "$scene" bad.img --library "$library" --top 61
 refuse 2 "unmix: the scene is a class map" unmix "$SAMPLE/class.hdr" bad.img --library "$library"
 refuse 2 "components come in" run read "$scene" ! pca ! unmix --library "$library" ! write bad.img
 only short.csv
@@ -76,10 +76,10 @@ fit() {
 fit good.img --sum-to-one
 [[ $err != *"sums of one"* && $err != *"sum to"* ]] || fail "a good fit: $err"
 fit sums.img --sum-to-one --scale 4000
-[[ $err == *"unmix: the mixtures miss half of the pixels by "*" % of their values or more, which are "*" times their mixtures: sums of one need a library in the unit of the scene (--scale FACTOR) with every material (else leave out --sum-to-one)"* ]] ||
+[[ $err == *"unmix: the mixtures miss half"*"by "*" % of their values or more, which are "*"times their mixtures"*"(--scale FACTOR)"*"(else leave out --sum-to-one)"* ]] ||
     fail "sums of one: $err"
 fit free.img --scale none
-[[ $err == *"unmix: the abundances of a pixel sum to "*" in the mean: library and scene look to be on different scales (--scale auto or --scale FACTOR"* ]] ||
+[[ $err == *"unmix: the abundances"*"sum to "*"different scales (--scale auto or --scale FACTOR"* ]] ||
     fail "another scale: $err"
 fit top.img --scale none --top 2
 [[ $err == *"look to be on different scales"* ]] || fail "another scale, --top: $err"

@@ -31,7 +31,7 @@ COLUMNS=500 run 0 run read scene.hdr ! mnf --help
 [[ $out == "mnf: "* && $out != *"Options of reading"* ]] || fail "$out"
 COLUMNS=500 run 0 batch --help
 [[ $out == "batch: "*"--scenes LIST|GLOB|DIR"* ]] || fail "$out"
-refuse 2 "man: nothing: neither a command nor a stage" man nothing
+refuse 2 "man: nothing: neither" man nothing
 refuse 2 "man: more: one word too many" man mnf more
 
 # --json-usage has the keys of GDAL's schema, and types, ranges and choices of the table.
@@ -180,4 +180,4 @@ if command -v fish >/dev/null; then
     )
 fi
 refuse 2 "completion: which shell?" completion
-refuse 2 "completion: tcsh: must be bash, zsh or fish" completion tcsh
+refuse 2 "completion: tcsh ... bash, zsh or fish" completion tcsh

@@ -39,13 +39,13 @@ with() {
 kind='s/"\(hcube_[a-z]*\)":.[12],/'
 newer() {
     with "$file" "$kind\"\\1\": 99, \"version\": \"9.9.0\",/"
-    refuse 3 "of version 99, written by hcube 9.9.0; hcube $version reads versions up to 1" ${words#* }
+    refuse 3 "version 99 ... hcube 9.9.0 ... hcube $version ... up to 1" ${words#* }
     [[ ! -e out.img ]]
     with "$file" "$kind\"\\1\": 3,/; /\"version\"/d"
-    refuse 3 "of version 3, written by a newer hcube; hcube $version reads" ${words#* }
+    refuse 3 "version 3 ... newer hcube ... hcube $version reads" ${words#* }
     for wrong in 0 1.5 '"1"' null -1; do
         with "$file" "$kind\"\\1\": $wrong,/"
-        refuse 3 'is not the version of a format (1 to 1)' ${words#* }
+        refuse 3 'not the version of a format (1 to 1)' ${words#* }
     done
     cp "$frozen/$file" .
 }
@@ -81,7 +81,7 @@ read_all known
 run 0 pca scene.hdr out2.img --save-model other.json
 sed -i 's/"version":.*/"version": "0.0.9",/' other.json out2.img.hcube.json
 run 0 rerun --check out2.img.hcube.json
-[[ $out == *"other.json: the same, except for the version of hcube"* ]] || fail "$out"
+[[ $out == *"other.json: the same, except"*"version"* ]] || fail "$out"
 sed -i 's/"pixels":.120/"pixels": 119/' other.json
 run 1 rerun --check out2.img.hcube.json
 
@@ -92,9 +92,9 @@ run 0 batch pca --components 2 --scenes in --output 'o/{stem}.img' --device cpu
 sed -i 's/"hcube_record":.1/"hcube_record": 2/; s/"version":.*/"version": "9.9.0",/' o/scene.img.hcube.json
 stamp=$(stat -c '%i %y' o/scene.img)
 run 10 batch pca --components 2 --scenes in --output 'o/{stem}.img' --device cpu
-[[ $err == *"a record of version 2, written by hcube 9.9.0"* && $stamp == "$(stat -c '%i %y' o/scene.img)" ]] || fail "$err"
+[[ $err == *"a record of version 2"*"hcube 9.9.0"* && $stamp == "$(stat -c '%i %y' o/scene.img)" ]] || fail "$err"
 # And --pool a model.
 run 0 batch pca --components 2 --scenes in --output 'p/{stem}.img' --device cpu --pool pooled.json
 sed -i 's/"hcube_model":.1/"hcube_model": 2/; s/"version":.*/"version": "9.9.0",/' pooled.json
-refuse 3 "pooled.json: a model file of version 2, written by hcube 9.9.0" batch pca --components 2 --scenes in \
+refuse 3 "pooled.json: a model file of version 2 ... hcube 9.9.0" batch pca --components 2 --scenes in \
     --output 'p/{stem}.img' --device cpu --pool pooled.json
