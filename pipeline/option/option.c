@@ -1,10 +1,9 @@
 /* Parser, checks, defaults and help read the same rows, so that they cannot contradict each other. A word
  * that fits nothing is answered with what was probably meant: the nearest name, a former name of an option,
  * a list with blanks, a pattern that the shell has expanded. */
-#include "pipeline/option/option.h"
+#include "pipeline/option/parts.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -43,67 +42,22 @@ static void reset_one(const HcOption *option, void *params) {
 
 /* ---- ranges ---- */
 
-static bool has_range(const HcOption *option) {
-    return option->range.low != 0 || option->range.high != 0;
-}
-
 static bool is_outside(const HcOption *option, double value) {
     const HcRange *range = &option->range;
     bool low = (option->open & HC_OPEN_LOW) ? value > range->low : value >= range->low;
     bool high = (option->open & HC_OPEN_HIGH) ? value < range->high : value <= range->high;
-    return has_range(option) && !(low && high);
-}
-
-/* 1000000, 0.0001, 1e-9: buffer has HC_TEXT_DOUBLE bytes. */
-static const char *print_number(char *buffer, double value) {
-    snprintf(buffer, HC_TEXT_DOUBLE, fabs(value) < 1e16 && value == trunc(value) ? "%.0f" : "%.6g", value);
-    char *exponent = strchr(buffer, 'e');
-    if (exponent != NULL) { /* neither "+" nor a zero in front of it */
-        bool negative = exponent[1] == '-';
-        const char *digits = exponent + 1 + strspn(exponent + 1, "+-0");
-        memmove(exponent + 1 + negative, digits, strlen(digits) + 1);
-    }
-    return buffer;
-}
-
-/* "1 to 128" with the words `before` and `between`; "at least 1", "above 0 and below 1" where an end is open
- * or there is none. */
-static void print_range(const HcOption *option, const char *before, const char *between, HcText *to) {
-    const HcRange *range = &option->range;
-    char low[HC_TEXT_DOUBLE];
-    char high[HC_TEXT_DOUBLE];
-    bool has_low = isfinite(range->low);
-    bool has_high = isfinite(range->high);
-    print_number(low, range->low);
-    print_number(high, range->high);
-    if (has_low && has_high && option->open == HC_CLOSED) {
-        hc_text_add(to, "%s%s%s%s", before, low, between, high);
-        return;
-    }
-    if (has_low) {
-        hc_text_add(to, "%s %s", (option->open & HC_OPEN_LOW) ? "above" : "at least", low);
-    }
-    if (has_high) {
-        hc_text_add(to, "%s%s %s", has_low ? " and " : "",
-                    (option->open & HC_OPEN_HIGH) ? "below" : "at most", high);
-    }
+    return hc_option_has_range(option) && !(low && high);
 }
 
 static HcStatus bad_range(const char *who, const HcOption *option, const char *word, HcError *err) {
     HcText range = {0};
     bool closed = option->open == HC_CLOSED && isfinite(option->range.low) && isfinite(option->range.high);
-    print_range(option, "between ", " and ", &range);
+    hc_option_print_range(option, "between ", " and ", &range);
     HcStatus status =
         hc_fail_text(err, HC_E_USAGE, &range, "%s: --%s %s: must %s %s", who, option->name, word,
                      closed ? "lie" : "be", range.length > 0 ? range.data : "in its range");
     hc_text_clear(&range);
     return status;
-}
-
-static void list_choices(const HcOption *option, const char *between, HcText *to) {
-    for (int32_t c = 0; option->choices[c] != NULL; c++) {
-        hc_text_add(to, "%s%s", c == 0 ? "" : between, option->choices[c]);
-    }
 }
 
 static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at, const char *word,
@@ -115,7 +69,7 @@ static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at,
         }
     }
     HcText known = {0};
-    list_choices(option, ", ", &known);
+    hc_option_list_choices(option, ", ", &known);
     HcStatus status = hc_fail_text(err, HC_E_USAGE, &known, "%s: --%s %s: must be one of %s", who,
                                    option->name, word, hc_text_shown(&known));
     hc_text_clear(&known);
@@ -354,7 +308,7 @@ int32_t hc_options_places(const HcOptionSet *sets, int32_t set_count, const char
 static HcStatus needs_value(const char *who, const HcOption *option, HcError *err) {
     HcText values = {0};
     if (option->kind == HC_OPTION_CHOICE) {
-        list_choices(option, " | ", &values);
+        hc_option_list_choices(option, " | ", &values);
     } else {
         hc_text_add(&values, "%s", option->value);
     }
@@ -526,112 +480,6 @@ HcStatus hc_options_parse(const char *who, const HcOptionSet *sets, int32_t set_
                           const char *const *words, int32_t word_count, HcError *err) {
     int32_t at = -1;
     return hc_options_parse_at(who, sets, set_count, words, word_count, &at, err);
-}
-
-void hc_option_forms(const HcOption *option, HcText *left) {
-    if (option->positional) {
-        hc_text_add(left, option->required ? "%s" : "[%s]", option->value);
-    }
-    if (!option->positional || !option->required) {
-        hc_text_add(left, "%s--%s", option->positional ? ", " : "", option->name);
-        if (option->kind == HC_OPTION_CHOICE) {
-            hc_text_add(left, " ");
-            list_choices(option, "|", left);
-        } else if (option->alone != NULL) {
-            hc_text_add(left, "[=%s]", option->value);
-        } else if (option->value != NULL) {
-            hc_text_add(left, " %s", option->value);
-        }
-    }
-    if (option->letter != 0) {
-        hc_text_add(left, ", -%c", option->letter);
-    }
-}
-
-/* Nothing for what is off or empty without the option: a flag, a file. */
-static void print_default(const HcOption *option, HcText *to) {
-    char number[HC_TEXT_DOUBLE];
-    bool is_number = option->kind == HC_OPTION_INT || option->kind == HC_OPTION_REAL;
-    if (option->otherwise != NULL || option->standard != NULL) {
-        hc_text_add(to, ". Default: %s", option->otherwise != NULL ? option->otherwise : option->standard);
-    } else if (is_number && !isnan(option->initial)) {
-        hc_text_add(to, ". Default: %s", print_number(number, option->initial));
-    }
-}
-
-void hc_option_meaning(const HcOption *option, HcText *right) {
-    hc_text_add(right, "%s", option->help);
-    if (option->unit != NULL) {
-        hc_text_add(right, " [%s]", option->unit);
-    }
-    if (option->file != HC_FILE_NONE) {
-        hc_text_add(right, option->file == HC_FILE_READ ? " (reads)" : " (writes)");
-    }
-    if (has_range(option)) {
-        hc_text_add(right, ". Range: ");
-        print_range(option, "", " to ", right);
-    }
-    if (option->kind == HC_OPTION_LIST) {
-        hc_text_add(right, ". May be repeated");
-    }
-    const char *const relation[][3] = {{". Needs ", option->needs, " or "},
-                                       {". Excludes ", option->excludes, " and "},
-                                       {". At most one of ", option->one_of, " and "}};
-    for (int r = 0; r < 3; r++) {
-        if (relation[r][1] != NULL) {
-            hc_text_add(right, "%s", relation[r][0]);
-            hc_option_print_terms(relation[r][1], relation[r][2], right);
-        }
-    }
-    if (option->required) {
-        hc_text_add(right, ". Required");
-    } else {
-        print_default(option, right);
-    }
-}
-
-/* FILE|none, --noise shift: the word is a choice. */
-static bool is_no_file(const HcOption *option, const char *word) {
-    for (int c = 0; option->choices != NULL && option->choices[c] != NULL; c++) {
-        if (strcmp(word, option->choices[c]) == 0) {
-            return true;
-        }
-    }
-    bool is_none = strcmp(word, "none") == 0 && hc_text_ends_with(option->value, "|none");
-    return is_none || word == option->alone;
-}
-
-static HcStatus visit_file(const HcOption *option, const char *word, HcOptionVisit visit, void *user,
-                           HcError *err) {
-    if (option->file_of == NULL) {
-        return visit(option, word, user, err);
-    }
-    HcStatus status = HC_OK;
-    for (const char *at = word; at != NULL && status == HC_OK;
-         at = option->next_of != NULL ? option->next_of(at) : NULL) {
-        char *path = option->file_of(at);
-        status = path == NULL      ? hc_fail_memory(err, (double)strlen(word), "a path")
-                 : path[0] != '\0' ? visit(option, path, user, err)
-                                   : HC_OK;
-        free(path);
-    }
-    return status;
-}
-
-HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVisit visit, void *user,
-                          HcError *err) {
-    HC_EACH_OPTION(option, set->table) {
-        const void *at = field(option, set->params);
-        bool list = option->kind == HC_OPTION_LIST;
-        int32_t count = list ? ((const HcOptionList *)at)->count : 1;
-        for (int32_t i = 0; option->file == kind && i < count; i++) {
-            const char *word = list ? ((const HcOptionList *)at)->item[i] : *(const char *const *)at;
-            if (word != NULL && !is_no_file(option, word)) {
-                HC_OR_RETURN(visit_file(option, word, visit, user, err));
-            }
-        }
-    }
-    return HC_OK;
 }
 
 int32_t hc_option_numbers(const char *text, double *values, int32_t limit) {
