@@ -1,7 +1,6 @@
-/* The reference of `hcube bench`: plain loops on one core, so that a reader can check them by eye. Only the
- * order of operations is chosen with care: sums go to wide integers before they could round, eigenvalues
- * come from one-sided Jacobi rotations of a Cholesky factor. They share no code with the backends that they
- * judge. */
+/* The reference of `hcube bench`: plain loops on one core, so that a reader can check them by eye. Sums go
+ * to wide integers before they could round, eigenvalues come from one-sided Jacobi rotations of a Cholesky
+ * factor. Apart from the moments of core/ they share no code with the backends that they judge. */
 #include "bench/serial.h"
 #include "core/allocate.h"
 

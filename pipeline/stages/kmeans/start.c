@@ -1,7 +1,6 @@
 /* Greedy k-means++ (Arthur and Vassilvitskii 2007): each centre is the best of 2 + log k trials, drawn by
- * squared distance. A sample of fixed places serves, since a pass for each centre would take longer than all
- * rounds. The step of the sample has no divisor in common with the samples of a line: no column is favoured.
- */
+ * squared distance. It works on a sample in memory, since each centre would else take a pass over the scene.
+ * The step of the sample has no divisor in common with the samples of a line: no column is favoured. */
 #include "pipeline/stages/kmeans/start.h"
 #include "core/allocate.h"
 #include "pipeline/random.h"

@@ -1,6 +1,6 @@
 /* The strip of components stays on the device from projection to the way back: nothing of the size of the
- * scene is allocated. A gain below 0.1 dB, or noise that the tests doubt, hands the scene on, because such a
- * change could not be told from damage. */
+ * scene is allocated. A gain below 0.1 dB, or noise that the tests doubt, hands the scene on: the estimate
+ * of the gain is no better than that. */
 #include "pipeline/stages/svd/svd_reduced.h"
 #include "core/operation/image/project.h"
 #include "pipeline/memory.h"
