@@ -141,6 +141,10 @@ class Rig:
         code, _, err = place.run("strace", traced, "")
         # A report says what took how long, and so it differs; its end says that it is whole.
         left = {name: content[-8:] if name.endswith(".html") else content for name, content in cases.snapshot(place.out).items()}
+        # The header of PCIDSK holds the name that the file was made by, and so its hash differs, too.
+        for name in [name for name in left if name.endswith(".pix")]:
+            left[name] = left[name][:48] + left[name][112:]
+            left.pop(name + ".hcube.json", None)
         err = "".join(line for line in err.splitlines(True) if not line.startswith("strace: Requested path"))
         return code, err, left, log.read_text(errors="replace")
 
