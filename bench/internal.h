@@ -41,9 +41,11 @@ typedef struct HcRig {
     HcBuffer raw;   /* the scene, [lines][bands][samples] uint16 */
     HcBuffer block; /* the part as a block, bands and mask */
     HcBuffer out;   /* memory for a second one */
-    HcBuffer small; /* matrix[bands][components], mean[bands] float64, index[2][bands] (in order, reversed) */
-    double *matrix, *mean; /* [device], in `small` */
+    HcBuffer small; /* matrix[bands][components], mean[bands], wavelength[bands] float64, index[2][bands] (in
+                       order, reversed), piece[2] */
+    double *matrix, *mean, *wavelength; /* [device], in `small` */
     int32_t *in_order, *reversed;
+    int32_t *piece; /* from 0 to `bands` */
 } HcRig;
 
 /* One call of what is measured: queues its work. */

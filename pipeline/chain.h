@@ -99,6 +99,13 @@ HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) HC_MUST_CHECK;
  * so keeps them from it. NULL = none does. */
 const HcStage *hc_chain_needs_whole(const HcStage *stage);
 
+/* In plan of such a stage: a note where one before it may keep pixels from it. */
+void hc_chain_note_left_out(HcStage *stage);
+
+/* For a stage that hands such pixels on, once the chain is planned: the first stage after it that needs whole
+ * pixels, so that they must be masked. NULL = none does, or one before it takes them. Sinks take any. */
+const HcStage *hc_chain_wants_whole(const HcStage *stage);
+
 /* Whether the source of a planned chain keeps such pixels: a stage takes them, and none before it needs whole
  * ones. */
 bool hc_chain_keeps_missing(const HcChain *chain);

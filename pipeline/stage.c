@@ -210,8 +210,28 @@ HcStage *hc_stage_before(const HcStage *stage, HcGives gives) {
 const HcStage *hc_chain_needs_whole(const HcStage *stage) {
     for (int32_t s = 1; s < stage->place; s++) {
         const HcStage *before = &stage->chain->stages[s];
-        if (before->needs.missing != HC_MISSING_PASSED) {
+        if (before->needs.missing != HC_MISSING_PASSED && before->needs.missing != HC_MISSING_KEPT) {
             return before;
+        }
+    }
+    return NULL;
+}
+
+void hc_chain_note_left_out(HcStage *stage) {
+    const HcStage *before = hc_chain_needs_whole(stage);
+    if (before != NULL && !stage->chain->stages[0].out.complete) {
+        hc_stage_note(stage, "pixels without a value in some band are left out, since %s needs whole ones",
+                      before->kind->name);
+    }
+}
+
+const HcStage *hc_chain_wants_whole(const HcStage *stage) {
+    const HcChain *chain = stage->chain;
+    for (int32_t s = stage->place + 1; s < chain->count; s++) {
+        const HcStage *after = &chain->stages[s];
+        HcMissing missing = after->kind->role == HC_ROLE_STAGE ? after->needs.missing : HC_MISSING_PASSED;
+        if (missing != HC_MISSING_PASSED) {
+            return missing == HC_MISSING_MASKED ? after : NULL;
         }
     }
     return NULL;
@@ -220,7 +240,8 @@ const HcStage *hc_chain_needs_whole(const HcStage *stage) {
 bool hc_chain_keeps_missing(const HcChain *chain) {
     for (int32_t s = 1; s < chain->count; s++) {
         const HcStage *stage = &chain->stages[s];
-        if (stage->needs.missing == HC_MISSING_TAKEN && hc_chain_needs_whole(stage) == NULL) {
+        bool asks = stage->needs.missing == HC_MISSING_TAKEN || stage->needs.missing == HC_MISSING_KEPT;
+        if (asks && hc_chain_needs_whole(stage) == NULL) {
             return true;
         }
     }

@@ -50,7 +50,8 @@ typedef enum HcGives {
 typedef enum HcMissing {
     HC_MISSING_MASKED, /* the stage needs whole pixels */
     HC_MISSING_PASSED, /* it hands on what is missing */
-    HC_MISSING_TAKEN   /* it asks for such pixels, and hands on whole ones */
+    HC_MISSING_TAKEN,  /* it asks for such pixels, and hands on whole ones */
+    HC_MISSING_KEPT    /* it asks for such pixels and hands them on, unless hc_chain_wants_whole() */
 } HcMissing;
 
 /* Of the lines that two stages ask for. */

@@ -1,6 +1,7 @@
 /* Rows of operations on images: copies, decoding, filters, projections, reductions and local scores of a part
  * of the scene. */
 #include "core/allocate.h"
+#include "core/operation/image/continuum.h"
 #include "core/operation/image/decode.h"
 #include "core/operation/image/difference.h"
 #include "core/operation/image/filter.h"
@@ -56,6 +57,17 @@ static HcStatus call_filter(HcRig *rig, void *user, HcError *err) {
 static HcStatus call_difference(HcRig *rig, void *user, HcError *err) {
     Call *call = user;
     return hc_difference(rig->queue, &call->in, call->difference, &call->out, err);
+}
+
+static HcStatus call_continuum(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    HcContinuumRule rule = {.pieces = 1,
+                            .places = call->in.bands,
+                            .first = rig->piece,
+                            .centre = rig->wavelength,
+                            .band = rig->in_order,
+                            .target = rig->in_order};
+    return hc_continuum(rig->queue, &call->in, &rule, &call->out, err);
 }
 
 static HcStatus call_project(HcRig *rig, void *user, HcError *err) {
@@ -143,6 +155,34 @@ static HcStatus decodes(HcRig *rig, HcError *err) {
     return HC_OK;
 }
 
+/* By the corners of each hull: the next one is seen under the steepest rise. A hull of 0, which only an end
+ * can have, leaves no number. */
+static HcStatus check_removed(HcRig *rig, const Call *call, HcBenchRow *row, HcError *err) {
+    const HcBenchWitness *witness = rig->bench->witness;
+    int64_t bands = rig->settings->bands;
+    int64_t values = witness != NULL ? witness->lines * rig->settings->samples * bands : 0;
+    float *removed = NULL;
+    HC_OR_RETURN(hc_new(removed, values + 1, "expected continua", err));
+    for (int64_t from = 0, to = 0; from < values; from = to) {
+        const float *y = witness->x;
+        double steepest = -INFINITY;
+        to = from + 1;
+        for (int64_t k = to; k % bands != 0; k++) {
+            double rise = ((double)y[k] - (double)y[from]) / (double)(k - from);
+            to = rise > steepest ? k : to;
+            steepest = rise > steepest ? rise : steepest;
+        }
+        removed[from] = y[from] > 0 ? 1 : NAN;
+        for (int64_t k = from + 1; k < to; k++) {
+            removed[k] = (float)((double)y[k] / ((double)y[from] + steepest * (double)(k - from)));
+        }
+    }
+    HcStatus status =
+        values > 0 ? hc_rig_compare(rig, call->out.data, removed, (size_t)values, 1e-6, row, err) : HC_OK;
+    free(removed);
+    return status;
+}
+
 /* Operations from one block to another of the same shape. */
 static HcStatus blocks(HcRig *rig, HcError *err) {
     const struct {
@@ -153,7 +193,8 @@ static HcStatus blocks(HcRig *rig, HcError *err) {
                  {"filter-mean3x3", call_filter, HC_FILTER_MEAN3X3},
                  {"filter-median3x3", call_filter, HC_FILTER_MEDIAN3X3},
                  {"difference-mean3x3", call_difference, HC_FILTER_MEAN3X3},
-                 {"masked", call_masked, HC_FILTER_MEAN3X3}};
+                 {"masked", call_masked, HC_FILTER_MEAN3X3},
+                 {"continuum", call_continuum, HC_FILTER_MEAN3X3}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (!hc_bench_wants(rig->bench, kinds[i].name)) {
             continue;
@@ -167,6 +208,7 @@ static HcStatus blocks(HcRig *rig, HcError *err) {
         double values = kinds[i].body == call_masked ? 0 : rig->settings->bands;
         hc_rig_floor(rig, row, hc_rig_pixels(rig) * (8 * values + 2), 0, 0);
         HC_OR_RETURN(hc_rig_measure(rig, kinds[i].body, &call, row, err));
+        HC_OR_RETURN(kinds[i].body == call_continuum ? check_removed(rig, &call, row, err) : HC_OK);
         hc_bench_scale(rig->bench, row);
     }
     return HC_OK;
@@ -391,6 +433,7 @@ const HcBenchPart hc_bench_image = {.measure = measure,
                                                                   {"filter-median3x3", HC_BENCH_UNCHECKED},
                                                                   {"difference-mean3x3", HC_BENCH_UNCHECKED},
                                                                   {"masked", HC_BENCH_UNCHECKED},
+                                                                  {"continuum", HC_BENCH_NEAR},
                                                                   {"project", HC_BENCH_NEAR},
                                                                   {"reduce-squares", HC_BENCH_NEAR},
                                                                   {"reduce-angle", HC_BENCH_NEAR},

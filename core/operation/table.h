@@ -13,6 +13,7 @@
 #include "core/operation/gram/gram.h"
 #include "core/operation/gram/gram_raw.h"
 #include "core/operation/image/column_scores.h"
+#include "core/operation/image/continuum.h"
 #include "core/operation/image/decode.h"
 #include "core/operation/image/difference.h"
 #include "core/operation/image/filter.h"
@@ -37,7 +38,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
-#define HC_COMPUTE_ABI 19
+#define HC_COMPUTE_ABI 20
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -98,6 +99,7 @@ extern "C" {
     ENTRY(column_scores, HcColumnScoresFn)                                                                   \
     ENTRY(column_gram, HcColumnGramFn)                                                                       \
     ENTRY(masked, HcMaskedFn)                                                                                \
+    ENTRY(continuum, HcContinuumFn)                                                                          \
     ENTRY(eigh, HcEighFn)
 
 #define HC_TABLE_FIELD(name, Function) Function *name;

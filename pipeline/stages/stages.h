@@ -26,6 +26,7 @@
     STAGE(abundance)                                                                                         \
     STAGE(rx)                                                                                                \
     STAGE(detect)                                                                                            \
+    STAGE(continuum)                                                                                         \
     STAGE(write)                                                                                             \
     STAGE(figure)                                                                                            \
     STAGE(preview)

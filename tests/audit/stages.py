@@ -49,6 +49,7 @@ DISTURBED = {
     "kmeans": ["kmeans", SCENE, "out/a.img", "--clusters", "4", "--centres", "out/c.sli"],
     "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
     "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
+    "continuum": ["continuum", SCENE, "out/a.img", "--output", "depth"],
 } # DISTURBED
 
 # name -> (scene, cap [MiB], words): on a large scene, or a small one for slow stages (caps.py).
@@ -91,4 +92,5 @@ CAPPED = {
     "abundance": ("small", 100, ["abundance", "SCENE", "out.img", "--endmembers", "library.csv"]),
     "batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",
                                    "out.{stem}.img", "--jobs", "2", "--threads", "2"]),
+    "continuum": ("bil", 120, ["continuum", "SCENE", "out.img"]),
 } # CAPPED

@@ -425,6 +425,9 @@ static void chains_agree(void **state) {
         {"endmembers found.sli --count 5 --overwrite ! rx", 1, 1e-5},
         {"kmeans --clusters 5 --distance", 2, 1e-5},
         {"filter median3x3", 59, 0}, /* one pass */
+        {"continuum", 59, 0},
+        {"continuum --output hull ! mnf --components 5", 5, 1e-5},
+        {"continuum --range 400-1000,900-2400 --gap 500 --features", 10, 0},
         {"filter shift --noise ! bands 1-3 ! filter median3x3", 3, 0},
     };
     char words[1024];

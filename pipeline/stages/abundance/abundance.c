@@ -257,15 +257,6 @@ static size_t squared_bytes(const HcStage *stage) {
     return (size_t)hc_unmix_bands(&rule) * sizeof(float) + 1;
 }
 
-/* Says when pixels that this stage could take do not reach it. */
-static void note_left_out(HcStage *stage) {
-    const HcStage *before = hc_chain_needs_whole(stage);
-    if (is_l1(stage) && before != NULL && !stage->chain->stages[0].out.complete) {
-        hc_stage_note(stage, "pixels without a value in some band are left out, since %s needs whole ones",
-                      before->kind->name);
-    }
-}
-
 static HcStatus open_absolute(HcStage *stage, const float *spectra, HcError *err) {
     State *state = stage->state;
     HcLadRule rule = absolute_rule(stage);
@@ -326,7 +317,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.consumes = params_of(stage)->verify;
     stage->needs.missing = is_l1(stage) ? HC_MISSING_TAKEN : HC_MISSING_MASKED;
     hc_stage_takes(stage, HC_SPACE_PIXEL, is_l1(stage) ? 0 : squared_bytes(stage));
-    note_left_out(stage);
+    if (is_l1(stage)) {
+        hc_chain_note_left_out(stage);
+    }
     return HC_OK;
 }
 

@@ -138,3 +138,27 @@ HcStatus hc_strict_masked(HcQueue *queue, const HcBlock *in, const HcBlock *out,
     Masks work = {.pair = {.in = *in, .out = *out}, .count = count};
     return strict_accept(queue, do_masked, &work, sizeof work, err);
 }
+
+typedef struct Continua {
+    StrictPair pair;
+    HcContinuumRule rule;
+} Continua;
+
+static HcStatus do_continuum(const Strict *strict, void *arguments, HcError *err) {
+    Continua *work = arguments;
+    HcContinuumRule *rule = &work->rule;
+    size_t bytes = (size_t)rule->places * sizeof(int32_t);
+    HC_OR_RETURN(strict_translate_pair(strict, &work->pair, err));
+    HC_OR_RETURN(strict_translate(strict, &rule->first, ((size_t)rule->pieces + 1) * sizeof(int32_t),
+                                  "continuum, the pieces", err));
+    HC_OR_RETURN(strict_translate(strict, &rule->centre, 2 * bytes, "continuum, the wavelengths", err));
+    HC_OR_RETURN(strict_translate(strict, &rule->band, bytes, "continuum, the bands", err));
+    HC_OR_RETURN(strict_translate(strict, &rule->target, bytes, "continuum, the bands", err));
+    return hc_continuum(strict->cpu_queue, &work->pair.in, rule, &work->pair.out, err);
+}
+
+HcStatus hc_strict_continuum(HcQueue *queue, const HcBlock *in, const HcContinuumRule *rule,
+                             const HcBlock *out, HcError *err) {
+    Continua work = {{.in = *in, .out = *out}, *rule};
+    return strict_accept(queue, do_continuum, &work, sizeof work, err);
+}
