@@ -8,6 +8,7 @@
 #include "core/operation/image/gather.h"
 #include "core/operation/image/local.h"
 #include "core/operation/image/masked.h"
+#include "core/operation/image/normalise.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
 #include "bench/internal.h"
@@ -295,6 +296,57 @@ static HcStatus reduces(HcRig *rig, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus call_normalise(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return hc_normalise(rig->queue, &call->in, HC_NORMALISE_SNV, NULL, &call->out, err);
+}
+
+/* Each pixel less its mean, over its standard deviation. */
+static HcStatus check_normalised(HcRig *rig, const Call *call, HcBenchRow *row, HcError *err) {
+    HcStatus status = HC_OK;
+    const HcBenchWitness *witness = rig->bench->witness;
+    size_t n = (size_t)rig->settings->bands;
+    size_t pixels = witness != NULL ? (size_t)witness->lines * (size_t)rig->settings->samples : 0;
+    float *expected = NULL;
+    HC_OR_RETURN(hc_new(expected, pixels * n + 1, "expected spectra", err));
+    for (size_t p = 0; p < pixels; p++) {
+        const float *x = witness->x + p * n;
+        double sum = 0;
+        double square = 0;
+        for (size_t b = 0; b < n; b++) {
+            sum += (double)x[b];
+        }
+        for (size_t b = 0; b < n; b++) {
+            square += ((double)x[b] - sum / (double)n) * ((double)x[b] - sum / (double)n);
+        }
+        for (size_t b = 0; b < n; b++) {
+            expected[p * n + b] = (float)(((double)x[b] - sum / (double)n) / sqrt(square / (double)(n - 1)));
+        }
+    }
+    if (witness != NULL) {
+        HC_TRY(hc_rig_compare(rig, call->out.data, expected, pixels * n, 1e-6, row, err));
+    }
+done:
+    free(expected);
+    return status;
+}
+
+static HcStatus normalises(HcRig *rig, HcError *err) {
+    Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands),
+                 .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->bands)};
+    double values = hc_rig_pixels(rig) * rig->settings->bands;
+    if (!hc_bench_wants(rig->bench, "normalise")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "normalise", rig->device->by, rig->part);
+    row->operations = values * 6;
+    hc_rig_floor(rig, row, 8 * values + 2 * hc_rig_pixels(rig), 0, row->operations);
+    HC_OR_RETURN(hc_rig_measure(rig, call_normalise, &call, row, err));
+    HC_OR_RETURN(check_normalised(rig, &call, row, err));
+    hc_bench_scale(rig->bench, row);
+    return HC_OK;
+}
+
 /* ---- local scores ---- */
 
 enum { WINDOW = 21, GUARD = 5, FEW_LINES = 64 };
@@ -418,6 +470,7 @@ static HcStatus measure(HcRig *rig, HcError *err) {
     HC_OR_RETURN(blocks(rig, err));
     HC_OR_RETURN(project(rig, err));
     HC_OR_RETURN(reduces(rig, err));
+    HC_OR_RETURN(normalises(rig, err));
     return local(rig, err);
 }
 
@@ -437,5 +490,6 @@ const HcBenchPart hc_bench_image = {.measure = measure,
                                                                   {"project", HC_BENCH_NEAR},
                                                                   {"reduce-squares", HC_BENCH_NEAR},
                                                                   {"reduce-angle", HC_BENCH_NEAR},
+                                                                  {"normalise", HC_BENCH_NEAR},
                                                                   {"local", HC_BENCH_NEAR},
                                                                   {0}}};

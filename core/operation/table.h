@@ -20,6 +20,7 @@
 #include "core/operation/image/gather.h"
 #include "core/operation/image/local.h"
 #include "core/operation/image/masked.h"
+#include "core/operation/image/normalise.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
 #include "core/operation/knn/knn.h"
@@ -100,6 +101,7 @@ extern "C" {
     ENTRY(column_gram, HcColumnGramFn)                                                                       \
     ENTRY(masked, HcMaskedFn)                                                                                \
     ENTRY(continuum, HcContinuumFn)                                                                          \
+    ENTRY(normalise, HcNormaliseFn)                                                                          \
     ENTRY(eigh, HcEighFn)
 
 #define HC_TABLE_FIELD(name, Function) Function *name;

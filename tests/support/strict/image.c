@@ -162,3 +162,18 @@ HcStatus hc_strict_continuum(HcQueue *queue, const HcBlock *in, const HcContinuu
     Continua work = {{.in = *in, .out = *out}, *rule};
     return strict_accept(queue, do_continuum, &work, sizeof work, err);
 }
+
+static HcStatus do_normalise(const Strict *strict, void *arguments, HcError *err) {
+    StrictPair *work = arguments;
+    size_t bytes = (size_t)work->in.bands * sizeof(double);
+    HC_OR_RETURN(strict_translate_pair(strict, work, err));
+    HC_OR_RETURN(strict_translate(strict, &work->matrix, bytes, "normalise, the weights", err));
+    return hc_normalise(strict->cpu_queue, &work->in, (HcNormalisation)work->variant, work->matrix,
+                        &work->out, err);
+}
+
+HcStatus hc_strict_normalise(HcQueue *queue, const HcBlock *in, HcNormalisation kind, const double *weight,
+                             const HcBlock *out, HcError *err) {
+    StrictPair work = {.in = *in, .variant = (int)kind, .matrix = weight, .out = *out};
+    return strict_accept(queue, do_normalise, &work, sizeof work, err);
+}
