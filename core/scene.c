@@ -320,7 +320,7 @@ bool hc_scene_is_class_map_in_parts(const HcScene *scene) {
 }
 
 bool hc_scene_is_spectral(const HcScene *scene) {
-    return scene->meaning == HC_SPECTRAL || scene->meaning == HC_NOISE;
+    return scene->meaning == HC_SPECTRAL || scene->meaning == HC_NOISE || scene->meaning == HC_SHAPE;
 }
 
 bool hc_scene_same_grid(const HcScene *a, const HcScene *b) {

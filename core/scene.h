@@ -37,8 +37,17 @@ size_t hc_type_bytes(HcType type);
 bool hc_type_parse(const char *name, HcType *type);
 
 /* What the bands of a scene are: only spectral bands have wavelengths; the first band of a class map holds
- * classes, that of fractions an abundance. */
-typedef enum HcMeaning { HC_SPECTRAL, HC_NOISE, HC_COMPONENT, HC_OTHER, HC_CLASS_MAP, HC_FRACTION } HcMeaning;
+ * classes, that of fractions an abundance. A shape is what is left of spectra that are no reflectances or
+ * radiances any more, such as a derivative: it has wavelengths, and is not compared with a library. */
+typedef enum HcMeaning {
+    HC_SPECTRAL,
+    HC_NOISE,
+    HC_COMPONENT,
+    HC_OTHER,
+    HC_CLASS_MAP,
+    HC_FRACTION,
+    HC_SHAPE
+} HcMeaning;
 
 /* How far two backends that are both right may be apart in a band (docs/numerics.md, "What is verified").
  * Zero-initialised: a thousandth of the largest value. */
@@ -201,7 +210,7 @@ bool hc_scene_is_class_map(const HcScene *scene);
  * hold it, with a scale for each band. */
 bool hc_scene_is_class_map_in_parts(const HcScene *scene);
 
-/* Whether each band still belongs to a wavelength: a spectral scene, or its noise. */
+/* Whether each band still belongs to a wavelength: a spectral scene, its noise, or the shape of spectra. */
 bool hc_scene_is_spectral(const HcScene *scene);
 
 /* That of a band, 1 and 0 where none is known. */

@@ -94,7 +94,7 @@ static HcStatus plan_spectral(HcStage *stage, const HcScene *from, HcError *err)
     HC_OR_RETURN(hc_scene_copy(&stage->out, from, err));
     stage->out.lines = stage->in.lines;
     stage->out.samples = stage->in.samples;
-    stage->out.meaning = HC_SPECTRAL;
+    stage->out.meaning = from->meaning == HC_SHAPE ? HC_SHAPE : HC_SPECTRAL;
     stage->out.integer_limit = 0;
     if (from != &stage->in) {
         HcPlace *place = &stage->out.place;

@@ -133,6 +133,7 @@ static void take_values(HcScene *scene, const char *word) {
         scene->meaning = hc_text_equal(word, "components")   ? HC_COMPONENT
                          : hc_text_equal(word, "abundances") ? HC_FRACTION
                          : hc_text_equal(word, "scores")     ? HC_OTHER
+                         : hc_text_equal(word, "shapes")     ? HC_SHAPE
                                                              : HC_SPECTRAL;
     }
 }

@@ -83,6 +83,7 @@ const char *hc_write_values(const HcScene *scene) {
     return scene->meaning == HC_COMPONENT  ? "components"
            : scene->meaning == HC_FRACTION ? "abundances"
            : scene->meaning == HC_OTHER    ? "scores"
+           : scene->meaning == HC_SHAPE    ? "shapes"
                                            : NULL;
 }
 

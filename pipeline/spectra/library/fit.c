@@ -287,7 +287,10 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
     bool stored = scene->meaning == HC_COMPONENT && scene->stored;
     if (scene->meaning != HC_SPECTRAL && !stored) {
         return hc_fail(err, HC_E_USAGE, "%s: %s: %s come in, a spectral library needs the bands of the scene",
-                       stage->kind->name, path, scene->meaning == HC_COMPONENT ? "components" : "no spectra");
+                       stage->kind->name, path,
+                       scene->meaning == HC_COMPONENT ? "components"
+                       : scene->meaning == HC_SHAPE   ? "derivatives or shapes of spectra"
+                                                      : "no spectra");
     }
     if (!as_many && (library->wavelength == NULL || scene->wavelength == NULL)) {
         const char *why = library->wavelength == NULL      ? library->note
