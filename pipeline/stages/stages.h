@@ -10,6 +10,7 @@
     STAGE(read)                                                                                              \
     STAGE(bands)                                                                                             \
     STAGE(filter)                                                                                            \
+    STAGE(smooth)                                                                                            \
     STAGE(cov)                                                                                               \
     STAGE(noise)                                                                                             \
     STAGE(dimension)                                                                                         \

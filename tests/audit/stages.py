@@ -7,6 +7,7 @@ SCENE = "in/scene.hdr"
 DISTURBED = {
     "filter": ["run", "read", SCENE, "!", "filter", "median3x3", "!", "write", "out/a.img"],
     "filter-majority": ["run", "read", "in/class.hdr", "!", "filter", "majority", "!", "write", "out/a.img"],
+    "smooth": ["smooth", SCENE, "out/a.img", "--points", "5", "--derivative", "1", "--normalise", "snv"],
     "cov": ["cov", SCENE, "out/a.json", "--noise", "shift"],
     "pca": ["pca", SCENE, "out/a.img", "--components", "4", "--save-model", "out/m.json"],
     "mnf": ["run", "read", SCENE, "--mask", "in/mask.hdr", "!", "mnf", "--components", "5", "--save-model",
@@ -54,6 +55,7 @@ DISTURBED = {
 
 # name -> (scene, cap [MiB], words): on a large scene, or a small one for slow stages (caps.py).
 CAPPED = {
+    "smooth": ("bil", 120, ["smooth", "SCENE", "out.img", "--normalise", "snv"]),
     "bands": ("bil", 120, ["bands", "SCENE", "out.img", "--keep", "1-100"]),
     "cov": ("bil", 120, ["cov", "SCENE", "out.json", "--noise", "shift"]),
     "pca": ("bil", 120, ["pca", "SCENE", "out.img", "--components", "10"]),

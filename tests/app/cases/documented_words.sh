@@ -77,7 +77,7 @@ done
 
 # It finds what is wrong.
 cat >wrong.md <<'PAGE'
-So `resample` in front of the fit, `mnf ! smooth ! write x.img`, `hcube segment SCENE`, `rx --window 9 --sides 3` and
+So `sharpen` in front of the fit, `mnf ! blur ! write x.img`, `hcube segment SCENE`, `rx --window 9 --sides 3` and
 `convolve --side 3`; but `mnf`, `hcube run ...`, `rx --side 9 --quiet`, `mnf ! svd --side 8 ! ...`, `srun --mpi=none` and
 `wavelengths` are right.
 
@@ -85,7 +85,7 @@ So `resample` in front of the fit, `mnf ! smooth ! write x.img`, `hcube segment 
 PAGE
 page=wrong.md
 check_text wrong.md
-for word in "'smooth' is neither" "'segment' is neither" "'rx' has no option --sides" "'convolve' is neither" "\`resample\`: no such"; do
+for word in "'blur' is neither" "'segment' is neither" "'rx' has no option --sides" "'convolve' is neither" "\`sharpen\`: no such"; do
     [[ $problems == *"$word"* ]] || fail "not found: $word"
 done
 [[ $(grep -c wrong.md <<<"$problems") == 5 ]] || fail "$problems"
