@@ -13,46 +13,18 @@ static double join(const double *part) {
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
-HC_CLONES static double sum(const float *restrict x, int64_t bands) {
-    double part[PARTS] = {0};
-    int64_t whole = bands / PARTS * PARTS;
-    for (int64_t b = 0; b < whole; b += PARTS) {
-        for (int i = 0; i < PARTS; i++) {
-            part[i] += (double)x[b + i];
-        }
-    }
-    for (int64_t b = whole; b < bands; b++) {
-        part[b - whole] += (double)x[b];
-    }
-    return join(part);
-}
+/* What a value less the mean adds to a sum. */
+typedef enum Term { VALUE, SQUARE, AREA } Term;
 
-HC_CLONES static double squares(const float *restrict x, double mean, int64_t bands) {
+HC_CLONES static double sum_up(Term term, const float *restrict x, double mean, const double *restrict weight,
+                               int64_t bands) {
     double part[PARTS] = {0};
-    int64_t whole = bands / PARTS * PARTS;
-    for (int64_t b = 0; b < whole; b += PARTS) {
-        for (int i = 0; i < PARTS; i++) {
-            double off = (double)x[b + i] - mean;
-            part[i] += off * off;
+    for (int64_t b = 0; b < bands; b += PARTS) {
+        int count = (int)hc_min64(PARTS, bands - b);
+        for (int i = 0; i < count; i++) {
+            double value = (double)x[b + i] - mean;
+            part[i] += term == VALUE ? value : term == SQUARE ? value * value : weight[b + i] * fabs(value);
         }
-    }
-    for (int64_t b = whole; b < bands; b++) {
-        double off = (double)x[b] - mean;
-        part[b - whole] += off * off;
-    }
-    return join(part);
-}
-
-HC_CLONES static double area(const float *restrict x, const double *restrict weight, int64_t bands) {
-    double part[PARTS] = {0};
-    int64_t whole = bands / PARTS * PARTS;
-    for (int64_t b = 0; b < whole; b += PARTS) {
-        for (int i = 0; i < PARTS; i++) {
-            part[i] += weight[b + i] * fabs((double)x[b + i]);
-        }
-    }
-    for (int64_t b = whole; b < bands; b++) {
-        part[b - whole] += weight[b] * fabs((double)x[b]);
     }
     return join(part);
 }
@@ -73,10 +45,11 @@ typedef struct Job {
 /* Returns whether the pixel has a size. */
 static uint8_t normalise(const Job *job, const float *x, float *out) {
     int64_t bands = job->out->bands;
-    double mean = job->kind == HC_NORMALISE_SNV ? sum(x, bands) / (double)bands : 0;
-    double size = job->kind == HC_NORMALISE_AREA  ? area(x, job->weight, bands)
-                  : job->kind == HC_NORMALISE_SNV ? sqrt(squares(x, mean, bands) / (double)(bands - 1))
-                                                  : sqrt(squares(x, 0, bands));
+    double mean = job->kind == HC_NORMALISE_SNV ? sum_up(VALUE, x, 0, NULL, bands) / (double)bands : 0;
+    double sum = sum_up(job->kind == HC_NORMALISE_AREA ? AREA : SQUARE, x, mean, job->weight, bands);
+    double size = job->kind == HC_NORMALISE_AREA  ? sum
+                  : job->kind == HC_NORMALISE_SNV ? sqrt(sum / (double)(bands - 1))
+                                                  : sqrt(sum);
     bool has = size > 0 && isfinite(size);
     divide(x, has ? mean : 0, has ? 1 / size : 0, bands, out);
     return has;

@@ -2,7 +2,7 @@
  *
  * A filter along bands has a matrix with a narrow band of values beside its diagonal. Of such a matrix some
  * columns at once are multiplied by the rows in which they hold anything: smoothing 285 bands by 11 points
- * takes a sixth of the time of the whole product. What is left out are exact zeros. */
+ * takes a fifth of the time of the whole product. What is left out are exact zeros. */
 #include "core/allocate.h"
 #include "core/operation/image/project.h"
 #include "cpu/work.h"

@@ -18,38 +18,22 @@ struct Job {
     int64_t pixels;
 };
 
-/* The sum of the parts, in all lanes of the group. */
-__device__ inline double join(double part) {
+/* What a value less the mean adds to a sum. */
+enum Term { VALUE, SQUARE, AREA };
+
+/* In all lanes of the group. */
+template <Term TERM>
+__device__ inline double sum_up(const float *x, double mean, const double *weight, int lane, int32_t bands) {
+    double part = 0;
+    for (int32_t b = lane; b < bands; b += PARTS) {
+        double value = (double)__ldg(x + b) - mean;
+        part += TERM == VALUE ? value : TERM == SQUARE ? value * value : __ldg(weight + b) * fabs(value);
+    }
 #pragma unroll
     for (int step = PARTS / 2; step > 0; step /= 2) {
         part += __shfl_xor_sync(0xffffffff, part, step);
     }
     return part;
-}
-
-__device__ inline double mean_of(const float *x, int lane, int32_t bands) {
-    double part = 0;
-    for (int32_t b = lane; b < bands; b += PARTS) {
-        part += (double)__ldg(x + b);
-    }
-    return join(part) / (double)bands;
-}
-
-__device__ inline double squares(const float *x, double mean, int lane, int32_t bands) {
-    double part = 0;
-    for (int32_t b = lane; b < bands; b += PARTS) {
-        double off = (double)__ldg(x + b) - mean;
-        part += off * off;
-    }
-    return join(part);
-}
-
-__device__ inline double area(const float *x, const double *weight, int lane, int32_t bands) {
-    double part = 0;
-    for (int32_t b = lane; b < bands; b += PARTS) {
-        part += __ldg(weight + b) * fabs((double)__ldg(x + b));
-    }
-    return join(part);
 }
 
 /* All lanes of a warp come here: those after the last pixel read it again, and write nothing. */
@@ -63,12 +47,12 @@ template <HcNormalisation KIND> __global__ void __launch_bounds__(THREADS) norma
     double mean = 0;
     double size = 0;
     if constexpr (KIND == HC_NORMALISE_AREA) {
-        size = area(x, job.weight, lane, bands);
+        size = sum_up<AREA>(x, 0, job.weight, lane, bands);
     } else if constexpr (KIND == HC_NORMALISE_SNV) {
-        mean = mean_of(x, lane, bands);
-        size = sqrt(squares(x, mean, lane, bands) / (double)(bands - 1));
+        mean = sum_up<VALUE>(x, 0, NULL, lane, bands) / (double)bands;
+        size = sqrt(sum_up<SQUARE>(x, mean, NULL, lane, bands) / (double)(bands - 1));
     } else {
-        size = sqrt(squares(x, 0, lane, bands));
+        size = sqrt(sum_up<SQUARE>(x, 0, NULL, lane, bands));
     }
     bool valid = __ldg(job.mask + at) != 0 && size > 0 && isfinite(size);
     double factor = valid ? 1 / size : 0;

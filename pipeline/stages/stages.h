@@ -11,6 +11,7 @@
     STAGE(bands)                                                                                             \
     STAGE(filter)                                                                                            \
     STAGE(smooth)                                                                                            \
+    STAGE(resample)                                                                                          \
     STAGE(cov)                                                                                               \
     STAGE(noise)                                                                                             \
     STAGE(dimension)                                                                                         \

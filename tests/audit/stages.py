@@ -8,6 +8,8 @@ DISTURBED = {
     "filter": ["run", "read", SCENE, "!", "filter", "median3x3", "!", "write", "out/a.img"],
     "filter-majority": ["run", "read", "in/class.hdr", "!", "filter", "majority", "!", "write", "out/a.img"],
     "smooth": ["smooth", SCENE, "out/a.img", "--points", "5", "--derivative", "1", "--normalise", "snv"],
+    "resample": ["resample", SCENE, "out/a.img", "--wavelengths", "450-900:50"],
+    "resample-like": ["resample", SCENE, "out/a.img", "--like", SCENE, "--method", "box"],
     "cov": ["cov", SCENE, "out/a.json", "--noise", "shift"],
     "pca": ["pca", SCENE, "out/a.img", "--components", "4", "--save-model", "out/m.json"],
     "mnf": ["run", "read", SCENE, "--mask", "in/mask.hdr", "!", "mnf", "--components", "5", "--save-model",
@@ -56,6 +58,7 @@ DISTURBED = {
 # name -> (scene, cap [MiB], words): on a large scene, or a small one for slow stages (caps.py).
 CAPPED = {
     "smooth": ("bil", 120, ["smooth", "SCENE", "out.img", "--normalise", "snv"]),
+    "resample": ("bil", 120, ["resample", "SCENE", "out.img", "--responses", "sentinel-2a", "--coverage", "0"]),
     "bands": ("bil", 120, ["bands", "SCENE", "out.img", "--keep", "1-100"]),
     "cov": ("bil", 120, ["cov", "SCENE", "out.json", "--noise", "shift"]),
     "pca": ("bil", 120, ["pca", "SCENE", "out.img", "--components", "10"]),

@@ -104,14 +104,12 @@ static int32_t length_of(const HcBandRuns *runs, int32_t run) {
     return runs->first[run + 1] - runs->first[run];
 }
 
-/* Adds "1430-1480 nm (7 bands)". */
-static void add_run(const HcBandRuns *runs, int32_t run, HcText *to) {
+/* Adds "1430-1480 nm (7 bands)", at first after what it is a list of. */
+static void add_run(const HcBandRuns *runs, int32_t run, const char *list, HcText *to) {
     int32_t bands = length_of(runs, run);
-    double low = runs->centre[runs->first[run]];
-    double high = runs->centre[runs->first[run + 1] - 1];
-    hc_text_add(to, "%s%.5g", to->length > 0 ? ", " : "", low);
+    hc_text_add(to, "%s%.5g", to->length > 0 ? ", " : list, runs->centre[runs->first[run]]);
     if (bands > 1) {
-        hc_text_add(to, "-%.5g", high);
+        hc_text_add(to, "-%.5g", runs->centre[runs->first[run + 1] - 1]);
     }
     hc_text_add(to, " nm (%d band%s)", bands, bands == 1 ? "" : "s");
 }
@@ -132,7 +130,11 @@ static HcStatus choose_bands(HcStage *stage, const HcBandRuns *runs, int32_t *pl
         longest = bands > longest ? bands : longest;
         if (bands < state->points) {
             state->short_runs++;
-            add_run(runs, r, fits ? &whole : &gone);
+            add_run(runs, r,
+                    fits ? "shorter than --points, taken as one window: "
+                         : "left out, too short for "
+                           "--order: ",
+                    fits ? &whole : &gone);
         }
         for (int32_t k = runs->first[r]; k < runs->first[r + 1] && fits; k++) {
             place[runs->band[k]] = k;
@@ -140,22 +142,15 @@ static HcStatus choose_bands(HcStage *stage, const HcBandRuns *runs, int32_t *pl
         }
     }
     if (longest < state->points) {
-        HC_TRY(hc_fail(err, HC_E_USAGE,
-                       "smooth: --points %lld: longer than each run of bands without a gap, which have up to "
-                       "%d",
-                       (long long)state->points, longest));
+        status =
+            hc_fail(err, HC_E_USAGE,
+                    "smooth: --points %lld: longer than each run of bands without a gap, which have up to %d",
+                    (long long)state->points, longest);
+        hc_text_clear(&whole);
+        hc_text_clear(&gone);
     }
-    if (whole.length > 0) {
-        hc_stage_note(stage, "runs with fewer than %lld bands are one window: %s", (long long)state->points,
-                      hc_text_shown(&whole));
-    }
-    if (gone.length > 0) {
-        hc_stage_note(stage, "left out: runs with too few bands for --order %lld: %s",
-                      (long long)state->order, hc_text_shown(&gone));
-    }
-done:
-    hc_text_clear(&whole);
-    hc_text_clear(&gone);
+    hc_stage_note_file(stage, NULL, &whole);
+    hc_stage_note_file(stage, NULL, &gone);
     return status;
 }
 

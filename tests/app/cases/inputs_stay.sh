@@ -34,6 +34,7 @@ run 0 noise s.hdr columns.json --columns 10 --record none --quiet
 echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcube
 echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
 echo in/s.hdr >list.txt
+printf '500 40\n600 40\n' >bands.txt
 printf 'class,weight\n1,2\n' >priors.csv
 npy a.npy "3, 3" '\x01\x00\x00\x00\x01\x00\x00\x00\x01'
 npy b.npy "3," '\x05\xfd\x01'
@@ -52,6 +53,9 @@ reads=(
     "write --ortho[=FILE]|read in/s.hdr % ! write third.tif --ortho=in/glt.hdr|glt.hdr glt.img"
     "figure --ortho[=FILE]|read in/s.hdr % ! figure third.svg --ortho=in/glt.hdr|glt.hdr glt.img"
     "preview --ortho[=FILE]|read in/s.hdr % ! preview third.png --ortho=in/glt.hdr|glt.hdr glt.img"
+    "resample --like|read in/s.hdr % ! resample --like in/lib.hdr|lib.hdr"
+    "resample --wavelengths|read in/s.hdr % ! resample --wavelengths in/bands.txt|bands.txt"
+    "resample --responses|read in/s.hdr % ! resample --responses in/lib.sli|lib.sli lib.hdr"
     "mnf --model|read in/s.hdr % ! mnf --denoise --components 2 --model in/mnf.json|mnf.json"
     "pca --model|read in/s.hdr % ! pca --denoise --components 2 --model in/pca.json|pca.json"
     "denoise --model|read in/s.hdr % ! denoise --components 2 --model in/denoise.json|denoise.json"

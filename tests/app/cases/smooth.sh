@@ -23,12 +23,12 @@ run 0 run read "$scene" ! smooth --points 5 ! abundance --endmembers "$SAMPLE/en
 run 0 run read "$scene" ! mnf --denoise --components 8 ! smooth ! mnf --components 3 ! write mnf.img
 # Runs: the scene has water bands that are bad, between runs of 30, 11 and 18 bands.
 run 0 smooth "$scene" short.img --points 21 --overwrite
-[[ $err == *"runs with fewer than 21 bands are one window: "*" nm ("*" bands), "* ]]
+[[ $err == *"shorter than --points, taken as one window: "*" nm ("*" bands), "* ]]
 run 0 run read "$scene" --all-bands ! smooth --points 5 ! write good.img
 run 0 smooth "$scene" same.img --points 5
 cmp good.img same.img
 run 0 run read "$scene" ! bands 1-5,10 ! smooth --points 5 ! write left.img
-[[ $err == *"left out: runs with too few bands for --order 2: 700 nm (1 band)"* ]]
+[[ $err == *"left out, too short for --order: 700 nm (1 band)"* ]]
 # Bands in any order.
 run 0 run read "$scene" ! bands 30-1 ! smooth --points 5 ! bands 30-1 ! write turned.img
 run 0 run read "$scene" ! bands 1-30 ! smooth --points 5 ! write straight.img
