@@ -20,7 +20,13 @@ struct HcFault {
 };
 
 /* Which line a fault becomes. */
-enum { HC_FAULT_DECODE_BAND, HC_FAULT_GATHER_BAND, HC_FAULT_PROMISE };
+enum {
+    HC_FAULT_DECODE_BAND,
+    HC_FAULT_GATHER_BAND,
+    HC_FAULT_FORMULA_BAND,
+    HC_FAULT_FORMULA_STEP,
+    HC_FAULT_PROMISE
+};
 
 struct HcGpuPiece; /* memory that is given out or kept for later (memory.cu) */
 

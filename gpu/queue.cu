@@ -128,10 +128,15 @@ static HcStatus report_fault(const HcFault *fault, HcError *err) {
         return hc_fail(err, status,
                        "the value %.9g is not an integer of magnitude %lld or less, as was promised",
                        fault->value, (long long)fault->limit);
+    case HC_FAULT_FORMULA_STEP:
+        return hc_fail(err, status, "formula: step %.0f of %lld cannot be done", fault->value,
+                       (long long)fault->limit);
     default:
         return hc_fail(err, status, "%s: band %.0f asked for, the %s 0 to %lld",
-                       fault->operation == HC_FAULT_GATHER_BAND ? "gather" : "decode", fault->value,
-                       fault->operation == HC_FAULT_GATHER_BAND ? "block has" : "bytes hold",
+                       fault->operation == HC_FAULT_GATHER_BAND    ? "gather"
+                       : fault->operation == HC_FAULT_FORMULA_BAND ? "formula"
+                                                                   : "decode",
+                       fault->value, fault->operation == HC_FAULT_DECODE_BAND ? "bytes hold" : "block has",
                        (long long)fault->limit - 1);
     }
 }

@@ -5,6 +5,7 @@
 #include "core/operation/image/decode.h"
 #include "core/operation/image/difference.h"
 #include "core/operation/image/filter.h"
+#include "core/operation/image/formula.h"
 #include "core/operation/image/gather.h"
 #include "core/operation/image/local.h"
 #include "core/operation/image/masked.h"
@@ -27,6 +28,7 @@ typedef struct Call {
     HcFilter filter;
     HcDifference difference;
     HcReduction reduction;
+    HcFormula formula;
     HcBuffer host;
 } Call;
 
@@ -464,6 +466,56 @@ done:
     return status;
 }
 
+/* ---- formulas ---- */
+
+/* The root of the square of each band: the bands themselves, which are integers. */
+typedef struct Formulas {
+    HcFormulaStep step[HC_FORMULA_INPUTS][4];
+    HcFormulaInput input[HC_FORMULA_INPUTS];
+    int64_t missing[HC_FORMULA_INPUTS];
+} Formulas;
+
+static HcStatus call_formula(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return hc_formula(rig->queue, &call->in, &call->formula, &call->out, err);
+}
+
+static HcStatus formula(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    HcBuffer memory = {0};
+    Formulas *made = NULL;
+    int32_t bands = rig->settings->bands;
+    if (!hc_bench_wants(rig->bench, "formula") || bands > HC_FORMULA_INPUTS) {
+        return HC_OK;
+    }
+    HC_TRY(hc_new(made, 1, "a program", err));
+    for (int32_t k = 0; k < bands; k++) {
+        made->step[k][0] = (HcFormulaStep){HC_FORMULA_INPUT, k, 0};
+        made->step[k][1] = (HcFormulaStep){HC_FORMULA_SQUARE, 0, 0};
+        made->step[k][2] = (HcFormulaStep){HC_FORMULA_SQRT, 0, 0};
+        made->step[k][3] = (HcFormulaStep){HC_FORMULA_STORE, k, 0};
+        made->input[k] = (HcFormulaInput){.band = k, .gain = 1};
+    }
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, sizeof *made, &memory, err));
+    HC_TRY(hc_upload(rig->queue, made, memory.data, memory.bytes, err));
+    Formulas *device = memory.data;
+    Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, bands),
+                 .out = hc_rig_block(rig, &rig->out, rig->part, bands),
+                 .formula = {device->step[0], device->input, bands * 4, bands, false, device->missing}};
+    HcBenchRow *row = hc_bench_row(rig->bench, "formula", rig->device->by, rig->part);
+    hc_rig_floor(rig, row, hc_rig_pixels(rig) * (8 * (double)bands + 2), 0, 0);
+    HC_TRY(hc_rig_measure(rig, call_formula, &call, row, err));
+    HC_TRY(check_decoded(rig, &call.out, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    hc_release(rig->compute, &memory);
+    free(made);
+    return status;
+}
+
 static HcStatus measure(HcRig *rig, HcError *err) {
     HC_OR_RETURN(copies(rig, err));
     HC_OR_RETURN(decodes(rig, err));
@@ -471,6 +523,7 @@ static HcStatus measure(HcRig *rig, HcError *err) {
     HC_OR_RETURN(project(rig, err));
     HC_OR_RETURN(reduces(rig, err));
     HC_OR_RETURN(normalises(rig, err));
+    HC_OR_RETURN(formula(rig, err));
     return local(rig, err);
 }
 
@@ -491,5 +544,6 @@ const HcBenchPart hc_bench_image = {.measure = measure,
                                                                   {"reduce-squares", HC_BENCH_NEAR},
                                                                   {"reduce-angle", HC_BENCH_NEAR},
                                                                   {"normalise", HC_BENCH_NEAR},
+                                                                  {"formula", HC_BENCH_SAME},
                                                                   {"local", HC_BENCH_NEAR},
                                                                   {0}}};

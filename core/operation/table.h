@@ -17,6 +17,7 @@
 #include "core/operation/image/decode.h"
 #include "core/operation/image/difference.h"
 #include "core/operation/image/filter.h"
+#include "core/operation/image/formula.h"
 #include "core/operation/image/gather.h"
 #include "core/operation/image/local.h"
 #include "core/operation/image/masked.h"
@@ -40,6 +41,7 @@ extern "C" {
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
 #define HC_COMPUTE_ABI 21
+#define HC_COMPUTE_ABI 20
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -102,6 +104,7 @@ extern "C" {
     ENTRY(masked, HcMaskedFn)                                                                                \
     ENTRY(continuum, HcContinuumFn)                                                                          \
     ENTRY(normalise, HcNormaliseFn)                                                                          \
+    ENTRY(formula, HcFormulaFn)                                                                              \
     ENTRY(eigh, HcEighFn)
 
 #define HC_TABLE_FIELD(name, Function) Function *name;

@@ -177,3 +177,27 @@ HcStatus hc_strict_normalise(HcQueue *queue, const HcBlock *in, HcNormalisation 
     StrictPair work = {.in = *in, .variant = (int)kind, .matrix = weight, .out = *out};
     return strict_accept(queue, do_normalise, &work, sizeof work, err);
 }
+
+typedef struct Formula {
+    StrictPair pair;
+    HcFormula how;
+} Formula;
+
+static HcStatus do_formula(const Strict *strict, void *arguments, HcError *err) {
+    Formula *work = arguments;
+    HcFormula *how = &work->how;
+    size_t counts = sizeof *how->missing * (size_t)work->pair.out.bands;
+    HC_OR_RETURN(strict_translate_pair(strict, &work->pair, err));
+    HC_OR_RETURN(
+        strict_translate(strict, &how->step, sizeof *how->step * (size_t)how->steps, "formula", err));
+    HC_OR_RETURN(
+        strict_translate(strict, &how->input, sizeof *how->input * (size_t)how->inputs, "formula", err));
+    HC_OR_RETURN(strict_translate(strict, &how->missing, counts, "formula, the counts", err));
+    return hc_formula(strict->cpu_queue, &work->pair.in, how, &work->pair.out, err);
+}
+
+HcStatus hc_strict_formula(HcQueue *queue, const HcBlock *in, const HcFormula *formula, const HcBlock *out,
+                           HcError *err) {
+    Formula work = {{.in = *in, .out = *out}, *formula};
+    return strict_accept(queue, do_formula, &work, sizeof work, err);
+}
