@@ -258,10 +258,30 @@ HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *e
     return run_shared(chain, &common, err);
 }
 
+/* hcube STAGE --list [PATTERN] */
+static HcStatus show_list(const HcStageClass *kind, int32_t word_count, const char *const *words,
+                          HcError *err) {
+    HcText text = {0};
+    if (word_count > 2) {
+        return hc_fail(err, HC_E_USAGE, "%s: %s: --list takes one pattern", kind->name, words[2]);
+    }
+    kind->rare.list(word_count > 1 ? words[1] : "", &text);
+    fputs(hc_text_shown(&text), stdout);
+    HcStatus status = text.length > 0
+                          ? HC_OK
+                          : hc_fail_text(err, HC_E_USAGE, &text, "%s: --list: nothing has %s in it",
+                                         kind->name, word_count > 1 ? words[1] : "");
+    hc_text_clear(&text);
+    return status;
+}
+
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
                           HcError *err) {
     HcCommon common;
     HcChain *chain = NULL;
+    if (kind->rare.list != NULL && word_count > 0 && strcmp(words[0], "--list") == 0) {
+        return show_list(kind, word_count, words, err);
+    }
     hc_options_reset(hc_common_options, &common);
     HcOptionSet set = {.table = hc_common_options, .params = &common};
     HC_OR_RETURN(hc_chain_for_stage(&chain, kind, words, word_count, &set, err));

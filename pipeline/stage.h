@@ -154,6 +154,8 @@ typedef struct HcStageRare {
                           all roles but HC_ROLE_STAGE, and of --fit-only */
     /* After the run: adds lines of a result that a user reads at once, for standard output. */
     void (*show)(const HcStage *stage, HcText *to);
+    /* For `hcube STAGE --list [PATTERN]`, without a scene: adds the lines of a list that hold the pattern. */
+    void (*list)(const char *pattern, HcText *to);
     /* For the report of the run, after `finish`: adds pictures, plots and tables of what was found. */
     HcStatus (*panels)(const HcStage *stage, HcPanels *to, HcError *err);
     /* What the values of an output band are in, "rad"; NULL where that is not known. A stage that has no such

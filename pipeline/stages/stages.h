@@ -29,6 +29,7 @@
     STAGE(rx)                                                                                                \
     STAGE(detect)                                                                                            \
     STAGE(continuum)                                                                                         \
+    STAGE(index)                                                                                             \
     STAGE(write)                                                                                             \
     STAGE(figure)                                                                                            \
     STAGE(preview)

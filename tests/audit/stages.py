@@ -6,6 +6,7 @@ SCENE = "in/scene.hdr"
 # On a scene of 24 x 24 x 16 pixels, whose calls of the system are made to fail one by one (cases.py makes the files in in/).
 DISTURBED = {
     "filter": ["run", "read", SCENE, "!", "filter", "median3x3", "!", "write", "out/a.img"],
+    "index": ["index", SCENE, "out/a.img", "--formulas", "NDVI,NDWI,b1/b2"],
     "filter-majority": ["run", "read", "in/class.hdr", "!", "filter", "majority", "!", "write", "out/a.img"],
     "smooth": ["smooth", SCENE, "out/a.img", "--points", "5", "--derivative", "1", "--normalise", "snv"],
     "resample": ["resample", SCENE, "out/a.img", "--wavelengths", "450-900:50"],
@@ -60,6 +61,7 @@ CAPPED = {
     "smooth": ("bil", 120, ["smooth", "SCENE", "out.img", "--normalise", "snv"]),
     "resample": ("bil", 120, ["resample", "SCENE", "out.img", "--responses", "sentinel-2a", "--coverage", "0"]),
     "bands": ("bil", 120, ["bands", "SCENE", "out.img", "--keep", "1-100"]),
+    "index": ("bil", 120, ["index", "SCENE", "out.img", "--formulas", "b1/b2,(b9-b3)/(b9+b3),log(b5),sqrt(b7)"]),
     "cov": ("bil", 120, ["cov", "SCENE", "out.json", "--noise", "shift"]),
     "pca": ("bil", 120, ["pca", "SCENE", "out.img", "--components", "10"]),
     "preview": ("bil", 120, ["preview", "SCENE", "out.png"]),
