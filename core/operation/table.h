@@ -24,6 +24,7 @@
 #include "core/operation/image/normalise.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
+#include "core/operation/knn/identify.h"
 #include "core/operation/knn/knn.h"
 #include "core/operation/knn/vote.h"
 #include "core/operation/l1/gemv.h"
@@ -40,8 +41,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
-#define HC_COMPUTE_ABI 21
-#define HC_COMPUTE_ABI 20
+#define HC_COMPUTE_ABI 23
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -75,6 +75,7 @@ extern "C" {
     ENTRY(training_close, HcTrainingCloseFn)                                                                 \
     ENTRY(knn, HcKnnFn)                                                                                      \
     ENTRY(vote, HcVoteFn)                                                                                    \
+    ENTRY(identify, HcIdentifyFn)                                                                            \
     ENTRY(svd_open, HcSvdOpenFn)                                                                             \
     ENTRY(svd_close, HcSvdCloseFn)                                                                           \
     ENTRY(svd_batched, HcSvdBatchedFn)                                                                       \
