@@ -24,6 +24,7 @@
     STAGE(knn)                                                                                               \
     STAGE(classify)                                                                                          \
     STAGE(kmeans)                                                                                            \
+    STAGE(identify)                                                                                          \
     STAGE(unmix)                                                                                             \
     STAGE(abundance)                                                                                         \
     STAGE(rx)                                                                                                \

@@ -495,6 +495,35 @@ static void unmixing_agrees(void **state) {
     }
 }
 
+/* Features have the same bits, an arc cosine nearly. */
+static void identification_agrees(void **state) {
+    (void)state;
+    static const char *const output[] = {"out.img", NULL};
+    static const char *const options[] = {"", "--rank product --top 3 --rejected", "--method angle"};
+    char words[1024];
+    char chain[4096];
+    if (reading(&places[0], words, sizeof words) == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        bool angle = strstr(options[i], "angle") != NULL;
+        snprintf(chain, sizeof chain,
+                 "%s ! identify --library %s/library.sli %s ! write out.img --nodata nan", words,
+                 getenv("HCUBE_SAMPLE_DATA"), options[i]);
+        check_runs(NULL, "%s", chain);
+        files_keep(output);
+        for (int k = 0; k < CUTS; k++) {
+            RunHow how = on_gpu(cuts[k]);
+            check_runs(&how, "%s", chain);
+            if (angle) {
+                check_near_components("out", "kept.out", 100, 100, 2, 1e-5);
+            } else {
+                check_kept(output);
+            }
+        }
+    }
+}
+
 /* The same for absolute deviations, also where bands are missing: 1000 is the nodata value of some. */
 static void abundances_agree(void **state) {
     (void)state;
@@ -755,6 +784,7 @@ int main(int count, char **words) {
         IN_FOLDER(stages_without_sums_have_the_same_bits),
         IN_FOLDER(chains_agree),
         IN_FOLDER(unmixing_agrees),
+        IN_FOLDER(identification_agrees),
         IN_FOLDER(abundances_agree),
         IN_FOLDER(decoding_has_the_same_bits),
         IN_FOLDER(less_memory_than_planned_is_enough),

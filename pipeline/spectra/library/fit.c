@@ -190,7 +190,7 @@ static HcStatus keep_whole(const HcLibrary *library, HcLibraryFit *fit, bool *mi
     memset(missing, 0, bands * sizeof *missing);
     for (int32_t i = 0; i < library->count; i++) {
         const float *value = fit->value + (size_t)i * bands;
-        if (!mark_missing(value, fit->bands, missing)) {
+        if (fit->partial || !mark_missing(value, fit->bands, missing)) {
             memmove(fit->value + (size_t)fit->count * bands, value, bands * sizeof *value);
             if ((fit->name[fit->count] = strdup(library->name[i])) == NULL) {
                 return hc_fail_memory(err, 64, "the name of a spectrum");
@@ -244,7 +244,7 @@ static HcStatus settle_fit(const HcLibrary *library, const char *path, const HcS
     size_t capacity = (size_t)(scene->bands > 0 ? scene->bands : 1);
     bool *missing = NULL;
     HC_TRY(hc_new(missing, capacity, "a list of bands", err));
-    HC_TRY(check_bands(fit, path, scene, missing, err));
+    HC_TRY(fit->partial ? HC_OK : check_bands(fit, path, scene, missing, err));
     HC_TRY(keep_whole(library, fit, missing, &names, err));
     if (fit->count == 0) {
         add_ranges(&ranges, scene, missing);
@@ -263,7 +263,8 @@ done:
 
 static HcStatus make_fit(HcLibraryFit *fit, const HcLibrary *library, int32_t bands, HcError *err) {
     int32_t outlying = 0;
-    *fit = (HcLibraryFit){.bands = bands,
+    *fit = (HcLibraryFit){.partial = fit->partial,
+                          .bands = bands,
                           .figures = {.spectra = library->entries,
                                       .bands = library->bands,
                                       .chosen = library->count,
@@ -280,7 +281,7 @@ HcStatus hc_library_fit(const HcLibrary *library, const char *path, const HcStag
                         HcError *err) {
     HcStatus status = HC_OK;
     const HcScene *scene = &stage->in;
-    const HcScene *file = hc_view_scene(stage->chain->source->view);
+    const HcScene *file = stage->chain->source != NULL ? hc_view_scene(stage->chain->source->view) : scene;
     bool of_file = is_of_file(scene, file) && library->bands == file->bands;
     bool as_many = of_file || library->bands == scene->bands;
     /* A library of components fits those of a file. */

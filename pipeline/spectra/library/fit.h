@@ -20,9 +20,10 @@ typedef struct HcLibraryFigures {
 
 /* Owns its arrays. Zero-initialise, then hc_library_fit_clear() is always safe. */
 typedef struct HcLibraryFit {
+    bool partial;  /* set before the fit: spectra that lack values stay, with NaN in these bands */
     int32_t count; /* spectra, > 0 */
     int32_t bands; /* those of the stage */
-    float *value;  /* [count][bands] finite, in the unit of the library */
+    float *value;  /* [count][bands] finite (unless partial), in the unit of the library */
     int32_t *from; /* [count] which spectrum of the library each is, from 0, ascending */
     char **name;   /* [count], none NULL */
     HcLibraryFigures figures;
@@ -33,8 +34,9 @@ typedef struct HcLibraryFit {
  * bands of the stage, or those of the file that the chain reads. It has them where the number of bands is
  * the same and, where both know wavelengths, none is more than half the distance to the next band away.
  * Otherwise it is resampled (pipeline/spectra/resample.h). Both must then know wavelengths; missing widths
- * are replaced by the usual distance of the bands. Spectra that lack a value in some band are left out.
- * Only entries that are still there take part (hc_library_choose). `path` is for messages.
+ * are replaced by the usual distance of the bands. Spectra that lack a value in some band are left out,
+ * unless fit->partial is set; `fit` is zero else. A stage without a source (chain->source NULL) reads no
+ * file. Only entries that are still there take part (hc_library_choose). `path` is for messages.
  *
  * HC_E_USAGE: no spectra come in. HC_E_INPUT: other bands without wavelengths; bands in which no spectrum has
  * a value; no spectrum that has one in every band. HC_E_MEMORY. */

@@ -15,7 +15,10 @@ static uint32_t bits_of(float value) {
 double hc_values_quantile(const float *value, size_t count, double share) {
     const size_t enough = 100000; /* values, evenly taken, tell as much */
     size_t step = count / enough + 1;
-    size_t taken = (count + step - 1) / step;
+    size_t taken = 0;
+    for (size_t i = 0; i < count; i += step) {
+        taken += bits_of(value[i]) <= 0x7f800000; /* NaN is missing */
+    }
     if (taken == 0) {
         return NAN;
     }

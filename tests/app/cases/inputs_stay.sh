@@ -36,6 +36,8 @@ echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
 echo in/s.hdr >list.txt
 printf '500 40\n600 40\n' >bands.txt
 printf 'class,weight\n1,2\n' >priors.csv
+printf '{"rf": {"clay": {"reference": {"reflectance_record": "Kaolinite"}, "diagnostic_features": [{"feature_weight": 1,
+    "continuum_endpoints": [2.0, 2.12, 2.25, 2.35]}]}}}' >rules.json
 npy a.npy "3, 3" '\x01\x00\x00\x00\x01\x00\x00\x00\x01'
 npy b.npy "3," '\x05\xfd\x01'
 printf 'NAME wyndor\nROWS\n N z\n L plant\nCOLUMNS\n x z -3 plant 1\nRHS\n r plant 4\nENDATA\n' >model.mps
@@ -70,6 +72,8 @@ reads=(
     "extract --labels|read in/s.hdr % ! extract third.sli --labels in/class.hdr|class.hdr class.img"
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.sli|lib.sli lib.hdr"
     "unmix --library|read in/s.hdr % ! unmix --library in/lib.hdr|lib.sli lib.hdr"
+    "identify --library|read in/s.hdr % ! identify --library in/lib.sli|lib.sli lib.hdr"
+    "identify --rules|read in/s.hdr % ! identify --library $SAMPLE/library.sli --rules in/rules.json|rules.json"
     "unmix --weights|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --weights in/noise.json|noise.json"
     "unmix --noise-map|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --noise-map in/sigma.img|sigma.hdr sigma.img"
     "unmix --noise-map|read in/s.hdr % ! unmix --library $SAMPLE/library.sli --noise-map in/columns.json|columns.json"
@@ -102,6 +106,7 @@ writes=(
     "endmembers SPECTRA.sli|.csv|! endmembers TARGET --count 2"
     "endmembers --csv|.csv|! endmembers own.sli --count 2 --csv TARGET"
     "endmembers --places|.gpkg|! endmembers own.sli --count 2 --places TARGET"
+    "identify --picture|.png|! identify --library $SAMPLE/library.sli --picture TARGET ! write own.img"
     "endmembers --picture|.png|! endmembers own.sli --count 2 --picture TARGET"
     "kmeans --centres|.csv|! kmeans --centres TARGET"
     "extract SPECTRA.sli|.csv|! extract TARGET --labels ref/class.hdr"
