@@ -87,6 +87,9 @@ void hc_usage_of_stage(const HcStageClass *kind, HcUsage *usage) {
         add_positional(kind->options, &usage->forms);
     }
     hc_text_add(&usage->forms, "%s [OPTION...]\n", kind->role == HC_ROLE_SINK ? "" : " OUTPUT");
+    if (kind == &hc_stage_identify) {
+        hc_text_add(&usage->forms, "hcube identify SPECTRA [OPTION...]\n");
+    }
     hc_text_add(&usage->forms, "hcube run read SCENE ! %s", kind->name);
     add_positional(kind->options, &usage->forms);
     hc_text_add(&usage->forms, " [OPTION...] ! ...\n");

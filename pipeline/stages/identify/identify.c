@@ -25,7 +25,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, rules), .file = HC_FILE_READ, .value = "FILE",
      .help = "expert rules (JSON) in the form of CRAMM and USGS MICA: a file, or a folder that holds it. "
              "They name spectra of the library"},
-    {HC_INT(Params, top), .range = {1, HC_IDENTIFY_TOP_MAX}, .initial = 1, .value = "COUNT",
+    {HC_INT(Params, top), .range = {1, HC_IDENTIFY_TOP_MAX}, .otherwise = "1; 3 in a table", .value = "COUNT",
      .help = "number of best references that go out, each with its bands"},
     {HC_CHOICE(Params, rank), .choices = rank_words, .standard = "fit",
      .help = "the best reference has the largest fit, or the largest product of fit and depth"},
@@ -66,7 +66,7 @@ HcIdentifyRule hc_identify_rule(const HcStage *stage) {
                             .angle = hc_identify_method(stage) == HC_IDENTIFY_BY_ANGLE,
                             .by_product = params->rank != 0,
                             .rejected = params->rejected,
-                            .top = (int32_t)params->top};
+                            .top = (int32_t)(params->top > 0 ? params->top : 1)};
 }
 
 /* ---- plan ---- */
@@ -121,10 +121,10 @@ static HcStatus read_references(HcStage *stage, HcError *err) {
     if (state->references.references > 0) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_band_runs_make(&state->runs, stage, 0, err));
     state->library.fit.partial = method != HC_IDENTIFY_BY_ANGLE;
     HC_OR_RETURN(hc_scaled_library_read(&state->library, stage, params->library, &params->choice,
                                         rules ? params->scale : "none", err));
+    HC_OR_RETURN(hc_band_runs_make(&state->runs, stage, 0, err));
     HC_OR_RETURN(make_rules(stage, err));
     HC_OR_RETURN(
         hc_references_make(&state->references, &state->rules, &state->library.fit, &state->runs, err));
