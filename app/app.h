@@ -98,11 +98,12 @@ extern const HcCommand *const hc_solve_problems[];
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
                           HcError *err);
 
-/* identify of a spectral library in the place of a scene (command_identify.c): whether the words begin with
- * one, and the table that it prints. */
-HcStatus hc_identify_takes(int32_t word_count, const char *const *words, bool *takes,
-                           HcError *err) HC_MUST_CHECK;
-HcStatus hc_command_identify(int32_t word_count, const char *const *words, HcError *err);
+/* A stage as a command with a spectral library in the place of the scene (command_library.c): whether the
+ * words begin with one, and what it prints. */
+HcStatus hc_library_leads(const HcStageClass *kind, int32_t word_count, const char *const *words, bool *leads,
+                          HcError *err) HC_MUST_CHECK;
+HcStatus hc_command_of_library(const HcStageClass *kind, int32_t word_count, const char *const *words,
+                               HcError *err) HC_MUST_CHECK;
 
 /* The chain of the words of run or plan: steps, one quoted text, or a file. own: options of that command
  * alone, or NULL. */

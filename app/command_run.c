@@ -3,7 +3,6 @@
 #include "app/usage/usage.h"
 #include "io/file.h"
 #include "pipeline/report/tables.h"
-#include "pipeline/stages/stages.h"
 #include "pipeline/stages/denoise/residual.h"
 #include "pipeline/run/verify.h"
 
@@ -282,14 +281,11 @@ HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const ch
     HcChain *chain = NULL;
     if (kind->rare.list != NULL && word_count > 0 && strcmp(words[0], "--list") == 0) {
         return show_list(kind, word_count, words, err);
-}
-
-    bool library = false;
-    if (kind == &hc_stage_identify) {
-        HC_OR_RETURN(hc_identify_takes(word_count, words, &library, err));
     }
+    bool library = false;
+    HC_OR_RETURN(hc_library_leads(kind, word_count, words, &library, err));
     if (library) {
-        return hc_command_identify(word_count, words, err);
+        return hc_command_of_library(kind, word_count, words, err);
     }
     hc_options_reset(hc_common_options, &common);
     HcOptionSet set = {.table = hc_common_options, .params = &common};

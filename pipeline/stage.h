@@ -156,6 +156,9 @@ typedef struct HcStageRare {
     void (*show)(const HcStage *stage, HcText *to);
     /* For `hcube STAGE --list [PATTERN]`, without a scene: adds the lines of a list that hold the pattern. */
     void (*list)(const char *pattern, HcText *to);
+    /* As a command with a spectral library in the place of the scene. The stage has its parameters, a zeroed
+     * state and a chain for notes, and is closed by the caller: adds lines for standard output. */
+    HcStatus (*of_library)(HcStage *stage, const char *path, HcText *to, HcError *err);
     /* For the report of the run, after `finish`: adds pictures, plots and tables of what was found. */
     HcStatus (*panels)(const HcStage *stage, HcPanels *to, HcError *err);
     /* What the values of an output band are in, "rad"; NULL where that is not known. A stage that has no such

@@ -87,8 +87,8 @@ void hc_usage_of_stage(const HcStageClass *kind, HcUsage *usage) {
         add_positional(kind->options, &usage->forms);
     }
     hc_text_add(&usage->forms, "%s [OPTION...]\n", kind->role == HC_ROLE_SINK ? "" : " OUTPUT");
-    if (kind == &hc_stage_identify) {
-        hc_text_add(&usage->forms, "hcube identify SPECTRA [OPTION...]\n");
+    if (kind->rare.of_library != NULL) {
+        hc_text_add(&usage->forms, "hcube %s SPECTRA [OPTION...]\n", kind->name);
     }
     hc_text_add(&usage->forms, "hcube run read SCENE ! %s", kind->name);
     add_positional(kind->options, &usage->forms);

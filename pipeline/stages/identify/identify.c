@@ -303,6 +303,6 @@ const HcStageClass hc_stage_identify = {
     .gather = hc_identify_gather_found,
     .finish = hc_identify_draw_found,
     .report = report,
-    .rare = {.panels = hc_identify_panels, .unit = unit},
+    .rare = {.of_library = hc_identify_library, .panels = hc_identify_panels, .unit = unit},
     .close = close_identify,
 };

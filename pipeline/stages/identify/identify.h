@@ -93,8 +93,7 @@ static inline const HcIdentifyParams *hc_identify_params(const HcStage *stage) {
 
 HcIdentifyMethod hc_identify_method(const HcStage *stage);
 
-/* library.c: identifies the spectra of a library, by a parsed stage that has nothing but its class, its
- * parameters, a zeroed state and a chain for notes; closes it. Adds a table to `to`. */
+/* library.c: adds a table of the best matches of each spectrum (HcStageRare.of_library). */
 HcStatus hc_identify_library(HcStage *stage, const char *path, HcText *to, HcError *err) HC_MUST_CHECK;
 
 /* What the operation is called with; its arrays are there once the stage has settled. */

@@ -121,9 +121,15 @@ static void add_table(const HcStage *stage, const HcLibrary *library, const floa
 
 HcStatus hc_identify_library(HcStage *stage, const char *path, HcText *to, HcError *err) {
     HcStatus status = HC_OK;
+    HcIdentifyParams *params = stage->params;
     HcLibrary library = {0};
     float *found = NULL;
     char *note = NULL;
+    if (params->picture != NULL || params->rejected) {
+        return hc_fail(err, HC_E_USAGE, "identify: --%s: %s is a library, for which a table is printed",
+                       params->rejected ? "rejected" : "picture", path);
+    }
+    params->top = params->top > 0 ? params->top : 3;
     HC_TRY(hc_library_read(&library, path, err));
     HC_TRY(hc_library_choose(&library, path, &(HcLibraryChoice){0}, "identify", &note, err));
     if (note != NULL) {
@@ -136,9 +142,6 @@ HcStatus hc_identify_library(HcStage *stage, const char *path, HcText *to, HcErr
     add_table(stage, &library, found, to);
     HC_TRY(to->failed ? hc_fail_memory(err, (double)to->length, "the table") : HC_OK);
 done:
-    stage->kind->close(stage);
-    hc_scene_clear(&stage->in);
-    hc_scene_clear(&stage->out);
     hc_library_clear(&library);
     free(found);
     free(note);
