@@ -236,19 +236,20 @@ done:
 
 /* ---- identify ---- */
 
-enum { REFERENCES = 77, EACH = 2, FEATURES = REFERENCES * EACH, WIDTH = 24 };
+enum { REFERENCES = 77, EACH = 2, FEATURES = REFERENCES * EACH, WIDTH = 24, FOUND = 6 };
 
-/* The rule in one buffer. Its features are those of minerals in number and width; with `rejected`, none is
- * left out. */
+/* The arrays of a rule. Features are those of minerals in number and width; with `rejected` all of them are
+ * fitted to each pixel. */
+typedef struct Rules {
+    HcIdentifyReference reference[REFERENCES];
+    HcIdentifyFeature feature[FEATURES];
+    HcIdentifyEntry entry[FEATURES * WIDTH];
+} Rules;
+
 typedef struct Identify {
     HcBlock in, out;
-    HcBuffer memory;
+    HcBuffer host, device; /* Rules, then on the host a pixel */
     HcIdentifyRule rule;
-    struct {
-        HcIdentifyReference reference[REFERENCES];
-        HcIdentifyFeature feature[FEATURES];
-        HcIdentifyEntry entry[FEATURES * WIDTH];
-    } on_host;
 } Identify;
 
 static HcStatus call_identify(HcRig *rig, void *user, HcError *err) {
@@ -256,83 +257,61 @@ static HcStatus call_identify(HcRig *rig, void *user, HcError *err) {
     return hc_identify(rig->queue, &identify->in, &identify->rule, &identify->out, err);
 }
 
-static void invent_features(const HcRig *rig, Identify *identify) {
+static void invent_rules(int32_t bands, Rules *rules) {
     const HcIdentifyRange any = {-INFINITY, INFINITY};
     for (int32_t f = 0; f < FEATURES; f++) {
-        HcIdentifyFeature *feature = &identify->on_host.feature[f];
-        *feature = (HcIdentifyFeature){.first = f * WIDTH,
-                                       .count = WIDTH,
-                                       .left = f * WIDTH,
-                                       .lefts = 3,
-                                       .right = f * WIDTH + WIDTH - 3,
-                                       .rights = 3,
-                                       .weight = 0.5,
-                                       .scale = 1.0 / WIDTH,
-                                       .depth = 0.2,
-                                       .level = {any, any, any},
-                                       .slope = any,
-                                       .fits = any,
-                                       .depths = any};
+        int32_t at = f * WIDTH;
+        rules->feature[f] = (HcIdentifyFeature){.first = at,
+                                                .count = WIDTH,
+                                                .left = at,
+                                                .lefts = 3,
+                                                .right = at + WIDTH - 3,
+                                                .rights = 3,
+                                                .weight = 0.5,
+                                                .scale = 1.0 / WIDTH,
+                                                .depth = 0.2,
+                                                .level = {any, any, any},
+                                                .slope = any,
+                                                .fits = any,
+                                                .depths = any};
         for (int32_t i = 0; i < WIDTH; i++) {
-            identify->on_host.entry[f * WIDTH + i] =
-                (HcIdentifyEntry){.at = (double)i / WIDTH,
-                                  .shape = (double)(i * (f + 3) % 7 - 3),
-                                  .band = (f * 7 + i) % rig->settings->bands};
+            rules->entry[at + i] = (HcIdentifyEntry){
+                .at = (double)i / WIDTH, .shape = (double)(i * (f + 3) % 7 - 3), .band = (f * 7 + i) % bands};
         }
-        identify->on_host.reference[f / EACH] = (HcIdentifyReference){.first = f / EACH * EACH,
-                                                                      .count = EACH,
-                                                                      .number = f / EACH + 1,
-                                                                      .family = -1,
-                                                                      .ratio = INFINITY,
-                                                                      .fit = -INFINITY,
-                                                                      .depth = any,
-                                                                      .product = -INFINITY};
+        rules->reference[f / EACH] = (HcIdentifyReference){.first = f / EACH * EACH,
+                                                           .count = EACH,
+                                                           .number = f / EACH + 1,
+                                                           .family = -1,
+                                                           .ratio = INFINITY,
+                                                           .fit = -INFINITY,
+                                                           .depth = any,
+                                                           .product = -INFINITY};
     }
 }
 
-static HcStatus put_identify(HcRig *rig, Identify *identify, HcError *err) {
-    HcBuffer host = {0};
-    size_t bytes = sizeof identify->on_host;
-    const char *at = NULL;
-    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_DEVICE, bytes, &identify->memory, err));
-    HC_OR_RETURN(hc_alloc(rig->compute, HC_MEMORY_HOST, bytes, &host, err));
-    memcpy(host.data, &identify->on_host, bytes);
-    HcStatus status = hc_upload(rig->queue, host.data, identify->memory.data, bytes, err);
-    status = status == HC_OK ? hc_wait(rig->queue, err) : status;
-    hc_release(rig->compute, &host);
-    at = identify->memory.data;
-    identify->rule =
-        (HcIdentifyRule){.references = REFERENCES,
-                         .features = FEATURES,
-                         .entries = FEATURES * WIDTH,
-                         .bands = rig->settings->bands,
-                         .reference = (const HcIdentifyReference *)at,
-                         .feature = (const HcIdentifyFeature *)(at + ((char *)identify->on_host.feature -
-                                                                      (char *)identify->on_host.reference)),
-                         .entry = (const HcIdentifyEntry *)(at + ((char *)identify->on_host.entry -
-                                                                  (char *)identify->on_host.reference)),
-                         .rejected = true,
-                         .top = 1};
-    return status;
+static HcIdentifyRule rule_of(const HcRig *rig, const Rules *rules) {
+    return (HcIdentifyRule){.references = REFERENCES,
+                            .features = FEATURES,
+                            .entries = FEATURES * WIDTH,
+                            .bands = rig->settings->bands,
+                            .reference = rules->reference,
+                            .feature = rules->feature,
+                            .entry = rules->entry,
+                            .rejected = true,
+                            .top = 1};
 }
 
 /* The first pixel by the same arithmetic on the host. */
 static HcStatus check_identify(HcRig *rig, const Identify *identify, HcBenchRow *row, HcError *err) {
-    HcStatus status = HC_OK;
-    HcIdentifyRule rule = identify->rule;
+    const HcIdentifyRule rule = rule_of(rig, identify->host.data);
+    float *pixel = (float *)((Rules *)identify->host.data + 1), *tile = NULL, expected[FOUND];
     HcIdentifyBest best[2];
     HcIdentifyVerdict verdict;
-    HcBuffer host = {0};
-    float *tile = NULL, expected[6];
-    rule.reference = identify->on_host.reference;
-    rule.feature = identify->on_host.feature;
-    rule.entry = identify->on_host.entry;
-    HC_TRY(hc_new(tile, rule.bands * HC_LANES, "a pixel", err));
-    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, (size_t)rule.bands * sizeof(float), &host, err));
-    HC_TRY(hc_download(rig->queue, identify->in.data, host.data, (size_t)rule.bands * sizeof(float), err));
-    HC_TRY(hc_wait(rig->queue, err));
+    HC_OR_RETURN(hc_download(rig->queue, identify->in.data, pixel, (size_t)rule.bands * sizeof *pixel, err));
+    HC_OR_RETURN(hc_wait(rig->queue, err));
+    HC_OR_RETURN(hc_new(tile, rule.bands * HC_LANES, "a pixel", err));
     for (int32_t b = 0; b < rule.bands; b++) {
-        tile[b * HC_LANES] = ((const float *)host.data)[b];
+        tile[b * HC_LANES] = pixel[b];
     }
     hc_identify_none(best, 2);
     for (int32_t r = 0; r < REFERENCES; r++) {
@@ -340,40 +319,38 @@ static HcStatus check_identify(HcRig *rig, const Identify *identify, HcBenchRow 
         hc_identify_take(&rule, r, &verdict, 0, best);
     }
     hc_identify_write(&rule, best, expected);
-    HC_TRY(hc_rig_compare(rig, identify->out.data, expected, 6, 0, row, err));
-done:
-    hc_release(rig->compute, &host);
     free(tile);
-    return status;
+    return hc_rig_compare(rig, identify->out.data, expected, FOUND, 0, row, err);
 }
 
 static HcStatus identify(HcRig *rig, HcError *err) {
     HcStatus status = HC_OK;
-    Identify *identify = NULL;
+    Identify call = {.in = first_lines(rig, rig->part)};
+    size_t bands = (size_t)rig->settings->bands;
     if (!hc_bench_wants(rig->bench, "identify")) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_new(identify, 1, "references", err));
     HcBenchRow *row = hc_bench_row(rig->bench, "identify", rig->device->by, rig->part);
-    invent_features(rig, identify);
-    HC_TRY(put_identify(rig, identify, err));
-    identify->in = first_lines(rig, rig->part);
-    identify->out = hc_rig_block(rig, &rig->out, rig->part, hc_identify_bands(&identify->rule));
-    HC_TRY(
-        hc_rig_choose_lines(rig, call_identify, identify, &identify->in, &identify->out, &row->lines, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, sizeof(Rules), &call.device, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, sizeof(Rules) + bands * sizeof(float), &call.host, err));
+    invent_rules(rig->settings->bands, call.host.data);
+    HC_TRY(hc_upload(rig->queue, call.host.data, call.device.data, sizeof(Rules), err));
+    call.rule = rule_of(rig, call.device.data);
+    call.out = hc_rig_block(rig, &rig->out, rig->part, hc_identify_bands(&call.rule));
+    HC_TRY(hc_rig_choose_lines(rig, call_identify, &call, &call.in, &call.out, &row->lines, err));
     double pixels = (double)row->lines * rig->settings->samples;
     row->operations = pixels * FEATURES * WIDTH * 9;
-    hc_rig_floor(rig, row, pixels * (4 * rig->settings->bands + 26), 0, row->operations);
+    hc_rig_floor(rig, row, pixels * (4 * (double)bands + 4 * FOUND + 2), 0, row->operations);
     snprintf(row->how, sizeof row->how, "%d references of %d features of %d bands", REFERENCES, EACH, WIDTH);
-    HC_TRY(hc_rig_measure(rig, call_identify, identify, row, err));
-    HC_TRY(check_identify(rig, identify, row, err));
+    HC_TRY(hc_rig_measure(rig, call_identify, &call, row, err));
+    HC_TRY(check_identify(rig, &call, row, err));
     hc_bench_scale(rig->bench, row);
 done:
     if (status != HC_OK) {
         hc_rig_drain(rig);
     }
-    hc_release(rig->compute, &identify->memory);
-    free(identify);
+    hc_release(rig->compute, &call.device);
+    hc_release(rig->compute, &call.host);
     return status;
 }
 

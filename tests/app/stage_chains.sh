@@ -40,6 +40,8 @@ each_chain() {
         "$check" classify "${classes[@]}" --method $method "${more[@]}"
     done
     "$check" kmeans --clusters 4 --distance
+    "$check" identify --library "$endmembers" --top 2 --rejected
+    "$check" identify --library "$endmembers" --method angle
     "$check" unmix --library "$endmembers" --lambda 1e-3 --add rmse,iterations,gap,end
     "$check" unmix --library "$endmembers" --lambda 0 --top 2 --add gap
     for solver in fista alm; do

@@ -3,7 +3,6 @@
 #include "pipeline/stages/identify/identify.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
-#include "pipeline/stages/identify/found.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/statistics.h"
 
@@ -40,8 +39,9 @@ static const HcOption options[] = {
      .help = "add two bands: the best reference before constraints, and the constraint that rejected it (0: "
              "none)"},
     {HC_TEXT(Params, scale), .value = "FACTOR|auto|none", .standard = "auto",
-     .help = "factor from the unit of the library to that of the scene, for limits of reflectance in rules; "
-             "auto takes it from headers and values, none is 1"},
+     .help =
+         "factor from the unit of the library to that of the scene, for limits of reflectance in rules. auto "
+         "takes it from headers and values, none is 1"},
     {HC_TEXT(Params, picture), .file = HC_FILE_WRITTEN, .value = "FILE",
      .help = "draw the mean spectrum of the most frequent classes over their references (.png, .svg, .pdf)"},
     {0}};
@@ -199,7 +199,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        (size_t)rule.features * sizeof *rule.feature +
                        (size_t)rule.entries * sizeof *rule.entry);
     hc_stage_takes(stage, HC_SPACE_HOST, hc_scaled_library_bytes(&state->library));
-    return hc_identify_plan_found(stage, err);
+    return hc_found_plan(stage, err);
 }
 
 /* ---- the run ---- */
@@ -229,7 +229,7 @@ static HcStatus start(HcStage *stage, HcError *err) {
 
 static HcStatus open_identify(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    HC_OR_RETURN(hc_identify_open_found(stage, err));
+    HC_OR_RETURN(hc_found_open(stage, err));
     return hc_scaled_library_looks(&state->library) ? hc_scaled_library_open(&state->library, stage, err)
                                                     : start(stage, err);
 }
@@ -250,7 +250,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
     (void)scratch;
     HcIdentifyRule rule = hc_identify_rule(stage);
     HC_OR_RETURN(hc_identify(queue, in, &rule, out, err));
-    return hc_identify_add_found(stage, queue, in, out, err);
+    return hc_found_add(stage, queue, in, out, err);
 }
 
 static void report(const HcStage *stage, HcJson *to) {
@@ -261,7 +261,6 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_number(to, "features", state->references.features);
     hc_json_put_number(to, "library_factor", state->library.factor);
     hc_library_figures_json(&state->library.fit.figures, to);
-    hc_identify_report_found(stage, to);
 }
 
 static void close_identify(HcStage *stage) {
@@ -300,9 +299,9 @@ const HcStageClass hc_stage_identify = {
     .observe = observe,
     .settle = settle,
     .process = process,
-    .gather = hc_identify_gather_found,
-    .finish = hc_identify_draw_found,
+    .gather = hc_found_gather,
+    .finish = hc_found_finish,
     .report = report,
-    .rare = {.of_library = hc_identify_library, .panels = hc_identify_panels, .unit = unit},
+    .rare = {.of_library = hc_identify_library, .panels = hc_found_panels, .unit = unit},
     .close = close_identify,
 };

@@ -82,9 +82,7 @@ typedef struct HcIdentifyState {
     HcExpertRules rules;
     HcReferences references;
     HcBuffer reference, feature, entry; /* [device] */
-    HcSpectra in, out;                  /* some pixels, and what was found in them: for pictures */
-    bool draws;
-    int64_t sampled, found;
+    HcSpectra in, out; /* where a picture or a report is wanted: some pixels, and what was found in them */
 } HcIdentifyState;
 
 static inline const HcIdentifyParams *hc_identify_params(const HcStage *stage) {
@@ -95,6 +93,16 @@ HcIdentifyMethod hc_identify_method(const HcStage *stage);
 
 /* library.c: adds a table of the best matches of each spectrum (HcStageRare.of_library). */
 HcStatus hc_identify_library(HcStage *stage, const char *path, HcText *to, HcError *err) HC_MUST_CHECK;
+
+/* found.c: frequent classes over their references, for pictures and reports; each for the hook of that name.
+ */
+HcStatus hc_found_plan(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_found_open(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_found_add(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                      HcError *err) HC_MUST_CHECK;
+HcStatus hc_found_gather(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_found_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;
+HcStatus hc_found_panels(const HcStage *stage, HcPanels *to, HcError *err) HC_MUST_CHECK;
 
 /* What the operation is called with; its arrays are there once the stage has settled. */
 HcIdentifyRule hc_identify_rule(const HcStage *stage);

@@ -17,7 +17,7 @@ static HcStatus copy_bands(const double *from, int32_t bands, double **to, HcErr
     return HC_OK;
 }
 
-/* The scene that the spectra are, with the gain of the library. */
+/* The scene that the spectra are. */
 static HcStatus scene_of(const HcLibrary *library, HcScene *scene, HcError *err) {
     int32_t bands = library->bands;
     *scene = (HcScene){
@@ -27,17 +27,6 @@ static HcStatus scene_of(const HcLibrary *library, HcScene *scene, HcError *err)
     if (library->bad != NULL) {
         HC_OR_RETURN(hc_new(scene->bad, bands, "bands", err));
         memcpy(scene->bad, library->bad, (size_t)bands);
-    }
-    if (library->scale > 0) {
-        HC_OR_RETURN(hc_new(scene->gain, bands, "bands", err));
-        HC_OR_RETURN(hc_new(scene->offset, bands, "bands", err));
-        for (int32_t b = 0; b < bands; b++) {
-            scene->gain[b] = 1 / library->scale;
-        }
-    }
-    if (library->wavelength == NULL && library->note[0] != '\0' &&
-        (scene->wavelength_note = strdup(library->note)) == NULL) {
-        return hc_fail_memory(err, sizeof library->note, "a note");
     }
     return HC_OK;
 }

@@ -193,6 +193,7 @@ steps() {
     "rx --detections",*" knn "* | "rx --detections",*" classify "* | "detect --detections",*" knn "* | "detect --detections",*" classify "*)
         words=${chain/\%/$step}
         ;;
+    "identify --picture",*" ! "*) words= ;; # takes spectra and gives classes: other steps fail before or after it
     "kmeans --centres",*" knn "* | "kmeans --centres",*" classify "*) words= ;; # no clusters of classes
     # What comes out of these is too little for others.
     "kmeans --centres",* | "rx --detections",*--* | "detect --detections",*--*) words="${chain/ %/} $step" ;;
