@@ -109,6 +109,9 @@ def compare(program, engine, folder, name, cube):
     write_envi(folder / "fine.sli", spectra, "bsq",
                {"wavelength": [repr(float(v)) for v in grid * 1000], "wavelength units": "Nanometers",
                 "fwhm": ["0.001"] * len(grid), "spectra names": names})
+    if not number.any():
+        print(f"identify\tCRAMM\t{VERSION}\t{name}\t-\tCRAMM finds nothing: no rule has its bands, and hcube refuses", flush=True)
+        return
     for library, what in (("library.sli", name), ("fine.sli", name + ", resampled by hcube")):
         own = run_hcube(program, folder, folder / library, rules, folder / "scene.img")
         same = own[0] == number
