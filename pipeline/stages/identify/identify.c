@@ -83,7 +83,8 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
                 {"min-fit", !isnan(params->min_fit), features},
                 {"min-depth", !isnan(params->min_depth), features},
                 {"max-angle", !isnan(params->max_angle), angle},
-                {"rank", params->rank != 0, !angle}};
+                {"rank", params->rank != 0, !angle},
+                {"scale", !hc_text_equal(params->scale, "auto"), method == HC_IDENTIFY_BY_RULES}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
         if (uses[i].given && !uses[i].used) {
             return hc_fail(err, HC_E_USAGE, "identify: --%s: --method %s makes no use of it", uses[i].option,

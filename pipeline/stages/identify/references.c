@@ -90,7 +90,7 @@ static bool make_feature(const Making *making, const HcExpertFeature *from) {
     feature->first = out->entries;
     feature->count = add_bands(making, from->end[0], from->end[3], value);
     if (angle) {
-        return feature->count > 0 && shape_angle(out, feature, value);
+        return feature->count > 1 && shape_angle(out, feature, value);
     }
     feature->left = out->entries;
     feature->lefts = add_bands(making, from->end[0], from->end[1], NULL);

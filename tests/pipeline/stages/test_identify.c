@@ -437,6 +437,7 @@ static void wrong_options(void **state) {
         {HC_E_USAGE, "--method angle --rank product", "identify: --rank: --method angle makes no use of it"},
         {HC_E_USAGE, "--rules rules.json --min-fit 0.5",
          "identify: --min-fit: --method rules makes no use of it"},
+        {HC_E_USAGE, "--scale none", "identify: --scale: --method features makes no use of it"},
         {HC_E_USAGE, "--top 9", "identify: --top 9"},
         {HC_E_USAGE, "--picture p.gif", "identify: --picture p.gif"},
         {HC_E_USAGE, "--spectra opal", "--spectra opal"},
@@ -449,6 +450,8 @@ static void wrong_options(void **state) {
     check_run_fails(NULL, HC_E_USAGE, "identify", "read scene.img ! pca ! " IDENTIFY OUT);
     check_run_fails(NULL, HC_E_INPUT, "none of its 5 spectra has features",
                     "read scene.img ! bands 3 ! " IDENTIFY OUT);
+    check_run_fails(NULL, HC_E_INPUT, "none of its 5 spectra has features",
+                    "read scene.img ! bands 3 ! " IDENTIFY "--method angle" OUT);
     Cube cube = cube_new(2, 2, BANDS);
     cube_write(&cube, "bare", HC_FLOAT32, "bil", NULL);
     cube_free(&cube);
