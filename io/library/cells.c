@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const char *hc_cells_at(const HcCells *cells, int64_t row, int64_t column) {
     return cells->cell[cells->row[row].first + column];
@@ -107,7 +108,9 @@ typedef struct Line {
 typedef struct Lines {
     Line *line;
     int64_t count;
-    Line comment; /* the last one before the first line: numpy writes the head as one */
+    Line comment;                      /* the last one before the first line: numpy writes the head as one */
+    char *comments[HC_CELLS_COMMENTS]; /* the first ones */
+    int comment_count;
     char separator;
 } Lines;
 
@@ -142,6 +145,9 @@ static HcStatus cut_lines(Lines *lines, char *text, HcError *err) {
             lines->separator = line.text[4];
         } else if (lines->count == 0 && is_comment(line.text)) {
             lines->comment = line;
+            if (lines->comment_count < HC_CELLS_COMMENTS) {
+                lines->comments[lines->comment_count++] = line.text;
+            }
         } else {
             lines->line[lines->count++] = line;
         }
@@ -256,6 +262,26 @@ static HcStatus check_rows(const HcCells *cells, HcError *err) {
     return HC_OK;
 }
 
+int64_t hc_cells_comment(HcCells *cells, const char *word, char **cell, int64_t capacity) {
+    const char one[] = {cells->separator, '\0'};
+    int64_t count = -1;
+    for (int c = 0; c < HC_CELLS_COMMENTS && cells->comment[c] != NULL && count < 0; c++) {
+        char *at = cells->comment[c] + strspn(cells->comment[c], "#%!/ \t");
+        size_t length = strlen(word);
+        if (strncasecmp(at, word, length) != 0 || at[length] != cells->separator) {
+            continue;
+        }
+        count = 0;
+        for (at += length + 1; at != NULL && count < capacity; count++) {
+            size_t bytes = cell_bytes(at, one);
+            char *next = next_cell(at, bytes, cells->separator);
+            cell[count] = trim_cell(at, bytes);
+            at = next;
+        }
+    }
+    return count;
+}
+
 /* UTF-16, with its mark or without. */
 static bool is_utf16(const char *data, size_t bytes) {
     const unsigned char *at = (const unsigned char *)data;
@@ -280,6 +306,8 @@ HcStatus hc_cells_read(HcCells *cells, const char *path, HcError *err) {
     drop_lines(&lines);
     take_comment(&lines);
     HC_TRY(split(cells, &lines, err));
+    memcpy(cells->comment, lines.comments, sizeof cells->comment);
+    cells->separator = lines.separator;
     if (cells->rows < 2 || cells->columns < 2) {
         HC_TRY(hc_fail(err, HC_E_INPUT,
                        "%s: there are no spectra in it (a header and lines of values, separated by commas, "

@@ -12,6 +12,8 @@ typedef struct HcCellRow {
     int32_t line;         /* of the file, from 1 */
 } HcCellRow;
 
+enum { HC_CELLS_COMMENTS = 8 };
+
 /* A table of texts, rows x columns. Zero-initialise, then hc_cells_clear() is always safe. */
 typedef struct HcCells {
     const char *path;
@@ -19,7 +21,9 @@ typedef struct HcCells {
     char **cell;
     HcCellRow *row; /* [rows] of at least `columns` cells, what follows is empty */
     int64_t rows, columns;
-    bool points; /* numbers have decimal points, hence no decimal commas */
+    bool points;                      /* numbers have decimal points, hence no decimal commas */
+    char *comment[HC_CELLS_COMMENTS]; /* the first lines before the table that are comments, or NULL */
+    char separator;
 } HcCells;
 
 /* Reads a text whose cells are separated by commas, semicolons, tabs, bars or blanks. Leaves out a byte order
@@ -28,6 +32,9 @@ typedef struct HcCells {
 HcStatus hc_cells_read(HcCells *cells, const char *path, HcError *err) HC_MUST_CHECK;
 const char *hc_cells_at(const HcCells *cells, int64_t row, int64_t column);
 bool hc_cells_number(const HcCells *cells, const char *cell, double *value);
+/* The cells after the first one of a comment that begins with `word` ("# class,a,b"), which is split in
+ * place; at most `capacity`. Returns how many there are; -1: there is no such comment. */
+int64_t hc_cells_comment(HcCells *cells, const char *word, char **cell, int64_t capacity);
 void hc_cells_clear(HcCells *cells);
 
 #endif

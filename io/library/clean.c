@@ -195,12 +195,14 @@ HcStatus hc_library_keep(HcLibrary *library, const uint8_t *keep, HcError *err) 
     for (int32_t i = 0; i < library->count; i++) {
         if (!keep[i]) {
             free(library->name[i]);
+            hc_library_move_facts(library, i, -1);
             continue;
         }
         memmove(library->value + (size_t)kept * bands, library->value + (size_t)i * bands,
                 bands * sizeof *library->value);
         library->name[kept] = library->name[i];
         library->outliers[kept] = library->outliers[i];
+        hc_library_move_facts(library, i, kept);
         library->number[kept++] = library->number[i];
     }
     library->count = kept;

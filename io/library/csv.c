@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -457,10 +458,37 @@ static HcStatus check_points(const HcCells *cells, HcError *err) {
     return HC_OK;
 }
 
+/* Facts of columns (facts[fact][rows], the first of them a head) or of comments before the table. */
+static HcStatus fill_facts(HcLibrary *out, Table *table, char **facts[HC_LIBRARY_FACTS], HcError *err) {
+    HcStatus status = HC_OK;
+    char **cell = NULL;
+    double scale = 0;
+    HC_TRY(hc_new(cell, out->count, "the facts of a library", err));
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        const char *word = hc_library_fact_word((HcLibraryFact)f);
+        int64_t found =
+            facts[f] != NULL ? out->count : hc_cells_comment(&table->cells, word, cell, out->count);
+        for (int32_t i = 0; i < found; i++) {
+            const char *text = facts[f] != NULL ? facts[f][i + 1] : cell[i];
+            HC_TRY(hc_library_set_fact(out, i, (HcLibraryFact)f, text, err));
+        }
+    }
+    if (hc_cells_comment(&table->cells, HC_LIBRARY_SCALE_WORD, cell, 1) == 1 &&
+        hc_text_parse_double(cell[0], &scale) && scale > 0 && isfinite(scale)) {
+        out->scale = scale;
+    }
+done:
+    free(cell);
+    return status;
+}
+
 HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     Table table = {0};
+    char **facts[HC_LIBRARY_FACTS] = {NULL};
+    char note[sizeof out->note] = "";
     HC_TRY(hc_cells_read(&table.cells, path, err));
+    HC_TRY(hc_cells_take_columns(&table.cells, facts, note, err));
     if (table.cells.rows > INT32_MAX || table.cells.columns > INT32_MAX) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: too large for a spectral library", path));
     }
@@ -479,9 +507,16 @@ HcStatus hc_library_read_csv(HcLibrary *out, const char *path, HcError *err) {
     HC_TRY(get_wavelengths(&table, affixed, out->wavelength, err));
     HC_TRY(check_axes(&table, out->wavelength, err));
     HC_TRY(fill(out, &table, err));
+    HC_TRY(fill_facts(out, &table, facts, err));
     find_kind(&table, affixed);
     hc_library_units(out, table.other != NULL ? table.other : table.unit);
+    if (*note != '\0') {
+        memcpy(out->note, note, sizeof note);
+    }
 done:
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        free(facts[f]);
+    }
     hc_cells_clear(&table.cells);
     return status;
 }

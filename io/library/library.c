@@ -15,12 +15,14 @@
 #include <cpl_vsi.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- what all forms have in common ---- */
 
 void hc_library_clear(HcLibrary *library) {
+    hc_library_clear_facts(library);
     for (int32_t i = 0; i < library->count && library->name != NULL; i++) {
         free(library->name[i]);
     }
@@ -163,6 +165,27 @@ done:
     return status;
 }
 
+/* "hcube entry class" and so on: a text for each spectrum. */
+static HcStatus get_facts(HcLibrary *out, const HcEnviHeader *header, HcError *err) {
+    HcStatus status = HC_OK;
+    for (int f = 0; f < HC_LIBRARY_FACTS && status == HC_OK; f++) {
+        char key[40];
+        char **texts = NULL;
+        int32_t count = 0;
+        snprintf(key, sizeof key, HC_LIBRARY_FACT_KEY, hc_library_fact_word((HcLibraryFact)f));
+        status = hc_envi_texts(header, key, &texts, &count, err);
+        if (status == HC_OK && count > 0 && count != out->count) {
+            status = hc_fail(err, HC_E_INPUT, "%s: %s has %" PRId32 " texts for %" PRId32 " spectra",
+                             header->path, key, count, out->count);
+        }
+        for (int32_t i = 0; i < count && status == HC_OK; i++) {
+            status = hc_library_set_fact(out, i, (HcLibraryFact)f, texts[i], err);
+        }
+        hc_envi_free_texts(texts, count);
+    }
+    return status;
+}
+
 static HcStatus get_list(double **to, const HcLibrary *library, const HcEnviHeader *header, const char *key,
                          HcError *err) {
     int32_t count = 0;
@@ -243,6 +266,7 @@ static HcStatus read_envi(HcLibrary *out, const char *path, const char *header_p
     HC_TRY(check_shape(&header, &shape, err));
     HC_TRY(get_values(out, &header, &shape, data_path, err));
     HC_TRY(get_names(out, &header, err));
+    HC_TRY(get_facts(out, &header, err));
     HC_TRY(get_list(&out->wavelength, out, &header, "wavelength", err));
     HC_TRY(get_list(&out->fwhm, out, &header, "fwhm", err));
     HC_TRY(drop_bad_bands(out, &header, err));

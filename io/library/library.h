@@ -22,6 +22,22 @@ typedef struct HcLibraryOutliers {
     float lowest, highest; /* of them; infinite (reversed) where there is none */
 } HcLibraryOutliers;
 
+/* What a library may know of an entry beside its values: words for the columns of tables, the header of an
+ * ENVI library and the options of `hcube library select`. */
+typedef enum HcLibraryFact {
+    HC_FACT_CLASS,
+    HC_FACT_DESCRIPTION,
+    HC_FACT_SOURCE,
+    HC_FACT_QUALITY,
+    HC_LIBRARY_FACTS
+} HcLibraryFact;
+
+/* [count] texts of one line for each fact that any entry has, or NULL; a text is NULL where it is not known.
+ */
+typedef struct HcLibraryFacts {
+    char **text[HC_LIBRARY_FACTS];
+} HcLibraryFacts;
+
 /* Owns its arrays. Zero-initialise, then hc_library_clear() is always safe. */
 typedef struct HcLibrary {
     int32_t count;   /* entries, > 0 */
@@ -38,7 +54,18 @@ typedef struct HcLibrary {
     uint8_t *bad; /* [bands] 1 = the header marks the band as bad, and its values are missing; or NULL */
     double scale; /* the header's reflectance scale factor: the value of reflectance 1; 0 = not given */
     HcLibraryOutliers *outliers; /* [count] */
+    HcLibraryFacts facts;
 } HcLibrary;
+
+/* "class", "description", "source", "quality". */
+const char *hc_library_fact_word(HcLibraryFact fact);
+/* What is known of an entry; "" where nothing is. */
+const char *hc_library_fact(const HcLibrary *library, int32_t entry, HcLibraryFact fact);
+/* Keeps a copy of the text as one clean line; NULL, "" and "-" are not known. */
+HcStatus hc_library_set_fact(HcLibrary *library, int32_t entry, HcLibraryFact fact, const char *text,
+                             HcError *err) HC_MUST_CHECK;
+/* Makes names unique: the second "quartz" becomes "quartz (2)". *renamed: how many names changed. */
+HcStatus hc_library_number_names(HcLibrary *library, int32_t *renamed, HcError *err) HC_MUST_CHECK;
 
 /* What an entry of that name is. Error bars have "errorbars", "error bars", "standard deviation" or the
  * like anywhere in the name. Wavelengths and widths have their word first, after labels such as "splib07a
@@ -83,8 +110,9 @@ HcStatus hc_library_keep(HcLibrary *library, const uint8_t *keep, HcError *err) 
 
 void hc_library_clear(HcLibrary *library);
 
-/* Writes names, values, wavelengths, widths and scale: CSV where the path ends so (a line a band), else an
- * ENVI spectral library, with its header beside it (hc_library_header_path). Existing files are replaced only
+/* Writes names, values, wavelengths, widths, scale and facts: CSV where the path ends so (a line a band, no
+ * widths), else an ENVI spectral library, with its header beside it (hc_library_header_path). Facts and the
+ * scale of a CSV file are comments before its table. Existing files are replaced only
  * with `overwrite`. A header that is none of a spectral library never is (HC_E_USAGE). */
 HcStatus hc_library_write(const HcLibrary *library, const char *path, bool overwrite,
                           HcError *err) HC_MUST_CHECK;

@@ -61,6 +61,20 @@ static void add_name(HcText *to, const char *name) {
     }
 }
 
+static void add_facts(HcText *to, const HcLibrary *library) {
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        if (library->facts.text[f] == NULL) {
+            continue;
+        }
+        hc_text_add(to, HC_LIBRARY_FACT_KEY " = {\n", hc_library_fact_word((HcLibraryFact)f));
+        for (int32_t i = 0; i < library->count; i++) {
+            const char *text = hc_library_fact(library, i, (HcLibraryFact)f);
+            add_name(to, *text != '\0' ? text : "-");
+            hc_text_add(to, "%s", i + 1 == library->count ? "}\n" : ",\n");
+        }
+    }
+}
+
 static char *make_header(const HcLibrary *library) {
     HcText text = {0};
     hc_text_add(&text,
@@ -85,6 +99,7 @@ static char *make_header(const HcLibrary *library) {
         add_name(&text, library->name[i]);
         hc_text_add(&text, "%s", i + 1 == library->count ? "}\n" : ",\n");
     }
+    add_facts(&text, library);
     return hc_text_take(&text);
 }
 
@@ -111,8 +126,33 @@ done:
 
 /* ---- CSV ---- */
 
+/* Comments: other programs skip them. A library without facts has none. */
+static void add_comments(HcText *to, const HcLibrary *library) {
+    bool any = false;
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        any = any || library->facts.text[f] != NULL;
+    }
+    if (any && library->scale > 0) {
+        hc_text_add(to, "# " HC_LIBRARY_SCALE_WORD ",");
+        add_number(to, library->scale);
+        hc_text_add(to, "\n");
+    }
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        if (library->facts.text[f] == NULL) {
+            continue;
+        }
+        hc_text_add(to, "# %s", hc_library_fact_word((HcLibraryFact)f));
+        for (int32_t i = 0; i < library->count; i++) {
+            hc_text_add(to, ",");
+            hc_text_add_cell(to, hc_library_fact(library, i, (HcLibraryFact)f), true);
+        }
+        hc_text_add(to, "\n");
+    }
+}
+
 static HcStatus write_csv(const HcLibrary *library, const char *path, bool overwrite, HcError *err) {
     HcText text = {0};
+    add_comments(&text, library);
     hc_text_add(&text, library->wavelength != NULL ? "wavelength [nm]" : "band");
     for (int32_t i = 0; i < library->count; i++) {
         hc_text_add(&text, ",");

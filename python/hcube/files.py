@@ -143,8 +143,8 @@ def _envi_library(path: PathLike) -> dict[str, Any]:
 
 
 def _cells(path: PathLike) -> list[list[str]]:
-    text = Path(path).read_text(encoding="utf-8-sig")
-    first = text.split("\n", 1)[0]
+    lines = [line for line in Path(path).read_text(encoding="utf-8-sig").splitlines() if not line.startswith("#")]
+    first = lines[0] if lines else ""
     quoted = False
     separator = ","
     for letter in first:
@@ -152,7 +152,7 @@ def _cells(path: PathLike) -> list[list[str]]:
         if letter in ",;\t" and not quoted:
             separator = letter
             break
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(), delimiter=separator)]
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator)]
     rows = [row for row in rows if any(row)]
     if len(rows) < 2 or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
         raise FileError(f"{path}: no table of spectra, a line a band or a line a spectrum")

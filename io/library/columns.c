@@ -1,0 +1,160 @@
+/* Tables with a line a spectrum as databases and R write them: columns of texts and figures (class, site,
+ * date), and columns of values under their wavelengths ("350", "X350", "X350.5"). */
+#include "core/allocate.h"
+#include "core/text.h"
+#include "io/library/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Minimum number of columns of values: fewer may be names that end in figures. */
+enum { VALUES_MIN = 3 };
+
+/* Heads of columns that hold a fact, after the fact's own word. */
+static const char *const fact_heads[HC_LIBRARY_FACTS][8] = {
+    {"class", "category", "group", "type", "subclass", NULL},
+    {"description", "comment", "comments", "notes", NULL},
+    {"source", "owner", "origin", "instrument", "citation", NULL},
+    {"quality", "purity", "flag", NULL}};
+
+/* Those of names, the best ones first. */
+static const char *const name_heads[] = {"name",       "names",     "spectrum",  "spectra", "spectrum name",
+                                         "sample",     "sample_id", "sample id", "label",   "material",
+                                         "spectra id", "id",        NULL};
+
+typedef struct Columns {
+    int64_t first, count; /* of the values, which stand side by side */
+    int64_t name;
+} Columns;
+
+/* The wavelength in the head of a column: its number, after letters that all of them share. */
+static bool read_head(const HcCells *cells, int64_t column, const char *model, double *value) {
+    char digits[32];
+    const char *head = hc_cells_at(cells, 0, column);
+    size_t prefix = strcspn(model, "0123456789");
+    if (strncmp(head, model, prefix) != 0) {
+        return false;
+    }
+    size_t length = strspn(head + prefix, "0123456789.,");
+    snprintf(digits, sizeof digits, "%.*s", (int)(length < 31 ? length : 31), head + prefix);
+    return length > 0 && hc_cells_number(cells, digits, value);
+}
+
+/* The first run of columns whose heads are wavelengths that rise or fall. */
+static void find_values(const HcCells *cells, Columns *columns) {
+    for (int64_t first = 0; first<cells->columns; first += columns->count> 0 ? columns->count : 1) {
+        double before = 0, value = 0, start = 0;
+        int64_t count = 0;
+        const char *model = hc_cells_at(cells, 0, first);
+        bool up = false;
+        for (; first + count < cells->columns && read_head(cells, first + count, model, &value); count++) {
+            if ((count > 0 && value == before) || (count > 1 && (value > before) != up)) {
+                break;
+            }
+            start = count == 0 ? value : start;
+            up = value > before;
+            before = value;
+        }
+        bool micrometres = start > 0.1 && start < 30 && strpbrk(model, ".,") != NULL;
+        if (count >= VALUES_MIN && (start >= 100 || before >= 100 || micrometres)) {
+            columns->first = first;
+            columns->count = count;
+            return;
+        }
+    }
+}
+
+static int64_t find_head(const HcCells *cells, const Columns *columns, const char *const *heads) {
+    for (; *heads != NULL; heads++) {
+        for (int64_t c = 0; c < cells->columns; c++) {
+            bool is_value = c >= columns->first && c < columns->first + columns->count;
+            if (!is_value && hc_text_equal(hc_cells_at(cells, 0, c), *heads)) {
+                return c;
+            }
+        }
+    }
+    return -1;
+}
+
+/* Whether a column beside the values says that the table has a line a band, or has the wavelengths. */
+static bool is_other_table(const HcCells *cells, const Columns *columns) {
+    static const char *const heads[] = {"band",   "bands", "channel", "channels", "wl", "wave",
+                                        "lambda", "wvl",   "nm",      "um",       NULL};
+    for (int64_t c = 0; c < cells->columns; c++) {
+        if (hc_library_entry(hc_cells_at(cells, 0, c)) == HC_ENTRY_WAVELENGTHS) {
+            return true;
+        }
+    }
+    return find_head(cells, columns, heads) >= 0;
+}
+
+/* Whether the first spectrum has a text beside its values: a table with a line a band has numbers alone. */
+static bool has_texts(const HcCells *cells, const Columns *columns) {
+    static const char *const missing[] = {"", "NA", "N/A", "#N/A", "null", "-", NULL};
+    double value = 0;
+    bool text = false;
+    for (int64_t c = 0; c < cells->columns && cells->rows > 1; c++) {
+        const char *cell = hc_cells_at(cells, 1, c);
+        const char *const *word = missing;
+        while (*word != NULL && !hc_text_equal(cell, *word)) {
+            word++;
+        }
+        text = text || (*word == NULL && !hc_cells_number(cells, cell, &value));
+    }
+    return text && hc_cells_number(cells, hc_cells_at(cells, 1, columns->first), &value);
+}
+
+/* Leaves the number alone in the heads of the values. */
+static void trim_heads(HcCells *cells, const Columns *columns) {
+    char **head = cells->cell + cells->row[0].first + columns->first;
+    size_t prefix = strcspn(head[0], "0123456789");
+    for (int64_t c = 0; c < columns->count; c++) {
+        head[c] += prefix;
+        head[c][strspn(head[c], "0123456789.,")] = '\0';
+    }
+}
+
+/* Puts the name and the values of each row side by side, in place. */
+static void compact(HcCells *cells, const Columns *columns) {
+    static char corner[] = "name";
+    for (int64_t r = 0; r < cells->rows; r++) {
+        char **cell = cells->cell + cells->row[r].first;
+        char *name = r == 0 ? corner : cell[columns->name];
+        memmove(cell + 1, cell + columns->first, (size_t)columns->count * sizeof *cell);
+        cell[0] = name;
+        cells->row[r].count = columns->count + 1;
+    }
+    cells->columns = columns->count + 1;
+}
+
+HcStatus hc_cells_take_columns(HcCells *cells, char **facts[HC_LIBRARY_FACTS], char note[120], HcError *err) {
+    Columns columns = {0};
+    find_values(cells, &columns);
+    int64_t others = cells->columns - columns.count;
+    if (columns.count == 0 || columns.first < 1 || others < 2 || is_other_table(cells, &columns) ||
+        !has_texts(cells, &columns)) {
+        return HC_OK;
+    }
+    columns.name = find_head(cells, &columns, name_heads);
+    columns.name = columns.name >= 0 ? columns.name : 0;
+    others--;
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        int64_t from = find_head(cells, &columns, fact_heads[f]);
+        if (from < 0) {
+            continue;
+        }
+        HC_OR_RETURN(hc_new(facts[f], cells->rows, "the columns of a table", err));
+        for (int64_t r = 0; r < cells->rows; r++) {
+            facts[f][r] = cells->cell[cells->row[r].first + from];
+        }
+        others -= from != columns.name;
+    }
+    if (others > 0) {
+        snprintf(note, 120, "%lld column%s beside names, values and facts left out", (long long)others,
+                 others == 1 ? "" : "s");
+    }
+    trim_heads(cells, &columns);
+    compact(cells, &columns);
+    return HC_OK;
+}
