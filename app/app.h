@@ -27,6 +27,9 @@ extern const HcOption hc_plan_options[]; /* those of plan alone */
 /* Copies those that are not left out (a list of names that ends with NULL); returns how many. */
 size_t hc_common_options_but(const char *const *left_out, HcOption *options);
 
+/* --overwrite and --quiet alone, for commands that compute nothing. */
+const HcOption *hc_plain_options(void);
+
 /* The processes that share the command, NULL where this one has it alone. */
 HcRanks *hc_app_ranks(void);
 void hc_set_app_ranks(HcRanks *ranks);
@@ -57,6 +60,7 @@ HcStatus hc_command_run(int32_t word_count, const char *const *words, HcError *e
 HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_solve(int32_t word_count, const char *const *words, HcError *err);
+HcStatus hc_command_library(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_compare(int32_t word_count, const char *const *words, HcError *err);
 /* HC_E_DIFFERS, without a message, where there is a difference. */
 HcStatus hc_command_diff(int32_t word_count, const char *const *words, HcError *err);
@@ -92,8 +96,11 @@ void hc_describe_bench(HcUsage *usage);
 void hc_describe_completion(HcUsage *usage);
 void hc_describe_man(HcUsage *usage);
 
-/* Problems of `hcube solve`. */
-extern const HcCommand *const hc_solve_problems[];
+/* Problems of `hcube solve`, and commands of `hcube library`. */
+extern const HcCommand *const hc_solve_problems[], *const hc_library_commands[];
+/* Runs the part of `who` that the first word names; `what` says what parts are ("problem"). */
+HcStatus hc_command_part(const char *who, const char *what, const HcCommand *const *parts, int32_t word_count,
+                         const char *const *words, HcError *err) HC_MUST_CHECK;
 /* A stage as a command: read ! STAGE ! write. */
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
                           HcError *err);

@@ -24,22 +24,11 @@ static const HcOption diff_options[] = {
      .help = "write the differences as JSON to this file"},
     {0}};
 
-/* Options of every run that have no meaning here. */
-static const char *const left_out[] = {"device",        "threads",     "ranks",  "memory",
-                                       "device-memory", "progress",    "record", "report",
-                                       "verify",        "verify-seed", NULL};
-
-static const HcOption *run_options(void) {
-    static HcOption table[16];
-    hc_common_options_but(left_out, table);
-    return table;
-}
-
 void hc_describe_diff(HcUsage *usage) {
     hc_text_add(&usage->forms, "hcube diff A.json B.json [OPTION...]\n");
     hc_text_add(&usage->examples, "hcube diff monday.tif.hcube.json tuesday.tif.hcube.json\n");
     hc_usage_add(usage, "Options", diff_options);
-    hc_usage_add(usage, "Options of every run", run_options());
+    hc_usage_add(usage, "Options of every run", hc_plain_options());
 }
 
 bool hc_diff_is_of_the_run(const char *name) {
@@ -126,7 +115,7 @@ done:
 static HcStatus parse(DiffParams *params, HcCommon *common, int32_t word_count, const char *const *words,
                       HcError *err) {
     HcOptionSet sets[] = {{.table = diff_options, .params = params},
-                          {.table = run_options(), .params = common}};
+                          {.table = hc_plain_options(), .params = common}};
     hc_options_reset(diff_options, params);
     hc_options_reset(hc_common_options, common);
     return hc_options_parse("diff", sets, 2, words, word_count, err);

@@ -56,6 +56,34 @@ size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
     return count;
 }
 
+const HcOption *hc_plain_options(void) {
+    static const char *const left_out[] = {"device",        "threads",     "ranks",  "memory",
+                                           "device-memory", "progress",    "record", "report",
+                                           "verify",        "verify-seed", NULL};
+    static HcOption table[16];
+    hc_common_options_but(left_out, table);
+    return table;
+}
+
+HcStatus hc_command_part(const char *who, const char *what, const HcCommand *const *parts, int32_t word_count,
+                         const char *const *words, HcError *err) {
+    const char *names[16] = {NULL};
+    if (word_count == 0) {
+        return hc_fail(err, HC_E_USAGE, "%s: no %s given (hcube %s --help lists them)", who, what, who);
+    }
+    for (int p = 0; parts[p] != NULL; p++) {
+        if (strcmp(words[0], parts[p]->name) == 0) {
+            return parts[p]->body(word_count - 1, words + 1, err);
+        }
+        names[p] = parts[p]->name;
+    }
+    const char *nearest = hc_text_nearest(words[0], names);
+    return nearest != NULL ? hc_fail(err, HC_E_USAGE, "%s: %s: unknown %s, did you mean %s?", who, words[0],
+                                     what, nearest)
+                           : hc_fail(err, HC_E_USAGE, "%s: %s: unknown %s (hcube %s --help lists them)", who,
+                                     words[0], what, who);
+}
+
 static HcCommandLine command_line;
 static HcRanks *app_ranks;
 

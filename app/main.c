@@ -30,6 +30,8 @@ const HcCommand hc_commands[] = {
         .describe = hc_describe_plan, .takes_chain = true),
     ROW("solve", solve, "l1|lp ...", "solve a sparse or a linear program from files",
         .parts = hc_solve_problems),
+    ROW("library", library, "import|merge|select|convert|plot ...",
+        "make spectral libraries of files of spectra and of each other", .parts = hc_library_commands),
     {.name = "Look"},
     ROW("info", info, "SCENE", "show the contents of a scene or a spectral library",
         .describe = hc_describe_info),

@@ -57,6 +57,9 @@ typedef struct HcLibrary {
     HcLibraryFacts facts;
 } HcLibrary;
 
+/* Memory for spectra: values, outliers and names (NULL each). */
+HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) HC_MUST_CHECK;
+
 /* "class", "description", "source", "quality". */
 const char *hc_library_fact_word(HcLibraryFact fact);
 /* What is known of an entry; "" where nothing is. */

@@ -8,8 +8,6 @@
 #include <stddef.h>
 
 /* library.c */
-/* Memory for spectra: values and names (NULL each). */
-HcStatus hc_library_make(HcLibrary *library, int64_t count, int64_t bands, HcError *err) HC_MUST_CHECK;
 /* The name of a spectrum as one clean line; NULL or empty: by its number. */
 HcStatus hc_library_name(HcLibrary *library, int32_t spectrum, const char *name, HcError *err) HC_MUST_CHECK;
 /* A value as it is stored, or NaN for one that is missing. */

@@ -316,6 +316,24 @@ done:
     return status;
 }
 
+HcStatus hc_look_check(const char *who, const char *option, const char *path, HcError *err) {
+    return hc_plot_file_check(who, option, path, err);
+}
+
+HcStatus hc_look_spectra(const HcLibrary *library, const char *library_path, const char *caption,
+                         const char *path, bool overwrite, HcError *err) {
+    const char *slash = strrchr(library_path, '/');
+    const HcScene axis = {.bands = library->bands, .wavelength = library->wavelength, .bad = library->bad};
+    const HcSpectraPlot plot = {.scene = &axis,
+                                .count = library->count,
+                                .value = library->value,
+                                .name = library->name,
+                                .title = slash != NULL ? slash + 1 : library_path,
+                                .label = "stored value",
+                                .caption = caption};
+    return hc_plot_spectra(path, &plot, overwrite, err);
+}
+
 HcStatus hc_look_library(const char *library_path, const char *spectra, const char *path, bool overwrite,
                          HcError *err) {
     HcStatus status = HC_OK;
@@ -331,16 +349,7 @@ HcStatus hc_look_library(const char *library_path, const char *spectra, const ch
     HC_TRY(hc_library_choose(&library, library_path, &(HcLibraryChoice){spectra, true}, "info", &note, err));
     HC_TRY(keep_spectra(&library, &caption, err));
     HC_TRY(draw_lots(&library, spectra != NULL, &caption, err));
-    const char *slash = strrchr(library_path, '/');
-    const HcScene axis = {.bands = library.bands, .wavelength = library.wavelength, .bad = library.bad};
-    const HcSpectraPlot plot = {.scene = &axis,
-                                .count = library.count,
-                                .value = library.value,
-                                .name = library.name,
-                                .title = slash != NULL ? slash + 1 : library_path,
-                                .label = "stored value",
-                                .caption = caption.data};
-    HC_TRY(hc_plot_spectra(path, &plot, overwrite, err));
+    HC_TRY(hc_look_spectra(&library, library_path, caption.data, path, overwrite, err));
 done:
     free(note);
     hc_library_clear(&library);

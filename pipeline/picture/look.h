@@ -3,7 +3,7 @@
 #ifndef HC_PIPELINE_PICTURE_LOOK_H
 #define HC_PIPELINE_PICTURE_LOOK_H
 
-#include "core/status.h"
+#include "io/library/library.h"
 
 /* Draws the scene at `scene` into `path` (.png, .svg or .pdf). The picture has at most 640 pixels on its
  * longest side: every n-th line is read, of the shown bands where the file lets skip the others. The spectrum
@@ -19,5 +19,13 @@ HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *e
  * Memory: the library and hc_plot_file_bytes(). */
 HcStatus hc_look_library(const char *library_path, const char *spectra, const char *path, bool overwrite,
                          HcError *err) HC_MUST_CHECK;
+
+/* Plots all entries of a library that is there (200 at most, evenly taken), under the name of its file.
+ * caption: or NULL. */
+HcStatus hc_look_spectra(const HcLibrary *library, const char *library_path, const char *caption,
+                         const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+
+/* hc_plot_file_check, for commands. */
+HcStatus hc_look_check(const char *who, const char *option, const char *path, HcError *err) HC_MUST_CHECK;
 
 #endif

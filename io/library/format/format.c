@@ -1,0 +1,204 @@
+/* Any file of spectra: which format it has, and what all formats have in common. */
+#include "io/library/format/format.h"
+
+#include "core/allocate.h"
+#include "core/text.h"
+#include "io/file.h"
+#include "io/library/format/parts.h"
+#include "io/read/parts.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Larger files of a folder are scenes, and are not looked at [bytes]. */
+static const int64_t listed_bytes = (int64_t)64 << 20;
+
+/* ---- formats that are refused by their names ---- */
+
+static bool is_spc(const HcSpectrumFile *file) {
+    return file->line == NULL && hc_text_ends_with(file->path, ".spc");
+}
+
+static bool is_jcamp(const HcSpectrumFile *file) {
+    return hc_spectrum_line(file, "##TITLE=") >= 0 && hc_spectrum_line(file, "##JCAMP") >= 0;
+}
+
+static const HcSpectrumFormat format_spc = {"Galactic SPC", is_spc, NULL};
+static const HcSpectrumFormat format_jcamp = {"JCAMP-DX", is_jcamp, NULL};
+
+static const HcSpectrumFormat *const formats[] = {&hc_format_asd, &hc_format_asd_text, &hc_format_ecostress,
+                                                  &hc_format_sed, &hc_format_usgs,     &format_spc,
+                                                  &format_jcamp};
+
+/* ---- bands by wavelength ---- */
+
+typedef struct Band {
+    double wavelength;
+    int32_t band;
+} Band;
+
+static int by_wavelength(const void *a, const void *b) {
+    const Band *left = a, *right = b;
+    int order = (left->wavelength > right->wavelength) - (left->wavelength < right->wavelength);
+    return order != 0 ? order : (left->band > right->band) - (left->band < right->band);
+}
+
+/* Sorts bands, with their widths and values; equal wavelengths keep their order. */
+static HcStatus sort_bands(HcLibrary *library, HcError *err) {
+    HcStatus status = HC_OK;
+    size_t bands = (size_t)library->bands;
+    Band *order = NULL;
+    double *copy = NULL;
+    if (library->wavelength == NULL) {
+        return HC_OK;
+    }
+    HC_TRY(hc_new(order, bands, "the order of bands", err));
+    HC_TRY(hc_new(copy, bands, "the order of bands", err));
+    for (size_t b = 0; b < bands; b++) {
+        order[b] = (Band){library->wavelength[b], (int32_t)b};
+    }
+    qsort(order, bands, sizeof *order, by_wavelength);
+    for (size_t b = 0; b < bands; b++) {
+        library->wavelength[b] = order[b].wavelength;
+        copy[b] = library->fwhm != NULL ? library->fwhm[order[b].band] : 0;
+    }
+    if (library->fwhm != NULL) {
+        memcpy(library->fwhm, copy, bands * sizeof *copy);
+    }
+    for (int32_t i = 0; i < library->count; i++) {
+        float *value = library->value + (size_t)i * bands;
+        for (size_t b = 0; b < bands; b++) {
+            copy[b] = (double)value[order[b].band];
+        }
+        for (size_t b = 0; b < bands; b++) {
+            value[b] = (float)copy[b];
+        }
+    }
+done:
+    free(order);
+    free(copy);
+    return status;
+}
+
+/* ---- any file ---- */
+
+static HcStatus set_sources(HcLibrary *library, const char *path, HcError *err) {
+    const char *slash = strrchr(path, '/');
+    for (int32_t i = 0; i < library->count; i++) {
+        if (*hc_library_fact(library, i, HC_FACT_SOURCE) == '\0') {
+            HC_OR_RETURN(
+                hc_library_set_fact(library, i, HC_FACT_SOURCE, slash != NULL ? slash + 1 : path, err));
+        }
+    }
+    return HC_OK;
+}
+
+/* A file that holds no spectra is a failure unless it was listed. */
+static HcStatus read_format(const HcSpectrumFormat *format, const HcSpectrumFile *file, bool listed,
+                            HcLibrary *out, HcError *err) {
+    if (format->read == NULL) {
+        return listed ? HC_OK
+                      : hc_fail(err, HC_E_UNSUPPORTED,
+                                "%s: files of the format %s are not read: export the spectrum as text or CSV",
+                                file->path, format->name);
+    }
+    HC_OR_RETURN(format->read(file, out, err));
+    if (out->count == 0) {
+        return listed
+                   ? HC_OK
+                   : hc_fail(err, HC_E_INPUT,
+                             "%s: line 1: wavelengths, widths or error bars, and not a spectrum", file->path);
+    }
+    HC_OR_RETURN(sort_bands(out, err));
+    return hc_library_drop_outliers(out, err);
+}
+
+/* A text of no format is a table, where a user says so. */
+static HcStatus read_other(const HcSpectrumFile *file, bool listed, HcLibrary *out, HcError *err) {
+    if (listed) {
+        return HC_OK;
+    }
+    if (file->line == NULL) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: byte 0: no format of spectra (ENVI, CSV, ASD, USGS, ECOSTRESS, ASTER, SED)",
+                       file->path);
+    }
+    HC_OR_RETURN(hc_library_read_csv(out, file->path, err));
+    return hc_library_drop_outliers(out, err);
+}
+
+static HcStatus read_any(HcLibrary *out, const char *path, bool listed, HcSpectrumAxes **axes, HcError *err) {
+    HcStatus status = HC_OK;
+    HcSpectrumFile file = {.axes = axes};
+    int64_t bytes = 0;
+    bool is_library = false;
+    HC_OR_RETURN(hc_library_recognise(path, &is_library, err));
+    if (is_library) {
+        return hc_library_read(out, path, err);
+    }
+    if (listed && (!hc_file_identity(path, &bytes, NULL) || bytes > listed_bytes || bytes == 0)) {
+        return HC_OK;
+    }
+    HC_TRY(hc_spectrum_open(&file, path, err));
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        if (formats[f]->is(&file)) {
+            status = read_format(formats[f], &file, listed, out, err);
+            goto done;
+        }
+    }
+    HC_TRY(read_other(&file, listed, out, err));
+done:
+    hc_spectrum_close(&file);
+    return status;
+}
+
+HcStatus hc_spectrum_read(HcLibrary *out, const char *path, bool listed, HcSpectrumAxes **axes,
+                          HcError *err) {
+    HcStatus status = read_any(out, path, listed, axes, err);
+    status = status == HC_OK ? set_sources(out, path, err) : status;
+    if (status != HC_OK) {
+        hc_library_clear(out);
+    }
+    return status;
+}
+
+/* ---- folders ---- */
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static HcStatus add_files(const char *folder, int depth, HcPaths *out, HcError *err) {
+    HcStatus status = HC_OK;
+    errno = 0;
+    char **names = VSIReadDir(folder);
+    char *path = NULL;
+    if (names == NULL) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: the folder cannot be read", folder);
+    }
+    qsort(names, (size_t)CSLCount(names), sizeof *names, by_text);
+    for (int n = 0; names[n] != NULL; n++) {
+        free(path);
+        path = hc_text_format("%s%s%s", folder, hc_text_ends_with(folder, "/") ? "" : "/", names[n]);
+        HC_TRY(path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(folder), "a path"));
+        if (names[n][0] == '.' || hc_file_is_special(path)) {
+            continue;
+        }
+        if (hc_is_folder(path)) {
+            HC_TRY(depth > 0 ? add_files(path, depth - 1, out, err) : HC_OK);
+        } else if (!hc_text_ends_with(path, ".hdr")) {
+            HC_TRY(hc_paths_add(out, path, err));
+        }
+    }
+done:
+    free(path);
+    CSLDestroy(names);
+    return status;
+}
+
+HcStatus hc_spectrum_files(const char *folder, HcPaths *out, HcError *err) {
+    return add_files(folder, 8, out, err);
+}
