@@ -12,6 +12,12 @@ HcStatus hc_command_library(int32_t word_count, const char *const *words, HcErro
     return hc_command_part("library", "command", hc_library_commands, word_count, words, err);
 }
 
+void hc_library_describe(HcUsage *usage, const HcOption *table, const char *example) {
+    hc_text_add(&usage->examples, "%s\n", example);
+    hc_usage_add(usage, "Options", table);
+    hc_usage_add(usage, "Options of every run", hc_plain_options());
+}
+
 void hc_library_note(const HcCommon *common, const char *note) {
     if (!common->quiet && note != NULL && *note != '\0') {
         hc_say("note: %s", note);

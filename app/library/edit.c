@@ -127,19 +127,13 @@ done:
     return status;
 }
 
-static void describe(HcUsage *usage, const HcOption *table, const char *example) {
-    hc_text_add(&usage->examples, "%s\n", example);
-    hc_usage_add(usage, "Options", table);
-    hc_usage_add(usage, "Options of every run", hc_plain_options());
-}
-
 /* A command of that name. */
 #define COMMAND(name_, usage_, summary_, example_)                                                           \
     static HcStatus run_##name_(int32_t word_count, const char *const *words, HcError *err) {                \
         return edit("library " #name_, name_##_options, word_count, words, err);                             \
     }                                                                                                        \
     static void describe_##name_(HcUsage *usage) {                                                           \
-        describe(usage, name_##_options, example_);                                                          \
+        hc_library_describe(usage, name_##_options, example_);                                               \
     }                                                                                                        \
     const HcCommand hc_library_##name_ = {.name = #name_,                                                    \
                                           .body = run_##name_,                                               \
@@ -147,9 +141,9 @@ static void describe(HcUsage *usage, const HcOption *table, const char *example)
                                           .summary = (summary_),                                             \
                                           .describe = describe_##name_}
 
-COMMAND(select, "LIBRARY OUTPUT", "take spectra of a library by name, number, class or quality",
+COMMAND(select, "LIBRARY OUTPUT [OPTION...]", "take spectra of a library by name, number, class or quality",
         "hcube library select usgs.sli clays.sli --spectra '*kaolinite*,*smectite*' --quality 'a*,b*'");
-COMMAND(convert, "LIBRARY OUTPUT", "write a library in the other form",
+COMMAND(convert, "LIBRARY OUTPUT [OPTION...]", "write a library in the other form",
         "hcube library convert field.csv field.sli");
-COMMAND(plot, "LIBRARY PICTURE", "plot the spectra of a library",
+COMMAND(plot, "LIBRARY PICTURE [OPTION...]", "plot the spectra of a library",
         "hcube library plot usgs.sli clays.svg --spectra '*kaolinite*'");

@@ -11,39 +11,23 @@ typedef struct Params {
     bool skip;
 } Params;
 
-#define INPUT(help_)                                                                                         \
-    {                                                                                                        \
-        HC_TEXT(Params, input), .file = HC_FILE_READ, .value = "INPUT", .positional = true,                  \
-                                .required = true, .help = (help_)                                            \
-    }
-
-#define OUTPUT_AND_GRID                                                                                      \
-    {HC_TEXT(Params, output), .file = HC_FILE_WRITTEN,                                                       \
-     .value = "OUTPUT",       .positional = true,                                                            \
-     .required = true,        .help = "the library: an ENVI spectral library (.sli) or a table (.csv)"},     \
-        {HC_TEXT(Params, wavelengths),                                                                       \
-         .file = HC_FILE_READ,                                                                               \
-         .value = "FILE|A-B:STEP",                                                                           \
-         .excludes = "like",                                                                                 \
-         .otherwise = "the bands of the spectra, which must be the same",                                    \
-         .help = "resample all spectra to these wavelengths: a range in nanometres, or a file with a "       \
-                 "wavelength, and perhaps a width, a line"},                                                 \
-    {                                                                                                        \
-        HC_TEXT(Params, like), .file = HC_FILE_READ, .value = "LIBRARY",                                     \
-                               .help = "resample all spectra to the bands of this library"                   \
-    }
-
-static const HcOption import_options[] = {
-    INPUT("files and folders of spectra: ENVI, CSV, ASD (.asd and text), USGS text, ECOSTRESS and ASTER "
-          "text, SED; "
-          "a folder with all below it"),
-    OUTPUT_AND_GRID,
+static const HcOption options[] = {
+    {HC_TEXT(Params, input), .file = HC_FILE_READ, .value = "INPUT", .positional = true, .required = true,
+     .help =
+         "files and folders of spectra: ENVI, CSV, ASD (.asd and text), USGS text, ECOSTRESS and ASTER text, "
+         "SED; a folder with all below it"},
+    {HC_TEXT(Params, output), .file = HC_FILE_WRITTEN, .value = "OUTPUT", .positional = true,
+     .required = true, .help = "the library: an ENVI spectral library (.sli) or a table (.csv)"},
+    {HC_TEXT(Params, wavelengths), .file = HC_FILE_READ, .value = "FILE|A-B:STEP", .excludes = "like",
+     .otherwise = "the bands of the spectra, which must be the same",
+     .help =
+         "resample all spectra to these wavelengths: a range in nanometres, or a file with a wavelength, and "
+         "perhaps a width, a line"},
+    {HC_TEXT(Params, like), .file = HC_FILE_READ, .value = "LIBRARY",
+     .help = "resample all spectra to the bands of this library"},
     {HC_FLAG(Params, skip, "skip-unreadable"),
      .help = "leave out files that cannot be read, with a note for each"},
     {0}};
-
-static const HcOption merge_options[] = {
-    INPUT("libraries, in the order of their spectra"), OUTPUT_AND_GRID, {0}};
 
 /* Parts of the library to be. */
 typedef struct Job {
@@ -65,14 +49,13 @@ typedef struct Job {
 
 /* INPUT may come several times: all words but the last one that are no options. The first goes to the option,
  * the others to `more`. */
-static HcStatus parse(Job *job, const HcOption *table, int32_t word_count, const char *const *words,
-                      HcPaths *more, HcError *err) {
+static HcStatus parse(Job *job, int32_t word_count, const char *const *words, HcPaths *more, HcError *err) {
     HcStatus status = HC_OK;
     const char **left = NULL;
     int32_t *place = NULL, places = 0, kept = 0;
-    HcOptionSet sets[] = {{.table = table, .params = &job->params},
+    HcOptionSet sets[] = {{.table = options, .params = &job->params},
                           {.table = hc_plain_options(), .params = &job->common}};
-    hc_options_reset(table, &job->params);
+    hc_options_reset(options, &job->params);
     hc_options_reset(hc_common_options, &job->common);
     HC_TRY(hc_new(left, word_count + 1, "the words", err));
     HC_TRY(hc_new(place, word_count + 1, "the words", err));
@@ -182,12 +165,11 @@ static HcStatus read_parts(Job *job, HcError *err) {
                                     job->files.count);
 }
 
-static HcStatus work(Job *job, const HcOption *table, int32_t word_count, const char *const *words,
-                     HcError *err) {
+static HcStatus work(Job *job, int32_t word_count, const char *const *words, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths more = {0};
     int32_t empty = 0;
-    HC_TRY(parse(job, table, word_count, words, &more, err));
+    HC_TRY(parse(job, word_count, words, &more, err));
     HC_TRY(find_files(job, &more, err));
     HC_TRY(read_grid(job, err));
     HC_TRY(read_parts(job, err));
@@ -206,10 +188,9 @@ done:
     return status;
 }
 
-static HcStatus run(const char *who, const HcOption *table, int32_t word_count, const char *const *words,
-                    HcError *err) {
+static HcStatus run(const char *who, int32_t word_count, const char *const *words, HcError *err) {
     Job job = {.who = who};
-    HcStatus status = work(&job, table, word_count, words, err);
+    HcStatus status = work(&job, word_count, words, err);
     for (int32_t p = 0; p < job.count; p++) {
         hc_library_clear(&job.part[p].library);
     }
@@ -224,39 +205,33 @@ static HcStatus run(const char *who, const HcOption *table, int32_t word_count, 
 }
 
 static HcStatus run_import(int32_t word_count, const char *const *words, HcError *err) {
-    return run("library import", import_options, word_count, words, err);
+    return run("library import", word_count, words, err);
 }
 
 static HcStatus run_merge(int32_t word_count, const char *const *words, HcError *err) {
-    return run("library merge", merge_options, word_count, words, err);
+    return run("library merge", word_count, words, err);
 }
 
 static void describe_import(HcUsage *usage) {
-    hc_text_add(&usage->forms, "hcube library import INPUT... OUTPUT [OPTION...]\n");
     hc_text_add(&usage->about,
                 "The format of a file is recognised by what is in it. Spectra with other bands than the "
                 "first ones are refused, unless --wavelengths or --like chooses bands for all.\n");
-    hc_text_add(&usage->examples,
-                "hcube library import field/*.asd field.sli\n"
-                "hcube library import ASCIIdata_splib07a usgs.sli --wavelengths 400-2500:1\n");
-    hc_usage_add(usage, "Options", import_options);
-    hc_usage_add(usage, "Options of every run", hc_plain_options());
+    hc_library_describe(usage, options,
+                        "hcube library import ASCIIdata_splib07a usgs.sli --wavelengths 400-2500:1");
 }
 
 static void describe_merge(HcUsage *usage) {
-    hc_text_add(&usage->forms, "hcube library merge INPUT... OUTPUT [OPTION...]\n");
-    hc_text_add(&usage->examples, "hcube library merge minerals.sli field.csv all.sli --like minerals.sli\n");
-    hc_usage_add(usage, "Options", merge_options);
-    hc_usage_add(usage, "Options of every run", hc_plain_options());
+    hc_library_describe(usage, options,
+                        "hcube library merge minerals.sli field.csv all.sli --like minerals.sli");
 }
 
 const HcCommand hc_library_import = {.name = "import",
                                      .body = run_import,
-                                     .usage = "INPUT... OUTPUT",
+                                     .usage = "INPUT... OUTPUT [OPTION...]",
                                      .summary = "make a library of files of instruments and databases",
                                      .describe = describe_import};
 const HcCommand hc_library_merge = {.name = "merge",
                                     .body = run_merge,
-                                    .usage = "INPUT... OUTPUT",
+                                    .usage = "INPUT... OUTPUT [OPTION...]",
                                     .summary = "join libraries, on common bands or on others",
                                     .describe = describe_merge};

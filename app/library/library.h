@@ -9,6 +9,9 @@
 extern const HcCommand hc_library_import, hc_library_merge, hc_library_select, hc_library_convert,
     hc_library_plot;
 
+/* Adds an example, the options of a command, and those of all. */
+void hc_library_describe(HcUsage *usage, const HcOption *table, const char *example);
+
 /* Before anything is read: an output must be new or may be replaced, and be no input. */
 HcStatus hc_library_check_output(const char *who, const char *path, bool overwrite, HcFileUse *use,
                                  HcError *err) HC_MUST_CHECK;

@@ -1,7 +1,6 @@
 /* Any file of spectra: which format it has, and what all formats have in common. */
 #include "io/library/format/format.h"
 
-#include "core/allocate.h"
 #include "core/text.h"
 #include "io/file.h"
 #include "io/library/format/parts.h"
@@ -33,54 +32,26 @@ static const HcSpectrumFormat *const formats[] = {&hc_format_asd, &hc_format_asd
                                                   &hc_format_sed, &hc_format_usgs,     &format_spc,
                                                   &format_jcamp};
 
-/* ---- bands by wavelength ---- */
-
-typedef struct Band {
-    double wavelength;
-    int32_t band;
-} Band;
-
-static int by_wavelength(const void *a, const void *b) {
-    const Band *left = a, *right = b;
-    int order = (left->wavelength > right->wavelength) - (left->wavelength < right->wavelength);
-    return order != 0 ? order : (left->band > right->band) - (left->band < right->band);
-}
-
-/* Sorts bands, with their widths and values; equal wavelengths keep their order. */
-static HcStatus sort_bands(HcLibrary *library, HcError *err) {
-    HcStatus status = HC_OK;
+/* Files from the longest wavelength to the shortest are turned round, widths and values with them. */
+static void turn_round(HcLibrary *library) {
     size_t bands = (size_t)library->bands;
-    Band *order = NULL;
-    double *copy = NULL;
-    if (library->wavelength == NULL) {
-        return HC_OK;
+    const double *wavelength = library->wavelength;
+    if (wavelength == NULL || !(wavelength[0] > wavelength[bands - 1])) {
+        return;
     }
-    HC_TRY(hc_new(order, bands, "the order of bands", err));
-    HC_TRY(hc_new(copy, bands, "the order of bands", err));
-    for (size_t b = 0; b < bands; b++) {
-        order[b] = (Band){library->wavelength[b], (int32_t)b};
-    }
-    qsort(order, bands, sizeof *order, by_wavelength);
-    for (size_t b = 0; b < bands; b++) {
-        library->wavelength[b] = order[b].wavelength;
-        copy[b] = library->fwhm != NULL ? library->fwhm[order[b].band] : 0;
-    }
-    if (library->fwhm != NULL) {
-        memcpy(library->fwhm, copy, bands * sizeof *copy);
-    }
-    for (int32_t i = 0; i < library->count; i++) {
-        float *value = library->value + (size_t)i * bands;
-        for (size_t b = 0; b < bands; b++) {
-            copy[b] = (double)value[order[b].band];
+    for (size_t low = 0, high = bands - 1; low < high; low++, high--) {
+        double *const lists[] = {library->wavelength, library->fwhm};
+        for (int l = 0; l < 2 && lists[l] != NULL; l++) {
+            double kept = lists[l][low];
+            lists[l][low] = lists[l][high];
+            lists[l][high] = kept;
         }
-        for (size_t b = 0; b < bands; b++) {
-            value[b] = (float)copy[b];
+        for (size_t i = 0; i < (size_t)library->count; i++) {
+            float *value = library->value + i * bands, kept = value[low];
+            value[low] = value[high];
+            value[high] = kept;
         }
     }
-done:
-    free(order);
-    free(copy);
-    return status;
 }
 
 /* ---- any file ---- */
@@ -112,7 +83,7 @@ static HcStatus read_format(const HcSpectrumFormat *format, const HcSpectrumFile
                    : hc_fail(err, HC_E_INPUT,
                              "%s: line 1: wavelengths, widths or error bars, and not a spectrum", file->path);
     }
-    HC_OR_RETURN(sort_bands(out, err));
+    turn_round(out);
     return hc_library_drop_outliers(out, err);
 }
 

@@ -11,8 +11,8 @@ typedef struct HcSpectrumAxes HcSpectrumAxes;
 void hc_spectrum_axes_free(HcSpectrumAxes *axes);
 
 /* Reads a file of spectra as a library: ENVI and CSV as hc_library_read() does, tables as CSV whatever their
- * ending, and the formats below. Entries without a source have the name of the file. The bands of an
- * instrument's file are sorted by wavelength, values with them. *axes: NULL at first, freed by
+ * ending, and the formats below. Entries without a source have the name of the file. Bands of an instrument's
+ * file that fall in wavelength are turned round, values with them. *axes: NULL at first, freed by
  * hc_spectrum_axes_free.
  *
  * listed: the file was found in a folder, and was not named. One of no known format is then no failure:
