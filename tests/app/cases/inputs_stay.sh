@@ -131,15 +131,20 @@ other=(
     "compare SCENE" "compare TRUTH" "compare --json" "compare --picture" "compare --cutline" "compare --mask" "compare --mask-inside" # cli_compare
     "diff A.json" "diff B.json" "diff --json" # cli_diff
     "info --look" # cli_info
+    "library import INPUT" "library import OUTPUT" "library import --wavelengths" "library import --like" # cli_library
+    "library merge INPUT" "library merge OUTPUT" "library merge --wavelengths" "library merge --like"
+    "library select LIBRARY" "library select OUTPUT" "library convert LIBRARY" "library convert OUTPUT"
+    "library plot LIBRARY" "library plot PICTURE"
     "rerun RECORD" # cli_rerun
 )
 # Every option of the tables is here, and nothing else.
 listed() {
     local command name
-    for command in run plan batch "solve l1" "solve lp" bench compare diff info rerun $("$HCUBE" stages | sed 's/ .*//'); do
+    for command in run plan batch "solve l1" "solve lp" "library import" "library merge" "library select" \
+        "library convert" "library plot" bench compare diff info rerun $("$HCUBE" stages | sed 's/ .*//'); do
         # shellcheck disable=SC2086
         case $command in
-        run | plan | batch | solve* | bench | compare | diff | info | rerun) run 0 $command --help ;;
+        run | plan | batch | solve* | library* | bench | compare | diff | info | rerun) run 0 $command --help ;;
         *) run 0 stages $command ;;
         esac
         # An option that is too long for its column has a line of its own.

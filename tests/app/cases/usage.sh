@@ -5,7 +5,7 @@ names=$("$HCUBE" complete "" | sed -n '/^help\t/d; s/\t.*//p')
 
 # Help and pages of everything: no line of the help is wider than 80 columns, and examples of stages run as they stand.
 cp "${scene%.hdr}".* "$SAMPLE"/{library,endmembers}.{sli,hdr} "$SAMPLE/training.gpkg" .
-for name in $names "solve l1" "solve lp"; do
+for name in $names "solve l1" "solve lp" "library import" "library merge" "library select" "library plot"; do
     run 0 $name --help
     wide=$(grep -E '.{81}' <<<"$out") && fail "$name --help is wider than 80 columns: $wide"
     COLUMNS=50 run 0 $name --help
@@ -97,6 +97,8 @@ offers run "" = read ":files *.hcube"
 offers --vers = --version :words
 offers batch mnf --sce = --scenes :words
 offers solve "" = l1 lp :words
+offers library "" = import merge select convert plot :words
+offers library import a.asd --wav = --wavelengths :words
 offers solve lp m.mps --ver = --verify :words
 offers write scene.hdr x.tif --compress z = zstd :words
 offers completion "" = bash zsh fish :words
