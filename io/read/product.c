@@ -42,6 +42,8 @@ HcStatus hc_read_product_scene(HcReader *reader, HcError *err) {
         *scene = *said;
         *said = (HcScene){
             .lines = scene->lines, .samples = scene->samples, .bands = scene->bands, .type = scene->type};
+        reader->flaw = reader->product->flaw;
+        reader->product->flaw = NULL;
         take_note(reader);
         return HC_OK;
     }

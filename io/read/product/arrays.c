@@ -5,6 +5,7 @@
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -46,6 +47,34 @@ bool hc_product_has_group(const HcProductFile *file, const char *group) {
     }
     hc_gdal_release();
     return found != NULL;
+}
+
+bool hc_product_has_axes(const HcProductFile *file, const char *dataset, size_t axes) {
+    GDALMDArrayH array = open_array(file, dataset);
+    bool has = array != NULL && GDALMDArrayGetDimensionCount(array) == axes;
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    return has;
+}
+
+char **hc_product_names(const HcProductFile *file, const char *group, size_t axes) {
+    char **names = NULL;
+    bool is_root = group[1] == '\0';
+    GDALGroupH opened = is_root ? file->root : GDALGroupOpenGroupFromFullname(file->root, group, NULL);
+    char **all = opened != NULL ? GDALGroupGetMDArrayNames(opened, NULL) : NULL;
+    for (int n = 0; all != NULL && all[n] != NULL; n++) {
+        char *dataset = hc_text_format("%s%s%s", group, is_root ? "" : "/", all[n]);
+        if (dataset != NULL && hc_product_has_axes(file, dataset, axes)) {
+            names = CSLAddString(names, all[n]);
+        }
+        free(dataset);
+    }
+    CSLDestroy(all);
+    if (opened != NULL && !is_root) {
+        GDALGroupRelease(opened);
+    }
+    return names;
 }
 
 HcStatus hc_product_shape(const HcProductFile *file, const char *dataset, size_t axes, int64_t *size,
@@ -111,8 +140,10 @@ static HcStatus take_type(HcProduct *product, const HcProductFile *file, const c
                        dataset, GDALGetDataTypeName(code));
     }
     if (product->array_count > 0 && found != product->scene.type) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s holds %s, %s before it %s", file->path, dataset,
-                       hc_type_name(found), product->array[0].dataset, hc_type_name(product->scene.type));
+        code = GDALDataTypeUnion(code, hc_read_gdal_code(product->scene.type));
+        if (hc_read_gdal_code_type(code, &found) && found != product->scene.type) {
+            hc_product_note(product, "%s makes all values %s", dataset, hc_type_name(found));
+        }
     }
     product->scene.type = found;
     return HC_OK;
@@ -171,6 +202,12 @@ HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const ch
         return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
     }
     hc_gdal_catch(&messages);
+    if (product->array_count == HC_PRODUCT_ARRAYS) {
+        GDALMDArrayRelease(array);
+        hc_gdal_release();
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: has more than %d arrays of pixels", file->path,
+                       HC_PRODUCT_ARRAYS);
+    }
     HcProductArray *to = &product->array[product->array_count];
     if (order[0] == HC_AXIS_BAND && GDALMDArrayGetDimensionCount(array) == 2) {
         array = flat_as_band(array);
@@ -191,7 +228,10 @@ HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const ch
         HC_TRY(fail_shape(file, dataset, array, err));
     }
     double nodata = GDALMDArrayGetNoDataValueAsDouble(array, &has);
-    if (has && !product->scene.has_nodata) {
+    if (has && product->scene.has_nodata && nodata != product->scene.nodata) {
+        hc_product_note(product, "nodata is %g, and not the %g of %s", product->scene.nodata, nodata,
+                        dataset);
+    } else if (has) {
         product->scene.has_nodata = true;
         product->scene.nodata = product->scene.type == HC_FLOAT32 ? (double)(float)nodata : nodata;
     }

@@ -2,6 +2,7 @@
  * each wavelength once. */
 #include "io/read/product/parts.h"
 #include "core/allocate.h"
+#include "io/read/metadata/envi_header.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,6 +74,63 @@ done:
     free(widths);
     free(good);
     return status;
+}
+
+/* One number by the first of two names; it stays where neither is there. */
+static HcStatus number_of(const HcProductFile *file, const char *dataset, const char *const names[2],
+                          double *value, HcError *err) {
+    for (int n = 0; n < 2; n++) {
+        double *found = NULL;
+        int32_t count = 0;
+        HC_OR_RETURN(hc_product_numbers(file, dataset, names[n], &found, &count, err));
+        if (count == 1) {
+            *value = found[0];
+            n = 2;
+        }
+        free(found);
+    }
+    return HC_OK;
+}
+
+HcStatus hc_product_scale(const HcProductFile *file, const char *dataset, double *gain, double *offset,
+                          HcError *err) {
+    static const char *const gains[] = {"scale_factor", "slope"}, *const offsets[] = {"add_offset",
+                                                                                      "intercept"};
+    *gain = 1;
+    *offset = 0;
+    HC_OR_RETURN(number_of(file, dataset, gains, gain, err));
+    return number_of(file, dataset, offsets, offset, err);
+}
+
+/* One array of lines and samples. */
+static HcStatus take_one(HcProduct *product, const HcProductFile *file, const char *dataset, HcError *err) {
+    static const HcAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
+    HcProductBands band = {.array = product->array_count, .count = 1, .unit = 1};
+    if (hc_product_has(file, dataset) && !hc_product_has_axes(file, dataset, 2)) {
+        return hc_fail(err, HC_E_INPUT, "%s: %s is no array of lines and samples", file->path, dataset);
+    }
+    HC_OR_RETURN(hc_product_take(product, file, dataset, order, err));
+    HC_OR_RETURN(hc_product_scale(file, dataset, &band.gain, &band.offset, err));
+    return hc_product_add_bands(product, &band, err);
+}
+
+HcStatus hc_product_take_flat(HcProduct *product, const HcProductFile *file, const char *group,
+                              const char *const *names, HcError *err) {
+    HcStatus status = HC_OK;
+    product->no_wavelengths = true;
+    for (int32_t n = 0; names[n] != NULL && status == HC_OK; n++) {
+        char *dataset = hc_text_format("%s%s", group, names[n]);
+        status = dataset != NULL ? take_one(product, file, dataset, err) : hc_fail_memory(err, 0, "a name");
+        free(dataset);
+    }
+    HC_OR_RETURN(status);
+    HC_OR_RETURN(hc_new(product->scene.band_name, product->scene.bands, "the names of bands", err));
+    for (int32_t b = 0; b < product->scene.bands; b++) {
+        if ((product->scene.band_name[b] = hc_envi_clean(names[b])) == NULL) {
+            return hc_fail_memory(err, (double)strlen(names[b]), "a band name");
+        }
+    }
+    return HC_OK;
 }
 
 /* ---- the order ---- */
@@ -231,7 +289,9 @@ HcStatus hc_product_settle(HcProduct *product, HcOverlap overlap, HcError *err) 
     }
     if (product->raster == NULL && !product->no_wavelengths) {
         HC_OR_RETURN(drop_unused(product, err));
-        HC_OR_RETURN(hc_product_check_turns(product, product->array[0].file, err));
+        if (!product->any_order) {
+            HC_OR_RETURN(hc_product_check_turns(product, product->array[0].file, err));
+        }
         qsort(product->band, (size_t)product->scene.bands, sizeof *product->band, by_wavelength);
     }
     if (product->part != HC_DETECTOR_ONE && overlap != HC_OVERLAP_USUAL) {

@@ -33,7 +33,8 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
  * one is a name here and sensor/NAME.c with its function, hc_product_NAME; cube takes any file with the
  * arrays of one. */
 #define HC_SENSORS_OF_ARRAYS(SENSOR)                                                                         \
-    SENSOR(emit) SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube)
+    SENSOR(emit)                                                                                             \
+    SENSOR(minerals) SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube)
 #define HC_SENSORS_OF_RASTERS(SENSOR) SENSOR(enmap) SENSOR(desis) SENSOR(stac)
 
 #define HC_DESCRIBE(name)        HcProductDescribe hc_product_##name;
@@ -53,8 +54,15 @@ bool hc_product_has_group(const HcProductFile *file, const char *group);
 HcStatus hc_product_shape(const HcProductFile *file, const char *dataset, size_t axes, int64_t *size,
                           HcError *err) HC_MUST_CHECK;
 
+/* Whether a dataset has that many axes. */
+bool hc_product_has_axes(const HcProductFile *file, const char *dataset, size_t axes);
+
+/* The names of the arrays of a group ("/" = the root) that have that many axes; CSLDestroy() them. */
+char **hc_product_names(const HcProductFile *file, const char *group, size_t axes);
+
 /* Takes an array of three axes as the next one of the product, of the lines and samples of those before; one
- * of two axes where the first of `order` is that of the bands. */
+ * of two axes where the first of `order` is that of the bands. Arrays of several types are read as the
+ * smallest type that has all their values. */
 HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
                          const HcAxis order[3], HcError *err) HC_MUST_CHECK;
 
@@ -115,6 +123,15 @@ typedef struct HcProductLists {
 /* Adds the bands of that array by such lists, all in nanometres. */
 HcStatus hc_product_add_listed(HcProduct *product, const HcProductFile *file, const char *dataset,
                                const HcProductLists *lists, HcError *err) HC_MUST_CHECK;
+
+/* Takes arrays of lines and samples, which end with NULL, as bands with their names and scales, in this order
+ * and without wavelengths. `group` ends with "/". */
+HcStatus hc_product_take_flat(HcProduct *product, const HcProductFile *file, const char *group,
+                              const char *const *names, HcError *err) HC_MUST_CHECK;
+
+/* Scale and offset that the attributes of a dataset say; 1 and 0 where they say none. */
+HcStatus hc_product_scale(const HcProductFile *file, const char *dataset, double *gain, double *offset,
+                          HcError *err) HC_MUST_CHECK;
 
 /* HC_E_INPUT, with `path`, unless the bands of each detector rise or fall in wavelength throughout; equal
  * neighbours are rounded numbers. A list that turns is damaged, and putting it into order would hide that.
@@ -202,6 +219,8 @@ HcStatus hc_product_lookup(HcProduct *product, const HcProductFile *file, const 
                            const char *line, HcError *err) HC_MUST_CHECK;
 HcStatus hc_product_coordinates(HcProduct *product, const HcProductFile *file, const char *longitude,
                                 const char *latitude, HcError *err) HC_MUST_CHECK;
+/* emit.c: that of a file of EMIT, with the place of its grid. */
+HcStatus hc_product_emit_lookup(HcProduct *product, const HcProductFile *file, HcError *err) HC_MUST_CHECK;
 
 void hc_product_note(HcProduct *product, const char *format, ...) HC_PRINTF(2, 3);
 

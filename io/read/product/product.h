@@ -11,7 +11,7 @@
 #include "io/chunk/chunks.h"
 #include "io/scene_files.h"
 
-#define HC_PRODUCT_ARRAYS 2
+#define HC_PRODUCT_ARRAYS 64
 
 /* Which detector gives the bands that two detectors share; the other's count as bad bands. */
 typedef enum HcOverlap { HC_OVERLAP_USUAL, HC_OVERLAP_VNIR, HC_OVERLAP_SWIR, HC_OVERLAP_BOTH } HcOverlap;
@@ -63,7 +63,8 @@ typedef struct HcProduct {
     bool is_companion;   /* of another product in the same folder, as an uncertainty is */
     bool beside;         /* the raster was opened, and not the text that describes it */
     HcDetector part;     /* which of two rasters it is */
-    bool no_wavelengths; /* its bands are none of a spectrum: they stay in the order of their array */
+    bool no_wavelengths; /* its bands are none of a spectrum: they stay in the order of their arrays */
+    bool any_order;      /* its lists of wavelengths need not rise or fall throughout */
     bool ascends;        /* the scene has the bands of the raster by ascending wavelength */
     bool pixels_only;    /* the raster's place is the grid of its pixels: none */
     HcProductArray array[HC_PRODUCT_ARRAYS];

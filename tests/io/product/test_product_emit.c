@@ -297,6 +297,55 @@ static void wavelengths_make_sense(void **state) {
     hc_reader_close(reader);
 }
 
+/* A cut granule without the group that has them opens with the reason, and is read on request alone. */
+static void wavelengths_may_be_cut_off(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    double table[4 * 3] = {0};
+    const char *path = in_folder("part.nc");
+    ProductFile file = product_begin(path);
+    product_emit_cube(&file, (ProductArray){.name = "reflectance",
+                                            .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
+                                            .values = product_cube("lsb", BANDS, 0)});
+    product_emit_lookup(&file, "glt_x", "ortho_y", 4, 3, table, NULL);
+    product_emit_lookup(&file, "glt_y", "ortho_y", 4, 3, table, NULL);
+    product_end(&file);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_null(hc_reader_scene(reader)->wavelength);
+    check_says(hc_reader_flaw(reader), "group sensor_band_parameters is missing ... ask for it");
+    hc_reader_close(reader);
+    check_cubes(path, stored);
+}
+
+/* Angles and other things beside the radiance are bands with names. */
+static void observations_open(void **state) {
+    (void)state;
+    static const char *const names[BANDS] = {"Path length (sensor-to-ground in meters)",
+                                             "To-sensor azimuth (0 to 360 degrees CW from N)",
+                                             "To-sensor zenith",
+                                             "To-sun azimuth",
+                                             "To-sun zenith",
+                                             "Solar phase"};
+    HcReader *reader = NULL;
+    HcError err = {0};
+    double table[4 * 3] = {0};
+    const char *path = in_folder("EMIT_L1B_OBS_001.nc");
+    ProductFile file = product_begin(path);
+    product_emit_cube(&file, (ProductArray){.name = "obs",
+                                            .size = {PRODUCT_LINES, PRODUCT_SAMPLES, BANDS},
+                                            .values = product_cube("lsb", BANDS, 0)});
+    product_words(&file, "/sensor_band_parameters", "observation_bands", "bands", names, BANDS);
+    product_emit_lookup(&file, "glt_x", "ortho_y", 4, 3, table, NULL);
+    product_emit_lookup(&file, "glt_y", "ortho_y", 4, 3, table, NULL);
+    product_end(&file);
+    check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+    assert_string_equal(hc_reader_product(reader), "EMIT L1B observation");
+    assert_string_equal(hc_reader_scene(reader)->band_name[4], names[4]);
+    hc_reader_close(reader);
+    check_cubes(path, stored);
+}
+
 static void cut_files_are_refused(void **state) {
     (void)state;
     const char *path = write_emit("cut.nc", "reflectance", FLAW_NONE);
@@ -315,6 +364,8 @@ int main(void) {
         cmocka_unit_test(a_folder_is_its_reflectance),
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(wavelengths_make_sense),
+        cmocka_unit_test(wavelengths_may_be_cut_off),
+        cmocka_unit_test(observations_open),
         cmocka_unit_test(cut_files_are_refused),
     };
     if (!can_make_products()) {

@@ -1,5 +1,5 @@
-/* EMIT L1B radiance, L2A reflectance, its uncertainty and its masks: netCDF, pixels in sensor geometry with a
- * lookup table that places them. */
+/* EMIT L1B radiance and observation, L2A reflectance, its uncertainty and its masks: netCDF, pixels in sensor
+ * geometry with a lookup table that places them. */
 #include "io/read/metadata/envi_header.h"
 #include "io/read/product/parts.h"
 
@@ -12,15 +12,18 @@
 #define MASK       "/mask"
 #define MASK_BANDS "/sensor_band_parameters/mask_bands"
 
-static const struct {
+static const struct Cube {
     const char *dataset, *name;
-} cubes[] = {{"/radiance", "EMIT L1B radiance"},
-             {"/reflectance", "EMIT L2A reflectance"},
-             {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty"},
-             {MASK, "EMIT L2A mask"}};
+    bool is_companion;
+    const char *bands; /* what names its bands, where they have no wavelengths */
+} cubes[] = {{"/radiance", "EMIT L1B radiance", false, NULL},
+             {"/reflectance", "EMIT L2A reflectance", false, NULL},
+             {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty", true, NULL},
+             {MASK, "EMIT L2A mask", true, MASK_BANDS},
+             {"/obs", "EMIT L1B observation", true, "/sensor_band_parameters/observation_bands"}};
 
 /* The lookup table goes with the scene to those who write maps; the scene itself has no place. */
-static HcStatus take_lookup(HcProduct *product, const HcProductFile *file, HcError *err) {
+HcStatus hc_product_emit_lookup(HcProduct *product, const HcProductFile *file, HcError *err) {
     HcStatus status = HC_OK;
     HcLookup *lookup = &product->scene.lookup;
     double *transform = NULL;
@@ -168,13 +171,13 @@ static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError
     return status;
 }
 
-/* The masks as a scene of their own: bands with names, and no wavelengths. */
-static HcStatus take_mask_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
+/* Bands with names and no wavelengths. */
+static HcStatus take_names(HcProduct *product, const HcProductFile *file, const char *dataset, HcError *err) {
     int32_t count = product->array[0].bands;
     char **names = NULL;
     product->no_wavelengths = true;
     HC_OR_RETURN(hc_product_add_bands(product, &(HcProductBands){.count = count, .unit = 1}, err));
-    HC_OR_RETURN(hc_product_words(file, MASK_BANDS, count, &names, err));
+    HC_OR_RETURN(hc_product_words(file, dataset, count, &names, err));
     product->scene.band_name = names;
     for (int32_t b = 0; b < count; b++) {
         char *clean = hc_envi_clean(names[b]);
@@ -187,29 +190,42 @@ static HcStatus take_mask_bands(HcProduct *product, const HcProductFile *file, H
     return HC_OK;
 }
 
+/* A part of a granule may come without the group that has its wavelengths. */
+static HcStatus take_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
+    static const HcProductLists lists = {"/sensor_band_parameters/wavelengths",
+                                         "/sensor_band_parameters/fwhm",
+                                         "/sensor_band_parameters/good_wavelengths"};
+    if (hc_product_has_group(file, "/sensor_band_parameters")) {
+        return hc_product_add_listed(product, file, NULL, &lists, err);
+    }
+    product->no_wavelengths = true;
+    product->flaw = strdup("it has no wavelengths: the group sensor_band_parameters is missing (ask for it "
+                           "where a server cuts the granule, or for the whole granule)");
+    if (product->flaw == NULL) {
+        return hc_fail_memory(err, 0, "a text");
+    }
+    hc_product_note(product, "%s", product->flaw);
+    int32_t count = product->array[0].bands;
+    return hc_product_add_bands(product, &(HcProductBands){.count = count, .unit = 1}, err);
+}
+
 HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
     static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
-    size_t cube = 0, count = sizeof cubes / sizeof *cubes;
-    while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
+    const struct Cube *cube = cubes, *end = cubes + sizeof cubes / sizeof *cubes;
+    while (cube < end && !hc_product_has(file, cube->dataset)) {
         cube++;
     }
     /* Either is enough; if the other is missing, the file has an error. */
-    *is = cube < count &&
+    *is = cube < end &&
           (hc_product_has_group(file, "/sensor_band_parameters") || hc_product_has(file, "/location/glt_x"));
     if (!*is) {
         return HC_OK;
     }
-    bool is_mask = strcmp(cubes[cube].dataset, MASK) == 0;
-    HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
-    product->is_companion = is_mask || strcmp(cubes[cube].dataset, "/reflectance_uncertainty") == 0;
-    HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
-    HC_OR_RETURN(is_mask
-                     ? take_mask_bands(product, file, err)
-                     : hc_product_add_listed(product, file, NULL,
-                                             &(HcProductLists){"/sensor_band_parameters/wavelengths",
-                                                               "/sensor_band_parameters/fwhm",
-                                                               "/sensor_band_parameters/good_wavelengths"},
-                                             err));
-    HC_OR_RETURN(take_lookup(product, file, err));
+    HC_OR_RETURN(hc_product_name(product, file, cube->name, cube->dataset, err));
+    product->is_companion = cube->is_companion;
+    HC_OR_RETURN(hc_product_take(product, file, cube->dataset, order, err));
+    HC_OR_RETURN(cube->bands != NULL ? take_names(product, file, cube->bands, err)
+                                     : take_bands(product, file, err));
+    HC_OR_RETURN(hc_product_emit_lookup(product, file, err));
     return product->is_companion ? HC_OK : find_mask(product, file, err);
 }

@@ -16,25 +16,7 @@ static HcStatus is_hico(const HcProductFile *file, bool *is, HcError *err) {
     return HC_OK;
 }
 
-/* One number by the first of two names; it stays where neither is there. */
-static HcStatus number_of(const HcProductFile *file, const char *const names[2], double *value,
-                          HcError *err) {
-    for (int n = 0; n < 2; n++) {
-        double *found = NULL;
-        int32_t count = 0;
-        HC_OR_RETURN(hc_product_numbers(file, CUBE, names[n], &found, &count, err));
-        if (count == 1) {
-            *value = found[0];
-            n = 2;
-        }
-        free(found);
-    }
-    return HC_OK;
-}
-
 static HcStatus add_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
-    static const char *const gains[] = {"scale_factor", "slope"}, *const offsets[] = {"add_offset",
-                                                                                      "intercept"};
     HcStatus status = HC_OK;
     HcProductBands bands = {.count = product->array[0].bands, .unit = 1};
     double *centres = NULL, *widths = NULL;
@@ -47,9 +29,7 @@ static HcStatus add_bands(HcProduct *product, const HcProductFile *file, HcError
     }
     bands.wavelength = centres;
     bands.fwhm = widths;
-    bands.gain = 1;
-    HC_TRY(number_of(file, gains, &bands.gain, err));
-    HC_TRY(number_of(file, offsets, &bands.offset, err));
+    HC_TRY(hc_product_scale(file, CUBE, &bands.gain, &bands.offset, err));
     HC_TRY(hc_product_add_bands(product, &bands, err));
 done:
     free(centres);

@@ -1,0 +1,139 @@
+/* EMIT L2B minerals (in sensor geometry, with a lookup table) and L3 abundances (a map of the Earth): netCDF
+ * with an array for each band. */
+#include "core/allocate.h"
+#include "io/read/product/parts.h"
+
+#include <cpl_string.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES   "/mineral_metadata/name"
+#define NUMBERS "/mineral_metadata/index"
+
+static const struct Kind {
+    const char *name, *array[5]; /* all, and NULL */
+} kinds[] = {
+    {"EMIT L2B minerals",
+     {"group_1_mineral_id", "group_1_band_depth", "group_2_mineral_id", "group_2_band_depth", NULL}},
+    {"EMIT L2B mineral uncertainty",
+     {"group_1_band_depth_unc", "group_1_fit", "group_2_band_depth_unc", "group_2_fit", NULL}},
+};
+
+/* ---- L2B ---- */
+
+static bool has_any(const HcProductFile *file, const struct Kind *kind) {
+    bool has = false;
+    for (int a = 0; kind->array[a] != NULL && !has; a++) {
+        char dataset[40] = "/";
+        has = hc_product_has(file, strncat(dataset, kind->array[a], sizeof dataset - 2));
+    }
+    return has;
+}
+
+/* What the numbers from 0 on stand for; 0 is no mineral. */
+static HcStatus join_names(HcProduct *product, char *const *word, const double *number, int32_t count,
+                           HcError *err) {
+    HcText all = {0};
+    hc_text_add(&all, "none");
+    for (int32_t n = 1, found = 0; found < count && n < 4096; n++) {
+        const char *name = "-";
+        for (int32_t w = 0; w < count; w++) {
+            if (number[w] == n) {
+                name = word[w];
+                found++;
+            }
+        }
+        hc_text_add(&all, "\n%.*s", (int)strcspn(name, "\n"), name);
+    }
+    product->scene.number_names = hc_text_take(&all);
+    return product->scene.number_names != NULL ? HC_OK : hc_fail_memory(err, 0, "the names of minerals");
+}
+
+static HcStatus name_minerals(HcProduct *product, const HcProductFile *file, HcError *err) {
+    HcStatus status = HC_OK;
+    int64_t count = 0;
+    double *number = NULL;
+    char **word = NULL;
+    HC_TRY(hc_product_shape(file, NAMES, 1, &count, err));
+    if (count < 1 || count > 4096) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: " NAMES " has %d names", file->path, (int)count));
+    }
+    HC_TRY(hc_product_list(file, NUMBERS, (int32_t)count, &number, err));
+    HC_TRY(hc_product_words(file, NAMES, (int32_t)count, &word, err));
+    HC_TRY(join_names(product, word, number, (int32_t)count, err));
+done:
+    for (int64_t w = 0; word != NULL && w < count; w++) {
+        free(word[w]);
+    }
+    free(word);
+    free(number);
+    return status;
+}
+
+static HcStatus describe_minerals(HcProduct *product, const HcProductFile *file, const struct Kind *kind,
+                                  HcError *err) {
+    HC_OR_RETURN(hc_product_name(product, file, kind->name, NULL, err));
+    product->is_companion = true;
+    HC_OR_RETURN(hc_product_take_flat(product, file, "/", kind->array, err));
+    if (kind == kinds) {
+        HC_OR_RETURN(name_minerals(product, file, err));
+    }
+    return hc_product_emit_lookup(product, file, err);
+}
+
+/* ---- L3 ---- */
+
+/* The first number of an axis and its step; false where the steps differ. */
+static bool is_regular(const double *at, int64_t count, double *step) {
+    *step = count > 1 ? (at[count - 1] - at[0]) / (double)(count - 1) : 0;
+    for (int64_t i = 1; i < count; i++) {
+        if (!(fabs(at[i] - at[i - 1] - *step) <= fabs(*step) * 1e-2)) {
+            return false;
+        }
+    }
+    return *step != 0 && isfinite(*step);
+}
+
+/* Centres of pixels along both axes. */
+static HcStatus take_place(HcProduct *product, const HcProductFile *file, const char *latitude,
+                           const char *longitude, HcError *err) {
+    HcStatus status = HC_OK;
+    HcScene *scene = &product->scene;
+    double *x = NULL, *y = NULL, step[2] = {0};
+    HC_TRY(hc_product_list(file, longitude, (int32_t)scene->samples, &x, err));
+    HC_TRY(hc_product_list(file, latitude, (int32_t)scene->lines, &y, err));
+    if (!is_regular(x, scene->samples, &step[0]) || !is_regular(y, scene->lines, &step[1])) {
+        HC_TRY(hc_fail(err, HC_E_INPUT, "%s: the steps of %s or %s are not equal", file->path, longitude,
+                       latitude));
+    }
+    const double transform[6] = {x[0] - step[0] / 2, step[0], 0, y[0] - step[1] / 2, 0, step[1]};
+    scene->place.has_transform = true;
+    memcpy(scene->place.transform, transform, sizeof transform);
+    HC_TRY(hc_product_crs(product, 4326, err));
+done:
+    free(x);
+    free(y);
+    return status;
+}
+
+static HcStatus describe_abundance(HcProduct *product, const HcProductFile *file, HcError *err) {
+    bool is_short = hc_product_has(file, "/lat");
+    HC_OR_RETURN(hc_product_name(product, file, "EMIT L3 mineral spectral abundance", NULL, err));
+    char **names = hc_product_names(file, "/", 2);
+    HcStatus status = hc_product_take_flat(product, file, "/", (const char *const *)names, err);
+    CSLDestroy(names);
+    HC_OR_RETURN(status);
+    return take_place(product, file, is_short ? "/lat" : "/latitude", is_short ? "/lon" : "/longitude", err);
+}
+
+HcStatus hc_product_minerals(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        *is = has_any(file, &kinds[k]);
+        if (*is) {
+            return describe_minerals(product, file, &kinds[k], err);
+        }
+    }
+    *is = hc_product_has_axes(file, "/Goethite", 2) && hc_product_has_axes(file, "/Hematite", 2);
+    return *is ? describe_abundance(product, file, err) : HC_OK;
+}
