@@ -228,12 +228,13 @@ HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const ch
         HC_TRY(fail_shape(file, dataset, array, err));
     }
     double nodata = GDALMDArrayGetNoDataValueAsDouble(array, &has);
-    if (has && product->scene.has_nodata && nodata != product->scene.nodata) {
-        hc_product_note(product, "nodata is %g, and not the %g of %s", product->scene.nodata, nodata,
-                        dataset);
+    HcScene *scene = &product->scene;
+    nodata = scene->type == HC_FLOAT32 ? (double)(float)nodata : nodata;
+    if (has && scene->has_nodata && nodata != scene->nodata && !(isnan(nodata) && isnan(scene->nodata))) {
+        hc_product_note(product, "nodata is %g, and not the %g of %s", scene->nodata, nodata, dataset);
     } else if (has) {
-        product->scene.has_nodata = true;
-        product->scene.nodata = product->scene.type == HC_FLOAT32 ? (double)(float)nodata : nodata;
+        scene->has_nodata = true;
+        scene->nodata = nodata;
     }
     to->handle = array;
     array = NULL;

@@ -34,7 +34,8 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
  * arrays of one. */
 #define HC_SENSORS_OF_ARRAYS(SENSOR)                                                                         \
     SENSOR(emit)                                                                                             \
-    SENSOR(minerals) SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube)
+    SENSOR(minerals)                                                                                         \
+    SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube) SENSOR(swath)
 #define HC_SENSORS_OF_RASTERS(SENSOR) SENSOR(enmap) SENSOR(desis) SENSOR(stac)
 
 #define HC_DESCRIBE(name)        HcProductDescribe hc_product_##name;
