@@ -193,6 +193,17 @@ static HcStatus read_gains(const char *path, int64_t bands, double *gain, bool *
     return HC_OK;
 }
 
+/* Factors are of radiance, which is -50 outside of the swath, in all bands, and does not say so. */
+static void take_fill(HcProduct *product, const HcEnviHeader *header) {
+    if (hc_envi_text(header, "data ignore value") == NULL) {
+        product->scene.has_nodata = true;
+        product->scene.nodata = -50;
+        hc_product_note(product,
+                        "its header has no nodata: -50 counts as that (--nodata-rule all keeps pixels "
+                        "with -50 in some bands)");
+    }
+}
+
 /* Integers of an image whose header has no scale of its own. */
 static HcStatus take_gains(HcProduct *product, const Flight *flight, const HcEnviHeader *header,
                            HcError *err) {
@@ -215,6 +226,7 @@ static HcStatus take_gains(HcProduct *product, const Flight *flight, const HcEnv
         for (int32_t b = 0; status == HC_OK && b < shape.bands; b++) {
             product->band[b].gain = gain[b];
         }
+        take_fill(product, header);
     } else if (status == HC_OK) {
         hc_product_note(product, "%s is left out: it has no factor for each of %" PRId32 " bands",
                         name_of(flight->gain), shape.bands);

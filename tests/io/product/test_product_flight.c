@@ -40,12 +40,13 @@ static void write_envi(const char *name, int lines, int samples, int bands, int 
     put_file(path, header);
 }
 
+#define HEADER                                                                                               \
+    "wavelength = {376.86, 381.87, 386.88, 391.89}\nfwhm = {5.57, 5.58, 5.59, 5.6}\n"                        \
+    "wavelength units = Nanometers\n"                                                                        \
+    "map info = {UTM, 1, 1, 500000, 4000000, 4, 4, 10, North, WGS-84, units=Meters, rotation=30}\n"
+
 static void write_image(const char *name) {
-    write_envi(
-        name, PRODUCT_LINES, PRODUCT_SAMPLES, BANDS, 2,
-        "wavelength = {376.86, 381.87, 386.88, 391.89}\nfwhm = {5.57, 5.58, 5.59, 5.6}\n"
-        "wavelength units = Nanometers\ndata ignore value = -9999\n"
-        "map info = {UTM, 1, 1, 500000, 4000000, 4, 4, 10, North, WGS-84, units=Meters, rotation=30}\n");
+    write_envi(name, PRODUCT_LINES, PRODUCT_SAMPLES, BANDS, 2, HEADER "data ignore value = -9999\n");
 }
 
 static void write_ng(const char *in, int table_lines) {
@@ -237,6 +238,29 @@ static void factors_are_the_scale(void **state) {
     remove_all("classic", (const char *const[]){names[0], names[3], names[4], NULL});
 }
 
+/* Radiance of AVIRIS Classic is -50 outside of the swath, which no header says. */
+static void fill_of_classic_is_known(void **state) {
+    (void)state;
+    static const char *const names[] = {"f201013t01p00r10rdn_e.gain", "f201013t01p00r10rdn_e_sc01_ort_img",
+                                        "f201013t01p00r10rdn_e_sc01_ort_img.hdr", NULL};
+    char path[200];
+    assert_int_equal(mkdir(in_folder("classic"), 0700), 0);
+    snprintf(path, sizeof path, "classic/%s", names[0]);
+    put_file(in_folder(path), "300 1\n300 2\n600 3\n1200 4\n");
+    for (int says = 0; says < 2; says++) {
+        snprintf(path, sizeof path, "classic/%s", names[1]);
+        write_envi(path, PRODUCT_LINES, PRODUCT_SAMPLES, BANDS, 2,
+                   says ? HEADER "data ignore value = -9999\n" : HEADER);
+        HcReader *reader = open_scene(in_folder("classic"));
+        const HcScene *scene = hc_reader_scene(reader);
+        const char *note = hc_reader_note(reader);
+        assert_true(scene->has_nodata && scene->nodata == (says ? -9999 : -50));
+        assert_int_equal(note != NULL && check_holds(note, "no nodata: -50 counts"), !says);
+        hc_reader_close(reader);
+    }
+    remove_all("classic", names);
+}
+
 /* The detectors of AVIRIS Classic overlap: a band of the second lies among those of the first. */
 static void bands_come_by_wavelength(void **state) {
     (void)state;
@@ -280,13 +304,10 @@ static void other_files_are_no_flight(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_is_its_image),
-        cmocka_unit_test(sensor_geometry_is_told),
-        cmocka_unit_test(flaws_are_told),
-        cmocka_unit_test(wavelengths_make_sense),
-        cmocka_unit_test(factors_are_the_scale),
-        cmocka_unit_test(bands_come_by_wavelength),
-        cmocka_unit_test(other_files_are_no_flight),
+        cmocka_unit_test(a_folder_is_its_image),    cmocka_unit_test(sensor_geometry_is_told),
+        cmocka_unit_test(flaws_are_told),           cmocka_unit_test(wavelengths_make_sense),
+        cmocka_unit_test(factors_are_the_scale),    cmocka_unit_test(fill_of_classic_is_known),
+        cmocka_unit_test(bands_come_by_wavelength), cmocka_unit_test(other_files_are_no_flight),
     };
     GDALAllRegister();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
