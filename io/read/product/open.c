@@ -150,11 +150,11 @@ static const char *find_image(const char *raster) {
 
 /* The text that may describe a raster, by its name; NULL where there is none. */
 static HcStatus find_text(const char *raster, char **out, HcError *err) {
-    static const char *const texts[] = {"-METADATA.XML", "-METADATA.xml", ".json"};
+    static const char *const texts[] = {"-METADATA.XML", "-METADATA.xml", ".json", "_metadata.json"};
     const char *image = find_image(raster), *dot = strrchr(hc_product_base(raster), '.');
     bool is_tiff = hc_text_ends_with(raster, ".tif") || hc_text_ends_with(raster, ".tiff");
     *out = NULL;
-    for (int t = 0; t < 3; t++) {
+    for (int t = 0; t < 4; t++) {
         const char *end = t < 2 ? image : is_tiff ? dot : NULL;
         char *path = end != NULL ? hc_text_format("%.*s%s", (int)(end - raster), raster, texts[t]) : NULL;
         if (end != NULL && path == NULL) {

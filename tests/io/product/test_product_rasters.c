@@ -465,6 +465,11 @@ static void stac_items_describe_rasters(void **state) {
             check_cubes(paths[p], stored);
         }
     }
+    /* The name that Wyvern gave its items before 2026. */
+    assert_int_equal(unlink(in_folder("scene.json")), 0);
+    write_item("scene_metadata.json", "scene.tiff", false, BANDS);
+    check_scene(tiff, HC_OVERLAP_USUAL, "STAC item scene (dragonette-001)", "00000");
+    assert_int_equal(unlink(in_folder("scene_metadata.json")), 0);
     /* Another JSON of that name says nothing; an item of another raster is told. */
     put_file(in_folder("scene.json"), "{\"hcube_model\": 1}\n");
     check_ok(hc_reader_open(&reader, tiff, NULL, &err), err);
