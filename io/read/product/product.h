@@ -11,7 +11,7 @@
 #include "io/chunk/chunks.h"
 #include "io/scene_files.h"
 
-#define HC_PRODUCT_ARRAYS 64
+#define HC_PRODUCT_ARRAYS 256
 
 /* Which detector gives the bands that two detectors share; the other's count as bad bands. */
 typedef enum HcOverlap { HC_OVERLAP_USUAL, HC_OVERLAP_VNIR, HC_OVERLAP_SWIR, HC_OVERLAP_BOTH } HcOverlap;

@@ -114,6 +114,45 @@ static void hypso_opens(void **state) {
     check_refused(path, HC_E_INPUT, "wavelengths has 5 values for 6");
 }
 
+/* Reflectance as an array for each band, whose names are not in the order of wavelengths. */
+static void hypso_bands_open(void **state) {
+    (void)state;
+    static const char *const names[] = {"rhot_1000", "rhot_660", "rhot_663"};
+    static const double wavelengths[] = {1000.4, 660.1, 663.6}, width = 5.5, zero = 0;
+    static const int from[] = {1, 2, 0};
+    const char *path = in_folder("hypso-l1d.nc");
+    HcReader *reader = NULL;
+    HcError err = {0};
+    for (int flaw = 0; flaw < 2; flaw++) {
+        ProductFile file = product_begin(path);
+        for (int b = 0; b < 3; b++) {
+            GDALMDArrayH array =
+                product_array(&file, &(ProductArray){.group = "/products",
+                                                     .name = names[b],
+                                                     .type = GDT_Float64,
+                                                     .axes = 2,
+                                                     .axis = {"lines", "samples", NULL},
+                                                     .size = {PRODUCT_LINES, PRODUCT_SAMPLES, 0},
+                                                     .values = product_cube("lsb", 1, b)});
+            product_numbers(array, NULL, flaw && b == 2 ? "wave" : "wavelength", &wavelengths[b], 1);
+            product_numbers(array, NULL, "fwhm", &width, 1);
+            GDALMDArrayRelease(array);
+        }
+        product_list(&file, "/navigation", "unixtime", "one", &zero, 1);
+        product_end(&file);
+        if (flaw) {
+            check_refused(path, HC_E_INPUT, "there is no attribute wavelength of /products/rhot_663");
+            continue;
+        }
+        check_ok(hc_reader_open(&reader, path, NULL, &err), err);
+        assert_string_equal(hc_reader_product(reader), "HYPSO L1d rhot");
+        check_list(hc_reader_scene(reader)->wavelength, (double[]){660.1, 663.6, 1000.4}, 3);
+        check_near(hc_reader_scene(reader)->fwhm[2], 5.5, 0);
+        hc_reader_close(reader);
+        check_cubes(path, from);
+    }
+}
+
 /* Values of HICO are stored times 0.02, under either name; its coordinates are plural. */
 static void hico_opens(void **state) {
     (void)state;
@@ -272,6 +311,7 @@ int main(void) {
         cmocka_unit_test(flaws_are_told),
         cmocka_unit_test(another_ending_is_told),
         cmocka_unit_test(hypso_opens),
+        cmocka_unit_test(hypso_bands_open),
         cmocka_unit_test(hico_opens),
         cmocka_unit_test(polygons_over_coordinates),
         cmocka_unit_test(training_over_coordinates),
