@@ -208,7 +208,9 @@ static HcStatus check_scene(const HcStage *stage, HcError *err) {
     const HcScene *in = &stage->in;
     HC_OR_RETURN(hc_need_wavelengths(stage, params_of(stage)->ranges != NULL ? "--range" : NULL, err));
     if (in->meaning != HC_SPECTRAL) {
-        return hc_fail(err, HC_E_USAGE, "continuum: a noise image comes in, which has no continuum");
+        return hc_fail(err, HC_E_USAGE, "continuum: %s in, which have no continuum",
+                       in->meaning == HC_SHAPE ? "derivatives or shapes of spectra come"
+                                               : "values of noise come");
     }
     return hc_scene_has_one_scale(in) && hc_scene_scale(in, 0).offset == 0
                ? HC_OK
@@ -239,6 +241,7 @@ static HcStatus plan_bands(HcStage *stage, HcError *err) {
         free(out->gain);
         free(out->offset);
         out->gain = out->offset = NULL;
+        out->meaning = HC_SHAPE;
     }
     free(out->parts);
     out->parts = NULL;

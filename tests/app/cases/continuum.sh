@@ -43,3 +43,8 @@ refuse 2 "continuum ... no wavelengths" run read "$scene" ! mnf ! continuum ! wr
 refuse 2 "continuum ... no wavelengths" continuum "$SAMPLE/class.hdr" bad.img
 refuse 2 "continuum ... no wavelengths" run read "$scene" ! continuum --range 550-750 --features ! continuum ! write bad.img
 [[ ! -e bad.img ]] || fail "a refused run left bad.img"
+
+# What comes after knows that quotients are no reflectances.
+refuse 2 "derivatives or shapes of spectra come in" run read "$SAMPLE/scene.hdr" ! continuum ! unmix --library "$SAMPLE/library.sli" ! write bad.img
+refuse 2 "continuum ... derivatives or shapes" run read "$SAMPLE/scene.hdr" ! continuum ! continuum ! write bad.img
+run 0 run read "$SAMPLE/scene.hdr" ! continuum --output hull ! unmix --library "$SAMPLE/library.sli" ! write hull.img
