@@ -187,6 +187,11 @@ try() {
 steps() {
     local chain=$1 option=$2 step=$3
     case $option,$chain in
+    # Takes spectra and gives classes: such steps fail before or after it.
+    "identify --picture",*" ! "* | "kmeans --centres",*" identify "* | "rx --detections",*" identify "* | \
+        "detect --detections",*" identify "* | "knn --report",*" identify "* | "classify --report",*" identify "*)
+        words=
+        ;;
     "knn --report",*--validation* | "classify --report",*--validation*) words="${chain/ %/} --report TARGET" ;;
     "knn --report",*knn* | "knn --report",*classify* | "classify --report",*knn* | "classify --report",*classify*)
         words="${chain/ %/} --split 0.5 --report TARGET" # classes come out of the chain: it reports itself
@@ -198,7 +203,6 @@ steps() {
     "rx --detections",*" knn "* | "rx --detections",*" classify "* | "detect --detections",*" knn "* | "detect --detections",*" classify "*)
         words=${chain/\%/$step}
         ;;
-    "identify --picture",*" ! "*) words= ;; # takes spectra and gives classes: other steps fail before or after it
     "kmeans --centres",*" knn "* | "kmeans --centres",*" classify "*) words= ;; # no clusters of classes
     # What comes out of these is too little for others.
     "kmeans --centres",* | "rx --detections",*--* | "detect --detections",*--*) words="${chain/ %/} $step" ;;
