@@ -44,13 +44,12 @@ static const HcOption options[] = {
      .one_of = "like wavelengths responses",
      .help = "resample to the bands of this scene, or of an ENVI header alone (.hdr)"},
     {HC_TEXT(Params, wavelengths), .value = "FILE|A-B:STEP", .file = HC_FILE_READ,
-     .help =
-         "resample to bands from A to B, each as wide as STEP [nm], or to those of a file: a line a band, "
-         "its wavelength and its width"},
+     .help = "resample to bands from A to B, each STEP wide [nm]; or to those of a file, a line a band: "
+             "wavelength and width"},
     {HC_TEXT(Params, responses), .value = "SENSOR|FILE", .choices = hc_target_sensors, .file = HC_FILE_READ,
      .help =
-         "resample by measured responses: of sentinel-2a, sentinel-2b, landsat-8 or landsat-9, or those of "
-         "a spectral library (.csv, .sli)"},
+         "resample by measured responses, built in for sentinel-2a, sentinel-2b, landsat-8 and landsat-9, "
+         "or of a spectral library (.csv, .sli)"},
     {HC_CHOICE(Params, method), .value = "KIND", .choices = method_words, .standard = "gaussian",
      .help = "what a band that comes in sees: gaussian: a Gaussian of its width; box: its width alone"},
     {HC_REAL(Params, coverage), .range = {0, 1}, .initial = 0.5, .value = "SHARE",
