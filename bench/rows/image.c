@@ -1,15 +1,15 @@
 /* Rows of operations on images: copies, decoding, filters, projections, reductions and local scores of a part
  * of the scene. */
 #include "core/allocate.h"
-#include "core/operation/image/continuum.h"
+#include "core/operation/spectrum/continuum.h"
 #include "core/operation/image/decode.h"
 #include "core/operation/image/difference.h"
 #include "core/operation/image/filter.h"
-#include "core/operation/image/formula.h"
+#include "core/operation/spectrum/formula.h"
 #include "core/operation/image/gather.h"
 #include "core/operation/image/local.h"
 #include "core/operation/image/masked.h"
-#include "core/operation/image/normalise.h"
+#include "core/operation/spectrum/normalise.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
 #include "bench/internal.h"

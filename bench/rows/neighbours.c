@@ -1,5 +1,5 @@
 /* Rows of nearest training spectra, of votes, and of references that are identified. */
-#include "core/operation/knn/identify.h"
+#include "core/operation/spectrum/identify.h"
 #include "core/operation/knn/vote.h"
 #include "bench/internal.h"
 #include "core/allocate.h"

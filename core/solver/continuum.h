@@ -2,7 +2,7 @@
 #ifndef HC_CORE_SOLVER_CONTINUUM_H
 #define HC_CORE_SOLVER_CONTINUUM_H
 
-#include "core/operation/image/continuum.h"
+#include "core/operation/spectrum/continuum.h"
 
 #include <float.h>
 

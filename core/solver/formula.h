@@ -5,7 +5,7 @@
 #ifndef HC_CORE_SOLVER_FORMULA_H
 #define HC_CORE_SOLVER_FORMULA_H
 
-#include "core/operation/image/formula.h"
+#include "core/operation/spectrum/formula.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef HC_CORE_SOLVER_IDENTIFY_H
 #define HC_CORE_SOLVER_IDENTIFY_H
 
-#include "core/operation/knn/identify.h"
+#include "core/operation/spectrum/identify.h"
 
 #include <math.h>
 #include <string.h>

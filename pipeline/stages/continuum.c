@@ -1,7 +1,7 @@
 /* continuum: spectra below their upper convex hull. Each range of wavelengths has hulls of its own, and none
  * reaches over a gap. Values that are missing in a pixel stay so, unless a later stage needs whole pixels. */
 #include "core/allocate.h"
-#include "core/operation/image/continuum.h"
+#include "core/operation/spectrum/continuum.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/picture/unit.h"

@@ -2,7 +2,7 @@
  * in long double. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/image/continuum.h"
+#include "core/operation/spectrum/continuum.h"
 
 enum { BANDS_MAX = 90, PIECES_MAX = 4 };
 

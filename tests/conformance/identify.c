@@ -2,7 +2,7 @@
  * others sum. */
 #include "tests/conformance/rig.h"
 
-#include "core/operation/knn/identify.h"
+#include "core/operation/spectrum/identify.h"
 
 #include <stdlib.h>
 

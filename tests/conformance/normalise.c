@@ -1,6 +1,6 @@
 #include "tests/conformance/rig.h"
 
-#include "core/operation/image/normalise.h"
+#include "core/operation/spectrum/normalise.h"
 
 enum { KINDS = HC_NORMALISE_AREA + 1 };
 

@@ -4,7 +4,7 @@
 #ifndef HC_PIPELINE_STAGES_IDENTIFY_H
 #define HC_PIPELINE_STAGES_IDENTIFY_H
 
-#include "core/operation/knn/identify.h"
+#include "core/operation/spectrum/identify.h"
 #include "pipeline/spectra/library/scaled.h"
 #include "pipeline/spectra/runs.h"
 

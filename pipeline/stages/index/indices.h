@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_STAGES_INDEX_INDICES_H
 #define HC_PIPELINE_STAGES_INDEX_INDICES_H
 
-#include "core/operation/image/formula.h"
+#include "core/operation/spectrum/formula.h"
 
 /* Rows of indices.def, by name. Lists end with a NULL name. */
 typedef struct HcNamedIndex {

@@ -1,7 +1,7 @@
 /* smooth: filters and derivatives along the spectrum, and spectra divided by their size. The filter is a
  * matrix: each band is the polynomial through its neighbours, and no window reaches over a gap. */
 #include "core/allocate.h"
-#include "core/operation/image/normalise.h"
+#include "core/operation/spectrum/normalise.h"
 #include "pipeline/memory.h"
 #include "pipeline/picture/unit.h"
 #include "pipeline/spectra/band_map.h"

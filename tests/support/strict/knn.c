@@ -70,28 +70,3 @@ HcStatus hc_strict_vote(HcQueue *queue, const HcBlock *in, const int32_t *index,
                        .out = *out};
     return strict_accept(queue, do_vote, &work, sizeof work, err);
 }
-
-typedef struct Identify {
-    HcBlock in, out;
-    HcIdentifyRule rule;
-} Identify;
-
-static HcStatus do_identify(const Strict *strict, void *arguments, HcError *err) {
-    Identify *work = arguments;
-    HcIdentifyRule *rule = &work->rule;
-    HC_OR_RETURN(strict_translate_block(strict, &work->in, "the input block", err));
-    HC_OR_RETURN(strict_translate_block(strict, &work->out, "the output block", err));
-    HC_OR_RETURN(strict_translate(strict, &rule->reference,
-                                  (size_t)rule->references * sizeof *rule->reference, "the references", err));
-    HC_OR_RETURN(strict_translate(strict, &rule->feature, (size_t)rule->features * sizeof *rule->feature,
-                                  "the features", err));
-    HC_OR_RETURN(strict_translate(strict, &rule->entry, (size_t)rule->entries * sizeof *rule->entry,
-                                  "the entries", err));
-    return hc_identify(strict->cpu_queue, &work->in, rule, &work->out, err);
-}
-
-HcStatus hc_strict_identify(HcQueue *queue, const HcBlock *in, const HcIdentifyRule *rule, const HcBlock *out,
-                            HcError *err) {
-    Identify work = {.in = *in, .out = *out, .rule = *rule};
-    return strict_accept(queue, do_identify, &work, sizeof work, err);
-}

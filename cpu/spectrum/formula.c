@@ -1,7 +1,7 @@
 /* Bands by programs. A step is done for a run of pixels at once, so that its cost is that of a vector and not
  * of an interpreter. The inputs of the run are brought into columns first: an index in a hundred needs few
  * bands, each of them many times. */
-#include "core/operation/image/formula.h"
+#include "core/operation/spectrum/formula.h"
 #include "core/allocate.h"
 #include "core/solver/formula.h"
 #include "cpu/work.h"

@@ -1,4 +1,4 @@
-#include "core/operation/image/normalise.h"
+#include "core/operation/spectrum/normalise.h"
 #include "core/operation/check.h"
 
 static HcStatus check(const HcQueue *queue, const HcBlock *in, HcNormalisation kind, const double *weight,

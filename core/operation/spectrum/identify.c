@@ -1,4 +1,4 @@
-#include "core/operation/knn/identify.h"
+#include "core/operation/spectrum/identify.h"
 #include "core/operation/check.h"
 
 static HcStatus check(const HcQueue *queue, const HcBlock *in, const HcIdentifyRule *rule, const HcBlock *out,

@@ -1,4 +1,4 @@
-#include "core/operation/image/formula.h"
+#include "core/operation/spectrum/formula.h"
 #include "core/operation/check.h"
 #include "core/solver/formula.h"
 

@@ -1,7 +1,7 @@
 /* Each spectrum divided by its own size. Eight lanes share a pixel: the eight parts of a sum
- * (core/operation/image/normalise.h). A warp reads four pixels side by side; what is read again is in the
+ * (core/operation/spectrum/normalise.h). A warp reads four pixels side by side; what is read again is in the
  * first cache. */
-#include "core/operation/image/normalise.h"
+#include "core/operation/spectrum/normalise.h"
 #include "gpu/internal.cuh"
 
 HcNormaliseFn hc_gpu_normalise;

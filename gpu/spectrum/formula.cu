@@ -1,6 +1,6 @@
 /* Bands by programs: a thread a pixel. All threads of a warp do the same step, which they read at the same
  * place. The stack lies in shared memory, a column a thread. */
-#include "core/operation/image/formula.h"
+#include "core/operation/spectrum/formula.h"
 #include "core/solver/formula.h"
 #include "gpu/internal.cuh"
 

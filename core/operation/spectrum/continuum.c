@@ -1,4 +1,4 @@
-#include "core/operation/image/continuum.h"
+#include "core/operation/spectrum/continuum.h"
 #include "core/operation/check.h"
 
 static HcStatus check(const HcQueue *queue, const HcBlock *in, const HcContinuumRule *rule,

@@ -1,6 +1,7 @@
 /* Each spectrum divided by its own size. Sums have eight parts in a fixed order
- * (core/operation/image/normalise.h): a vector register on the CPU, eight lanes on the GPU, the same bits. */
-#include "core/operation/image/normalise.h"
+ * (core/operation/spectrum/normalise.h): a vector register on the CPU, eight lanes on the GPU, the same bits.
+ */
+#include "core/operation/spectrum/normalise.h"
 #include "cpu/work.h"
 
 #include <math.h>

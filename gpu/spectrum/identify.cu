@@ -1,7 +1,7 @@
 /* identify: 32 pixels a thread block. Their bands lie in shared memory, where each warp reads those of all 32
  * for another reference; the lists of the warps are then joined. A feature is the same for a whole warp, so
  * that its entries come by one load for all lanes. */
-#include "core/operation/knn/identify.h"
+#include "core/operation/spectrum/identify.h"
 #include "core/solver/identify.h"
 #include "gpu/internal.cuh"
 

@@ -1,6 +1,6 @@
 /* identify: HC_LANES pixels of a line side by side, so that a band of all of them is one vector. The vectors
  * are what makes it fast: a division a band and a feature is most of the work. */
-#include "core/operation/knn/identify.h"
+#include "core/operation/spectrum/identify.h"
 #include "core/solver/identify.h"
 #include "cpu/work.h"
 
