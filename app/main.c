@@ -41,6 +41,7 @@ const HcCommand hc_commands[] = {
     ROW("rerun", rerun, "RECORD", "repeat a recorded run and report any byte that differs",
         .describe = hc_describe_rerun),
     ROW("stages", stages, "[NAME]", "list the stages, or the options of one"),
+    ROW("products", products, "", "list the products of sensors that hcube reads"),
     ROW("devices", devices, "", "list the devices that hcube can use (--device NAME)"),
     ROW("bench", bench, "", "measure the time of each operation", .describe = hc_describe_bench),
     ROW("version", version, "", "show the versions of hcube and its libraries"),

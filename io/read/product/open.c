@@ -16,6 +16,21 @@
 static HcProductDescribe *const of_arrays[] = {HC_SENSORS_OF_ARRAYS(SENSOR)};
 static HcProductDescribeRaster *const of_rasters[] = {HC_SENSORS_OF_RASTERS(SENSOR)};
 
+#define ROWS(name) hc_product_rows_##name,
+static const HcProductRow *const rows[] = {HC_SENSORS_OF_ARRAYS(ROWS) HC_SENSORS_OF_RASTERS(ROWS)
+                                               hc_product_rows_flight};
+
+const HcProductRow *hc_product_row(int32_t number) {
+    for (size_t t = 0; t < sizeof rows / sizeof *rows; t++) {
+        for (const HcProductRow *row = rows[t]; row->sensor != NULL; row++) {
+            if (number-- == 0) {
+                return row;
+            }
+        }
+    }
+    return NULL;
+}
+
 void hc_product_close(HcProduct *product) {
     HcGdalErrors messages;
     if (product == NULL) {

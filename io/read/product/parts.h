@@ -30,8 +30,8 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
                                          HcError *err);
 
 /* Sensors, in the order in which they are shown a file: of arrays, and of texts that describe a raster. A new
- * one is a name here and sensor/NAME.c with its function, hc_product_NAME; cube takes any file with the
- * arrays of one. */
+ * one is a name here and sensor/NAME.c with its function, hc_product_NAME, and its rows; cube takes any file
+ * with the arrays of one. */
 #define HC_SENSORS_OF_ARRAYS(SENSOR)                                                                         \
     SENSOR(emit)                                                                                             \
     SENSOR(minerals)                                                                                         \
@@ -42,6 +42,12 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
 #define HC_DESCRIBE_RASTER(name) HcProductDescribeRaster hc_product_##name;
 HC_SENSORS_OF_ARRAYS(HC_DESCRIBE)
 HC_SENSORS_OF_RASTERS(HC_DESCRIBE_RASTER)
+
+/* Each of their files says what it reads; a row without a sensor ends the table. */
+#define HC_ROWS(name) extern const HcProductRow hc_product_rows_##name[];
+HC_SENSORS_OF_ARRAYS(HC_ROWS)
+HC_SENSORS_OF_RASTERS(HC_ROWS)
+HC_ROWS(flight)
 
 /* flight.c: an image of AVIRIS-NG or AVIRIS Classic, by its header or data; product->raster is that path. */
 HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcError *err) HC_MUST_CHECK;

@@ -81,6 +81,15 @@ typedef struct HcProduct {
     void *dataset; /* of GDAL, the arrays belong to it */
 } HcProduct;
 
+/* What hcube reads of a sensor. */
+typedef struct HcProductRow {
+    const char *sensor, *read; /* levels and quantities */
+    const char *newest;        /* layout that is known, "-" = no version is told */
+    const char *checked;       /* what the reader was checked against */
+} HcProductRow;
+/* One after the other, from 0; NULL after the last. */
+const HcProductRow *hc_product_row(int32_t number);
+
 /* Looks at the file, folder or zip archive; *out is NULL where it is no product that is known. Fails where it
  * is one and something in it is missing or wrong. */
 HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, HcError *err) HC_MUST_CHECK;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_aviris[] = {
+    {"AVIRIS-3, AVIRIS-5", "L1B radiance, L2A reflectance (netCDF)", "-", "layout"}, {0}};
+
 static const struct {
     const char *group, *dataset, *centres, *widths, *name;
 } cubes[] = {

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_cube[] = {
+    {"hcube", "netCDF that write makes", "this version", "own files"}, {0}};
+
 static HcStatus is_ours(const HcProductFile *file, bool *is, HcError *err) {
     char *source = NULL;
     HC_OR_RETURN(hc_product_text(file, NULL, "source", &source, err));

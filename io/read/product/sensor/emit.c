@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_emit[] = {{"EMIT", "L1B RAD, OBS; L2A RFL, RFLUNCERT, MASK",
+                                              "RFL_002, MASK_003", "layout, synthetic parts"},
+                                             {0}};
+
 #define MASK       "/mask"
 #define MASK_BANDS "/sensor_band_parameters/mask_bands"
 

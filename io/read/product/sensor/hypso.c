@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_hypso[] = {
+    {"HYPSO-1, HYPSO-2", "L1 radiance, L1d reflectance", "-", "layout"},
+    {"HICO", "L1B", "H2013302140823", "lists, layout"},
+    {0}};
+
 #define GROUP "/products"
 
 /* HICO names itself, and its coordinates are plural. */

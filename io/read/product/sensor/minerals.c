@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_minerals[] = {
+    {"EMIT", "L2B MIN, MINUNCERT; L3 ASA", "MIN_001, ASA_002", "layout"}, {0}};
+
 #define NAMES   "/mineral_metadata/name"
 #define NUMBERS "/mineral_metadata/index"
 

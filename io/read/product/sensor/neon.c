@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_neon[] = {
+    {"NEON AOP", "DP1.30006, DP3.30006 reflectance", "-", "real crop"}, {0}};
+
 /* Dataset or group of the site. */
 typedef struct Name {
     char text[160];

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_prisma[] = {
+    {"PRISMA", "L1, L2B, L2C, L2D", "granules of April 2024", "lists of L1 to L2D, layout"}, {0}};
+
 #define PIXEL 30.0 /* of L2D [m] */
 
 static const struct {

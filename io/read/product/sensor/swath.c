@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_swath[] = {
+    {"PACE OCI", "L1B", "V3 of April 2026", "lists, layout"},
+    {"Ocean Biology", "L2 (PACE OCI and others)", "V3.1 (SFREFL)", "lists of L2 IOP, layout"},
+    {"CF swaths", "cubes with coordinates and wavelengths", "-", "layout"},
+    {0}};
+
 /* Where the parts of a swath lie. */
 typedef struct Swath {
     char latitude[160], longitude[160];

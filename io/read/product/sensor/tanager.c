@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const HcProductRow hc_product_rows_tanager[] = {
+    {"Tanager-1", "basic, ortho: radiance, reflectance", "November 2025", "layout"}, {0}};
+
 static const struct {
     const char *dataset, *name;
     bool is_map;
