@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_emit[] = {{"EMIT", "L1B RAD, OBS; L2A RFL, RFLUNCERT, MASK",
-                                              "RFL_002, MASK_003", "layout, synthetic parts"},
-                                             {0}};
+const HcProductRow hc_product_rows_emit[] = {
+    {"EMIT", "L1B RAD, OBS; L2A RFL, RFLUNCERT, MASK", "RFL_002, MASK_003", "layout, synthetic parts"}, {0}};
 
 #define MASK       "/mask"
 #define MASK_BANDS "/sensor_band_parameters/mask_bands"
@@ -194,17 +193,18 @@ static HcStatus take_names(HcProduct *product, const HcProductFile *file, const 
     return HC_OK;
 }
 
-/* A part of a granule may come without the group that has its wavelengths. */
+/* A part of a granule may come without its wavelengths. */
 static HcStatus take_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
     static const HcProductLists lists = {"/sensor_band_parameters/wavelengths",
                                          "/sensor_band_parameters/fwhm",
                                          "/sensor_band_parameters/good_wavelengths"};
-    if (hc_product_has_group(file, "/sensor_band_parameters")) {
+    if (hc_product_has(file, lists.centres)) {
         return hc_product_add_listed(product, file, NULL, &lists, err);
     }
     product->no_wavelengths = true;
-    product->flaw = strdup("it has no wavelengths: the group sensor_band_parameters is missing (ask for it "
-                           "where a server cuts the granule, or for the whole granule)");
+    product->flaw = hc_text_format("it has no wavelengths: there is no array %s (where a server cuts the "
+                                   "granule, ask for its group, too)",
+                                   lists.centres);
     if (product->flaw == NULL) {
         return hc_fail_memory(err, 0, "a text");
     }
