@@ -1,6 +1,7 @@
 /* library import, library merge: many files of spectra become one library. */
 #include "app/library/library.h"
 #include "core/allocate.h"
+#include "pipeline/spectra/grid.h"
 #include "pipeline/spectra/library/join.h"
 
 #include <stdlib.h>
@@ -117,7 +118,7 @@ done:
 static HcStatus read_grid(Job *job, HcError *err) {
     HcLibrary *like = &job->grid_library;
     if (job->params.wavelengths != NULL) {
-        HC_OR_RETURN(hc_library_grid(job->who, job->params.wavelengths, &job->grid, err));
+        HC_OR_RETURN(hc_band_grid(job->who, job->params.wavelengths, &job->grid, err));
         job->grid_memory = (double *)(uintptr_t)job->grid.centre;
     }
     if (job->params.like == NULL) {

@@ -1,6 +1,7 @@
 /* Libraries as one: entries and facts in their order, grids, scales, and what is refused. Resampling itself
  * is in test_resample. */
 #include "pipeline/spectra/library/join.h"
+#include "pipeline/spectra/grid.h"
 #include "core/text.h"
 #include "tests/support/check.h"
 
@@ -75,7 +76,7 @@ static void other_bands_are_refused_or_resampled(void **state) {
                         "--wavelengths or --like chooses common bands");
     assert_null(out.value);
     err = (HcError){0};
-    check_ok(hc_library_grid("who", "450-550:25", &grid, &err), err);
+    check_ok(hc_band_grid("who", "450-550:25", &grid, &err), err);
     assert_int_equal(grid.count, 5);
     check_near(grid.centre[4], 550, 0);
     check_near(grid.width[0], 25, 0);
@@ -113,29 +114,32 @@ static void grids_come_from_ranges_and_files(void **state) {
     HcError err = {0};
     for (size_t f = 0; f < sizeof flaws / sizeof *flaws; f++) {
         err = (HcError){0};
-        assert_int_equal(hc_library_grid("who", flaws[f].text, &grid, &err), flaws[f].status);
+        assert_int_equal(hc_band_grid("who", flaws[f].text, &grid, &err), flaws[f].status);
         assert_non_null(strstr(err.text, flaws[f].part));
     }
     FILE *file = fdopen(mkstemp(path), "w");
-    fputs("# um\r\n0.4 0.01\n\n0.5\n0.6, 0.02 # the last one\n", file);
+    fputs("center,width\r\n# um\r\n0.4 0.01\n\n0.5\n0.6, 0.02 # the last one\n", file);
     fclose(file);
-    check_ok(hc_library_grid("who", path, &grid, &err), err);
+    check_ok(hc_band_grid("who", path, &grid, &err), err);
     assert_int_equal(grid.count, 3);
     check_near(grid.centre[1], 500, 1e-9);
     check_near(grid.width[0], 10, 1e-9);
     check_near(grid.width[1], 100, 1e-9);
     free((double *)(uintptr_t)grid.centre);
-    static const char *const bad[][2] = {{"", "line 1"},
+    static const char *const bad[][2] = {{"", "no band"},
                                          {"400\n-1\n", "line 2: '-1'"},
                                          {"400\nnan", "line 2: 'nan'"},
                                          {"400 1 2", "line 1: '2'"},
+                                         {"500\n400\n", "line 2: '400'"},
+                                         {"band\n", "no band"},
+                                         {"400\n", "no width"},
                                          {"400\n\nx", "line 3: 'x'"}};
     for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
         file = fopen(path, "w");
         fputs(bad[b][0], file);
         fclose(file);
         err = (HcError){0};
-        assert_int_equal(hc_library_grid("who", path, &grid, &err), HC_E_INPUT);
+        assert_int_equal(hc_band_grid("who", path, &grid, &err), HC_E_INPUT);
         assert_non_null(strstr(err.text, bad[b][1]));
     }
     unlink(path);

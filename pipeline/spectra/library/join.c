@@ -1,115 +1,11 @@
 #include "pipeline/spectra/library/join.h"
 #include "core/allocate.h"
 #include "core/text.h"
-#include "io/file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- grids ---- */
-
-/* Maximum number of bands of a grid. */
-enum { BANDS_MAX = 1 << 20 };
-
-/* Centres are there, and 0 where a width is not given. */
-static HcStatus finish_grid(HcBandSet *grid, double *values, int32_t count, HcError *err) {
-    double *spacing = NULL;
-    HC_OR_RETURN(hc_new(spacing, count, "a grid of bands", err));
-    hc_band_spacing(values, count, spacing);
-    for (int32_t b = 0; b < count; b++) {
-        values[count + b] = values[count + b] > 0 ? values[count + b] : spacing[b];
-    }
-    free(spacing);
-    *grid = (HcBandSet){.count = count, .centre = values, .width = values + count};
-    return HC_OK;
-}
-
-static HcStatus parse_range(const char *who, const char *text, HcBandSet *grid, bool *is, HcError *err) {
-    double low = 0, high = 0, step = 0, *values = NULL;
-    int used = 0;
-    *is = sscanf(text, "%lf-%lf:%lf%n", &low, &high, &step, &used) == 3 && text[used] == '\0';
-    if (!*is) {
-        return HC_OK;
-    }
-    if (!(low > 0) || !(high >= low) || !(step > 0) || !((high - low) / step < BANDS_MAX)) {
-        return hc_fail(err, HC_E_USAGE,
-                       "%s: --wavelengths %s: expected A-B:STEP with 0 < A <= B and STEP > 0 [nm]", who,
-                       text);
-    }
-    int32_t count = (int32_t)floor((high - low) / step * (1 + 1e-12) + 1e-9) + 1;
-    HC_OR_RETURN(hc_new(values, 2 * (size_t)count, "a grid of bands", err));
-    for (int32_t b = 0; b < count; b++) {
-        values[b] = low + b * step;
-        values[count + b] = count == 1 ? step : 0;
-    }
-    HcStatus status = finish_grid(grid, values, count, err);
-    if (status != HC_OK) {
-        free(values);
-    }
-    return status;
-}
-
-/* Fills row[2] from a line; *is: it has a wavelength. */
-static HcStatus parse_line(const char *path, int32_t number, char *line, double row[2], bool *is,
-                           HcError *err) {
-    char *rest = NULL;
-    int found = 0;
-    row[1] = 0;
-    *is = false;
-    for (char *word = strtok_r(line, " \t\r,;", &rest); word != NULL && *word != '#';
-         word = strtok_r(NULL, " \t\r,;", &rest)) {
-        double value = 0;
-        if (found == 2 || !hc_text_parse_double(word, &value) || !(value > 0) || !isfinite(value)) {
-            return hc_fail(err, HC_E_INPUT,
-                           "%s: line %d: '%.40s', expected a wavelength and perhaps a width above 0", path,
-                           number, word);
-        }
-        row[found++] = value;
-    }
-    *is = found > 0;
-    return HC_OK;
-}
-
-static HcStatus read_grid(const char *path, HcBandSet *grid, HcError *err) {
-    HcStatus status = HC_OK;
-    char *text = NULL;
-    double *values = NULL, largest = 0;
-    int32_t count = 0, lines = 1, number = 0;
-    HC_TRY(hc_file_read(path, (size_t)16 << 20, &text, NULL, err));
-    for (const char *at = text; *at != '\0'; at++) {
-        lines += *at == '\n';
-    }
-    HC_TRY(hc_new(values, 4 * (size_t)lines, "a grid of bands", err));
-    double *row = values + 2 * lines;
-    char *rest = text;
-    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n")) {
-        bool is = false;
-        HC_TRY(parse_line(path, ++number, line, row + 2 * count, &is, err));
-        largest = is ? fmax(largest, row[2 * count]) : largest;
-        count += is;
-    }
-    HC_TRY(count > 0 ? HC_OK : hc_fail(err, HC_E_INPUT, "%s: line 1: expected a wavelength a line", path));
-    for (int32_t b = 0; b < count; b++) {
-        values[b] = row[2 * b] * (largest < 100 ? 1e3 : 1);
-        values[count + b] = row[2 * b + 1] * (largest < 100 ? 1e3 : 1);
-    }
-    HC_TRY(finish_grid(grid, values, count, err));
-    values = NULL;
-done:
-    free(text);
-    free(values);
-    return status;
-}
-
-HcStatus hc_library_grid(const char *who, const char *text, HcBandSet *grid, HcError *err) {
-    bool is = false;
-    HC_OR_RETURN(parse_range(who, text, grid, &is, err));
-    return is ? HC_OK : read_grid(text, grid, err);
-}
-
-/* ---- joining ---- */
 
 static bool same_list(const double *a, const double *b, int32_t count) {
     bool same = (a == NULL) == (b == NULL);

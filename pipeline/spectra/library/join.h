@@ -11,11 +11,6 @@ typedef struct HcLibraryPart {
     const char *path; /* borrowed */
 } HcLibraryPart;
 
-/* The bands that "A-B:STEP" [nm] or a file names: a wavelength a line and perhaps a width, below 100 in
- * micrometres. Widths that are not given are the spacing. Both arrays of *grid are one fresh block that
- * begins at grid->centre. HC_E_USAGE, HC_E_INPUT: one line with the option or the file and its line. */
-HcStatus hc_library_grid(const char *who, const char *text, HcBandSet *grid, HcError *err) HC_MUST_CHECK;
-
 /* Joins parts[count], count > 0, entry after entry, with their facts. Without a grid (NULL) all must have the
  * same bands, to 0.001 nm. With one, each is resampled to it, and needs wavelengths. Values are divided by
  * the scales of reflectance of their libraries where these differ. *empty: spectra without a value in any

@@ -1,17 +1,13 @@
 #include "pipeline/stages/resample/target.h"
 #include "core/allocate.h"
-#include "io/file.h"
 #include "io/library/library.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/read/metadata/wavelength.h"
 #include "io/read/reader.h"
-#include "pipeline/spectra/resample.h"
-#include "pipeline/spectra/runs.h"
+#include "pipeline/spectra/grid.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { BANDS_MAX = 65536, FILE_MAX = 16 << 20 };
 
 static HcStatus make_bands(HcTarget *target, int32_t bands, HcError *err) {
     HC_OR_RETURN(hc_new(target->centre, bands, "bands", err));
@@ -124,98 +120,16 @@ HcStatus hc_target_like(HcTarget *target, const char *path, HcError *err) {
 
 /* ---- wavelengths ---- */
 
-/* false: the text has another form. */
-static bool read_range(const char *text, double *low, double *high, double *step) {
-    char range[64];
-    const char *colon = strchr(text, ':'), *rest = range;
-    bool small = false; /* in um, as numbers below 100 are */
-    if (colon == NULL || colon == text || colon - text >= (ptrdiff_t)sizeof range) {
-        return false;
-    }
-    memcpy(range, text, (size_t)(colon - text));
-    range[colon - text] = '\0';
-    bool is = hc_wavelengths_next(&rest, low, high, &small) && *rest == '\0' &&
-              hc_text_parse_double(colon + 1, step);
-    *step *= small || hc_text_ends_with(range, "um") ? 1000 : 1;
-    return is;
-}
-
-static HcStatus take_range(HcTarget *target, const char *text, double low, double high, double step,
-                           HcError *err) {
-    double bands = floor((high - low) / step * (1 + 1e-12)) + 1;
-    if (!(low > 0 && high >= low && step > 0 && bands <= BANDS_MAX)) {
-        return hc_fail(
-            err, HC_E_USAGE,
-            "resample: --wavelengths %s: no range A-B:STEP of up to %d bands [nm], like 400-2400:10", text,
-            BANDS_MAX);
-    }
-    HC_OR_RETURN(make_bands(target, (int32_t)bands, err));
-    for (int32_t k = 0; k < (int32_t)bands; k++) {
-        HC_OR_RETURN(add_band(target, low + k * step, step, NULL, err));
-    }
-    return HC_OK;
-}
-
-/* How many numbers the line has, -1 = it is none of numbers. */
-static int32_t read_numbers(char *line, double number[2]) {
-    char *rest = NULL;
-    int32_t count = 0;
-    for (char *word = strtok_r(line, " \t,;\r", &rest); word != NULL;
-         word = strtok_r(NULL, " \t,;\r", &rest)) {
-        if (*word == '#') {
-            break;
-        }
-        if (count == 2 || !hc_text_parse_double(word, &number[count++])) {
-            return -1;
-        }
-    }
-    return count;
-}
-
-static HcStatus take_lines(HcTarget *target, const char *path, char *text, HcError *err) {
-    int32_t at = 0;
-    char *rest = NULL;
-    for (char *line = text; line != NULL; line = rest) {
-        double number[2] = {0};
-        rest = strchr(line, '\n');
-        if (rest != NULL) {
-            *rest++ = '\0';
-        }
-        int32_t count = read_numbers(line, number);
-        at++;
-        if (count == 0 || (count < 0 && target->count == 0 && at == 1)) {
-            continue; /* the first line may be a header */
-        }
-        double before = target->count > 0 ? target->centre[target->count - 1] : 0;
-        if (count < 0 || target->count == BANDS_MAX || !(number[0] > before) || !isfinite(number[0]) ||
-            !(number[1] >= 0 && isfinite(number[1]))) {
-            return hc_fail(err, HC_E_INPUT,
-                           "%s: line %d: not a wavelength that is longer than the one before, and a width",
-                           path, at);
-        }
-        HC_OR_RETURN(add_band(target, number[0], number[1], NULL, err));
-    }
-    double unit = target->count > 0 && target->centre[target->count - 1] < 100 ? 1000 : 1; /* um */
-    for (int32_t k = 0; k < target->count; k++) {
-        target->centre[k] *= unit;
-        target->width[k] *= unit;
-    }
-    return find_widths(target, path, err);
-}
-
 HcStatus hc_target_wavelengths(HcTarget *target, const char *text, HcError *err) {
     HcStatus status = HC_OK;
-    double low = 0, high = 0, step = 0;
-    char *data = NULL;
-    size_t bytes = 0;
-    if (read_range(text, &low, &high, &step)) {
-        return take_range(target, text, low, high, step, err);
+    HcBandSet grid = {0};
+    HC_OR_RETURN(hc_band_grid("resample", text, &grid, err));
+    HC_TRY(make_bands(target, grid.count, err));
+    for (int32_t b = 0; b < grid.count; b++) {
+        HC_TRY(add_band(target, grid.centre[b], grid.width[b], NULL, err));
     }
-    HC_TRY(hc_file_read(text, FILE_MAX, &data, &bytes, err));
-    HC_TRY(make_bands(target, BANDS_MAX, err));
-    HC_TRY(take_lines(target, text, data, err));
 done:
-    free(data);
+    free((double *)grid.centre);
     return status;
 }
 

@@ -195,7 +195,7 @@ static void wrong_input(void **state) {
         {"word.txt", "450\nred\n", "word.txt: line 2", HC_E_INPUT},
         {"three.txt", "#\n450 10 3\n460 1 2 3\n", "three.txt: line 2", HC_E_INPUT},
         {"nan.txt", "450 nan\n", "nan.txt: line 1", HC_E_INPUT},
-        {"one.txt", "450\n", "one.txt: a band has no width", HC_E_INPUT},
+        {"one.txt", "450\n", "one.txt ... no width", HC_E_INPUT},
         {"empty.txt", "\n# nothing\n", "empty.txt: has no band with a wavelength", HC_E_INPUT},
     };
     Cube cube = cube_smooth(3, 4, 5, 7, true);
