@@ -1,10 +1,12 @@
 /* Rows with a background for each column and one target: filters, scores, and scores of whitened pixels. */
 #include "core/operation/gram/column_filters.h"
+#include "core/operation/image/calibrate.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What the operation is called with; every column is a group. */
 typedef struct Scores {
@@ -283,14 +285,93 @@ done:
     return status;
 }
 
+/* ---- offset and gain of each column ---- */
+
+typedef struct Calibrated {
+    HcBlock in, out;
+    HcCalibration how;
+    double *number;     /* [host] [samples][bands] offsets and gains */
+    uint8_t *live;      /* [host] */
+    HcBuffer memory[2]; /* [device] copies of them */
+} Calibrated;
+
+static HcStatus call_calibrate(HcRig *rig, void *user, HcError *err) {
+    Calibrated *of = user;
+    return hc_calibrate(rig->queue, &of->in, &of->how, &of->out, err);
+}
+
+static HcStatus make_calibrated(HcRig *rig, Calibrated *of, HcError *err) {
+    size_t samples = (size_t)rig->settings->samples, values = samples * (size_t)rig->settings->bands;
+    HC_OR_RETURN(hc_new(of->number, values, "offsets and gains", err));
+    HC_OR_RETURN(hc_new(of->live, samples, "the columns", err));
+    for (size_t i = 0; i < values; i++) {
+        of->number[i] = 1 + (double)(i % 97) / 64;
+    }
+    memset(of->live, 1, samples);
+    HC_OR_RETURN(put(rig, of->number, values * sizeof(double), &of->memory[0], err));
+    HC_OR_RETURN(put(rig, of->live, samples, &of->memory[1], err));
+    of->how =
+        (HcCalibration){.offset = of->memory[0].data, .gain = of->memory[0].data, .live = of->memory[1].data};
+    return HC_OK;
+}
+
+static HcStatus check_calibrated(HcRig *rig, const Calibrated *of, HcBenchRow *row, HcError *err) {
+    enum { PIXELS_MAX = 4096 };
+    HcStatus status = HC_OK;
+    const HcBenchWitness *witness = rig->bench->witness;
+    int64_t bands = of->in.bands, frame = of->in.samples * bands;
+    float *expected = NULL;
+    if (witness == NULL) {
+        return HC_OK;
+    }
+    int64_t lines = hc_min64(witness->lines, row->lines);
+    int64_t values = hc_min64(PIXELS_MAX, lines * of->in.samples) * bands;
+    HC_TRY(hc_new(expected, values, "expected values", err));
+    for (int64_t i = 0; i < values; i++) {
+        double number = of->number[i % frame];
+        expected[i] = (float)(((double)witness->x[i] - number) * number);
+    }
+    HC_TRY(hc_rig_compare(rig, of->out.data, expected, (size_t)values, 1e-6, row, err));
+done:
+    free(expected);
+    return status;
+}
+
+static HcStatus measure_calibrate(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    double n = rig->settings->bands;
+    Calibrated of = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands),
+                     .out = hc_rig_block(rig, &rig->out, rig->part, rig->settings->bands)};
+    if (!hc_bench_wants(rig->bench, "calibrate")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "calibrate", rig->device->by, rig->part);
+    HC_TRY(make_calibrated(rig, &of, err));
+    HC_TRY(hc_rig_choose_lines(rig, call_calibrate, &of, &of.in, &of.out, &row->lines, err));
+    double pixels = (double)row->lines * rig->settings->samples;
+    row->operations = pixels * 2 * n;
+    hc_rig_floor(rig, row, pixels * (8 * n + 2), 0, row->operations);
+    HC_TRY(hc_rig_measure(rig, call_calibrate, &of, row, err));
+    HC_TRY(check_calibrated(rig, &of, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    hc_release(rig->compute, &of.memory[0]);
+    hc_release(rig->compute, &of.memory[1]);
+    free(of.number);
+    free(of.live);
+    return status;
+}
+
 static HcStatus measure(HcRig *rig, HcError *err) {
+    HC_OR_RETURN(measure_calibrate(rig, err));
     HC_OR_RETURN(measure_filters(rig, err));
     HC_OR_RETURN(measure_scores(rig, "column_scores", HC_COLUMN_SHARE, err));
     return measure_scores(rig, "column_scores-ace", HC_COLUMN_COHERENCE, err);
 }
 
 const HcBenchPart hc_bench_columns = {.measure = measure,
-                                      .rows = (const HcBenchKind[]){{"column_filters", HC_BENCH_NEAR},
+                                      .rows = (const HcBenchKind[]){{"calibrate", HC_BENCH_NEAR},
+                                                                    {"column_filters", HC_BENCH_NEAR},
                                                                     {"column_scores", HC_BENCH_NEAR},
                                                                     {"column_scores-ace", HC_BENCH_NEAR},
                                                                     {0}}};

@@ -12,6 +12,7 @@
 #include "core/operation/gram/column_gram.h"
 #include "core/operation/gram/gram.h"
 #include "core/operation/gram/gram_raw.h"
+#include "core/operation/image/calibrate.h"
 #include "core/operation/image/column_scores.h"
 #include "core/operation/spectrum/continuum.h"
 #include "core/operation/image/decode.h"
@@ -42,6 +43,7 @@ extern "C" {
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
 #define HC_COMPUTE_ABI 23
+#define HC_COMPUTE_ABI 20
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -106,6 +108,7 @@ extern "C" {
     ENTRY(continuum, HcContinuumFn)                                                                          \
     ENTRY(normalise, HcNormaliseFn)                                                                          \
     ENTRY(formula, HcFormulaFn)                                                                              \
+    ENTRY(calibrate, HcCalibrateFn)                                                                          \
     ENTRY(eigh, HcEighFn)
 
 #define HC_TABLE_FIELD(name, Function) Function *name;

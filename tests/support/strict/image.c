@@ -138,3 +138,28 @@ HcStatus hc_strict_masked(HcQueue *queue, const HcBlock *in, const HcBlock *out,
     Masks work = {.pair = {.in = *in, .out = *out}, .count = count};
     return strict_accept(queue, do_masked, &work, sizeof work, err);
 }
+
+typedef struct Calibrating {
+    StrictPair pair;
+    HcCalibration how;
+} Calibrating;
+
+static HcStatus do_calibrate(const Strict *strict, void *arguments, HcError *err) {
+    Calibrating *work = arguments;
+    HcCalibration *how = &work->how;
+    size_t samples = (size_t)work->pair.in.samples, bands = (size_t)work->pair.in.bands;
+    size_t bytes = samples * bands * sizeof(double);
+    HC_OR_RETURN(strict_translate_pair(strict, &work->pair, err));
+    HC_OR_RETURN(strict_translate(strict, &how->offset, bytes, "calibrate, the offsets", err));
+    HC_OR_RETURN(strict_translate(strict, &how->slope, bytes, "calibrate, the slopes", err));
+    HC_OR_RETURN(strict_translate(strict, &how->gain, bytes, "calibrate, the gains", err));
+    HC_OR_RETURN(strict_translate(strict, &how->limit, bands * sizeof(float), "calibrate, the limits", err));
+    HC_OR_RETURN(strict_translate(strict, &how->live, samples, "calibrate, the flags", err));
+    return hc_calibrate(strict->cpu_queue, &work->pair.in, how, &work->pair.out, err);
+}
+
+HcStatus hc_strict_calibrate(HcQueue *queue, const HcBlock *in, const HcCalibration *how, const HcBlock *out,
+                             HcError *err) {
+    Calibrating work = {{.in = *in, .out = *out}, *how};
+    return strict_accept(queue, do_calibrate, &work, sizeof work, err);
+}
