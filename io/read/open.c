@@ -1,6 +1,7 @@
 /* From a path to an open dataset: which file, by which driver, described by which header. */
 #include "io/guard/guard.h"
 #include "io/read/parts.h"
+#include "io/read/scanner.h"
 #include "io/file.h"
 
 #include <cpl_conv.h>
@@ -512,8 +513,29 @@ done:
     return status;
 }
 
+/* A folder that a line scanner has left: its raw scene, as a path in fresh memory; NULL where it is none. */
+static HcStatus scanner_scene(HcReader *reader, const char *path, char **out, HcError *err) {
+    HcScanner scanner = {0};
+    HcText text = {0};
+    *out = NULL;
+    if (reader->product != NULL || !hc_is_folder(path)) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_scanner_find(&scanner, path, err));
+    if (scanner.file[HC_SCANNER_RAW] != NULL) {
+        hc_scanner_describe(&scanner, &text);
+        hc_read_note(reader, "%s", hc_text_shown(&text));
+        *out = scanner.file[HC_SCANNER_RAW];
+        scanner.file[HC_SCANNER_RAW] = NULL;
+    }
+    hc_text_clear(&text);
+    hc_scanner_clear(&scanner);
+    return HC_OK;
+}
+
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     HcGdalErrors messages;
+    char *scene = NULL;
     HC_OR_RETURN(hc_read_check_address(path, err));
     HcStatus status = HC_OK;
     bool is_envi = false;
@@ -524,7 +546,8 @@ HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
         HC_TRY(set_path(reader, reader->product->array[0].file, err));
         goto done;
     }
-    path = reader->product != NULL ? reader->product->raster : path;
+    HC_TRY(scanner_scene(reader, path, &scene, err));
+    path = reader->product != NULL ? reader->product->raster : scene != NULL ? scene : path;
     bool is_header = hc_read_is_file(path, NULL, NULL) && hc_text_ends_with(path, ".hdr");
     if (is_header) {
         HC_TRY(hc_read_is_envi(path, &is_envi, err));
@@ -534,5 +557,6 @@ HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
                         : open_foreign_header(reader, path, err);
 done:
     hc_gdal_release();
+    free(scene);
     return status;
 }
