@@ -9,6 +9,7 @@
 #define HC_STAGES(STAGE)                                                                                     \
     STAGE(read)                                                                                              \
     STAGE(bands)                                                                                             \
+    STAGE(reflectance)                                                                                       \
     STAGE(filter)                                                                                            \
     STAGE(smooth)                                                                                            \
     STAGE(resample)                                                                                          \

@@ -55,6 +55,7 @@ DISTURBED = {
     "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
     "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
     "continuum": ["continuum", SCENE, "out/a.img", "--output", "depth"],
+    "reflectance": ["reflectance", SCENE, "out/a.img", "--dark", "lines=1-2", "--white", "lines=20-24"],
 } # DISTURBED
 
 # name -> (scene, cap [MiB], words): on a large scene, or a small one for slow stages (caps.py).
@@ -102,4 +103,5 @@ CAPPED = {
     "batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",
                                    "out.{stem}.img", "--jobs", "2", "--threads", "2"]),
     "continuum": ("bil", 120, ["continuum", "SCENE", "out.img"]),
+    "reflectance": ("bil", 120, ["reflectance", "SCENE", "out.img", "--dark", "lines=1-2", "--white", "lines=20-24"]),
 } # CAPPED
