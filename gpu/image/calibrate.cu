@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(THREADS) calibrate(const Job job) {
     if (row0 >= job.out.rows) {
         return;
     }
-    int lines = (int)hc_min64(LINES, job.out.rows - row0);
+    int lines = job.out.rows - row0 < LINES ? (int)(job.out.rows - row0) : LINES;
     for (int i = 0; i < lines; i++) {
         int64_t pixel = (row0 + i) * samples + sample;
         bool valid = __ldg(job.mask + pixel) != 0 && __ldg(job.how.live + sample) != 0;

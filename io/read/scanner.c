@@ -1,5 +1,6 @@
 /* Which files of a folder a line scanner has left. Names are the only sign: the headers of a scene and of its
- * references do not differ. The names are those that public readers and published data sets (HELICoiD) expect. */
+ * references do not differ. The names are those that public readers and published data sets (HELICoiD)
+ * expect. */
 #include "io/read/scanner.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
@@ -217,8 +218,12 @@ HcStatus hc_scanner_exposure(const char *path, double *exposure, HcError *err) {
     HcEnviHeader header = {0};
     char *name = NULL;
     *exposure = 0;
+    bool is_envi = false;
     HC_TRY(header_of(path, &name, err));
-    if (name == NULL) {
+    if (name != NULL) {
+        HC_TRY(hc_read_is_envi(name, &is_envi, err));
+    }
+    if (!is_envi) {
         goto done;
     }
     HC_TRY(hc_envi_load(&header, name, err));

@@ -88,7 +88,7 @@ static float limit_of(const HcStage *stage) {
     static const float largest[HC_TYPE_COUNT] = {
         [HC_UINT8] = 255, [HC_INT8] = 127, [HC_UINT16] = 65535, [HC_INT16] = 32767};
     const Params *params = stage->params;
-    float limit = largest[hc_reader_scene(hc_view_reader(stage->chain->source->view))->type];
+    float limit = largest[stage->in.type];
     return !isnan(params->saturation) ? (float)params->saturation : limit > 0 ? limit : INFINITY;
 }
 
@@ -115,7 +115,7 @@ static HcStatus find_references(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     const HcOptionList *dark = &params->dark;
-    if (!state->looked) {
+    if (!state->looked && (dark->count == 0 || params->white == NULL)) {
         HC_OR_RETURN(hc_scanner_find(&state->scanner, scene_path(stage), err));
         state->looked = true;
     }
@@ -409,7 +409,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
 /* ---- after the run ---- */
 
 static void report(const HcStage *stage, HcJson *to) {
-    static const char *const names[] = {"dark", "later_dark", "white", "white_dark"};
+    static const char *const names[] = {"dark_file", "later_dark_file", "white_file", "white_dark_file"};
     const State *state = stage->state;
     for (int r = 0; r < REFERENCES; r++) {
         if (state->of[r].path != NULL) {

@@ -35,6 +35,7 @@ echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcub
 echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
 echo in/s.hdr >list.txt
 printf '500 40\n600 40\n' >bands.txt
+printf 'wavelength,panel\n400,0.99\n2500,0.98\n' >panel.csv
 printf 'class,weight\n1,2\n' >priors.csv
 printf '{"rf": {"clay": {"reference": {"reflectance_record": "Kaolinite"}, "diagnostic_features": [{"feature_weight": 1,
     "continuum_endpoints": [2.0, 2.12, 2.25, 2.35]}]}}}' >rules.json
@@ -67,7 +68,7 @@ reads=(
     "reflectance --dark|read in/s.hdr % ! reflectance --dark in/dark.hdr --white lines=3-4|dark.hdr dark.img"
     "reflectance --white|read in/s.hdr % ! reflectance --dark lines=1-2 --white in/dark.hdr|dark.hdr dark.img"
     "reflectance --white-dark|read in/s.hdr % ! reflectance --dark lines=1-2 --white lines=3-4 --white-dark in/dark.hdr|dark.hdr dark.img"
-    "reflectance --panel|read in/s.hdr % ! reflectance --dark lines=1-2 --white lines=3-4 --panel in/lib.sli|lib.sli lib.hdr"
+    "reflectance --panel|read in/s.hdr % ! reflectance --dark lines=1-2 --white lines=3-4 --panel in/panel.csv|panel.csv"
     "knn --training|read in/s.hdr % ! knn -k 1 --training in/class.hdr|class.hdr class.img"
     "knn --validation|read in/s.hdr % ! knn -k 1 --training ref/class.hdr --validation in/class.img|class.hdr class.img"
     "classify --training|read in/s.hdr % ! classify --training in/class.hdr|class.hdr class.img"

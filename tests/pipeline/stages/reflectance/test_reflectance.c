@@ -165,6 +165,30 @@ static void lines_of_the_scene(void **state) {
     cube_free(&raw);
 }
 
+/* A spectrum of the panel: each band has its own factor. */
+static void panel_spectrum(void **state) {
+    (void)state;
+    Scenes scenes = scenes_new();
+    file_write("panel.csv", "wavelength,panel\n500,0.9\n600,0.8\n700,0.7\n800,0.6\n900,0.5\n");
+    file_write("two.csv", "wavelength,one,two\n500,0.9,1\n600,0.8,1\n700,0.7,1\n800,0.6,1\n900,0.5,1\n");
+    check_runs(NULL,
+               "read raw.img ! reflectance --dark dark.img --white white.img ! write a.img --nodata nan");
+    check_runs(NULL, "read raw.img ! reflectance --dark dark.img --white white.img --panel panel.csv ! "
+                     "write b.img --nodata nan");
+    Cube a = cube_read_floats("a", LINES, SAMPLES, BANDS), b = cube_read_floats("b", LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(&a) * BANDS; i++) {
+        double factor = 0.9 - 0.1 * (double)(i % BANDS);
+        assert_int_equal(isnan(a.value[i]), isnan(b.value[i]));
+        assert_true(isnan(a.value[i]) || fabs(b.value[i] - factor * a.value[i]) < 1e-6);
+    }
+    check_run_fails(
+        NULL, HC_E_INPUT, "has 2 spectra, one is needed",
+        "read raw.img ! reflectance --dark dark.img --white white.img --panel two.csv ! write c.img");
+    cube_free(&a);
+    cube_free(&b);
+    scenes_free(&scenes);
+}
+
 static void blocks_and_failures(void **state) {
     (void)state;
     Scenes scenes = scenes_new();
@@ -212,6 +236,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(dark_drifts, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(parts_of_the_scene, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(lines_of_the_scene, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(panel_spectrum, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(blocks_and_failures, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(what_is_refused, folder_setup, folder_teardown),
     };
