@@ -79,6 +79,7 @@ class Scenes:
         self.library(sample)
         self.classes()
         self.sigma()
+        self.references()
         self.table()
 
     def table(self):
@@ -109,6 +110,13 @@ class Scenes:
         (self.folder / "sigma.img").write_bytes(bytes(1 + at % 9 for at in range(200 * 100)))
         (self.folder / "sigma.hdr").write_text("ENVI\nsamples = 200\nlines = 100\nbands = 1\nheader offset = 0\n"
                                                "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\n")
+
+    def references(self):
+        """Ten dark and white lines of the large scenes."""
+        for name, value in (("dark", 0), ("white", 60000)):
+            (self.folder / f"{name}.img").write_bytes(value.to_bytes(2, "little") * (10 * 600 * 200))
+            (self.folder / f"{name}.hdr").write_text("ENVI\nsamples = 600\nlines = 10\nbands = 200\nheader offset = 0\n"
+                                                     "file type = ENVI Standard\ndata type = 12\ninterleave = bil\n")
 
     def make(self, name, words):
         partial = self.folder / f"made-{name}"

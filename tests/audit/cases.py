@@ -176,6 +176,10 @@ def prepare(folder, hcube, sample):
     (folder / "sigma.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = 1\nheader offset = 0\n"
                                       "file type = ENVI Standard\ndata type = 1\ninterleave = bsq\nbyte order = 0\n")
     (folder / "sigma.img").write_bytes(bytes(1 + i % 9 for i in range(LINES * SAMPLES)))
+    for name, value in (("dark", 0), ("white", 60000)):
+        (folder / f"{name}.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = 2\nbands = {len(BANDS)}\nheader offset = 0\n"
+                                            "file type = ENVI Standard\ndata type = 12\ninterleave = bil\n")
+        (folder / f"{name}.img").write_bytes(value.to_bytes(2, "little") * (2 * SAMPLES * len(BANDS)))
     table(folder / "glt", 3, [struct.pack("<i", (at * at + at // 7) % (SAMPLES + 1)) for at in range(2 * 30 * 26)], 30, 26)
     table(folder / "igm", 5, [struct.pack("<d", place) for place in
                               [10 + .001 * (at % SAMPLES) for at in range(LINES * SAMPLES)] +
