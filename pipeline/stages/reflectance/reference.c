@@ -72,7 +72,8 @@ static HcStatus check_scene(const HcStage *stage, const HcReferenceOf *of, const
         return hc_fail(err, HC_E_INPUT, "reflectance: %s %s: has %d bands, the scene has %d", of->option,
                        of->path, is->bands, stage->in.source_band != NULL ? file->bands : stage->in.bands);
     }
-    for (int32_t b = 0; b < stage->in.bands; b++) {
+    bool counts = is->gain == NULL && !hc_view_scales(stage->chain->source->view);
+    for (int32_t b = 0; !counts && b < stage->in.bands; b++) {
         HcScale of_file = hc_scene_scale(file, band_of(stage, b));
         HcScale of_this = hc_scene_scale(is, band_of(stage, b));
         if (of_file.gain != of_this.gain || of_file.offset != of_this.offset) {
