@@ -2,7 +2,7 @@
  *
  *     Specim     capture/NAME.hdr, DARKREF_NAME.hdr, WHITEREF_NAME.hdr, WHITEDARKREF_NAME.hdr
  *     Headwall   raw.hdr, darkReference.hdr, whiteReference.hdr
- *     others     NAME.hdr, and headers with "dark" and "white" in their names (Resonon, HySpex) */
+ *     others     NAME.hdr, and headers with "dark" and "white" in their names */
 #ifndef HC_IO_READ_SCANNER_H
 #define HC_IO_READ_SCANNER_H
 
