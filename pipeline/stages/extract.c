@@ -7,7 +7,7 @@
 #include "io/file.h"
 #include "pipeline/spectra/spectra.h"
 #include "pipeline/picture/plots.h"
-#include "pipeline/stages/spectra_files.h"
+#include "pipeline/stages/shared/spectra_files.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>

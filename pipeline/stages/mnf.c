@@ -1,6 +1,6 @@
 /* mnf: maximum noise fraction. */
 #include "pipeline/chain.h"
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/noise/choice.h"
 #include "pipeline/statistics/noise/file.h"

@@ -1,5 +1,5 @@
 /* pca: principal components of a scene. */
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "pipeline/stages/stages.h"
 
 typedef struct Params {

@@ -6,6 +6,12 @@ make_chain_inputs() {
     "$HCUBE" read "$SAMPLE/scene.hdr" part.img --window 0,0,48,40 --type float32 --quiet --record none
     "$HCUBE" read "$SAMPLE/class.hdr" classes.img --window 0,0,48,40 --quiet --record none
     cp "$SAMPLE"/endmembers.{sli,hdr} .
+    local name bands=59 lines=2
+    for name in dark white; do
+        printf 'ENVI\nsamples = 48\nlines = %d\nbands = %d\ndata type = 12\ninterleave = bil\nbyte order = 0\n' $lines $bands >$name.hdr
+        head -c $((2 * lines * 48 * bands)) /dev/zero >$name.img
+    done
+    tr '\0' '\177' <dark.img >white.img
 }
 
 # each_chain COMMAND: calls it with the words of each chain between `read part.img` and `write`.
@@ -16,6 +22,13 @@ each_chain() {
         "$check" filter $kind --noise
     done
     "$check" filter mean3x3
+    "$check" reflectance --dark dark.img --white white.img
+    "$check" smooth --points 5 --derivative 1
+    "$check" smooth --normalise snv
+    "$check" resample --wavelengths 450-2300:100
+    "$check" continuum
+    "$check" continuum --range 550-750 --features
+    "$check" index 'NDVI,log(R860/20),b3^1.7'
     "$check" cov s.json --overwrite
     "$check" noise n.json --overwrite
     "$check" dimension

@@ -55,7 +55,6 @@ DISTURBED = {
     "l1": ["solve", "l1", "in/a.npy", "in/b.npy", "out/x.npy", "--lambda", "1"],
     "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
     "continuum": ["continuum", SCENE, "out/a.img", "--output", "depth"],
-    "reflectance": ["reflectance", SCENE, "out/a.img", "--dark", "lines=1-2", "--white", "lines=20-24"],
     "reflectance": ["reflectance", SCENE, "out/a.img", "--dark", "in/dark.hdr", "--white", "in/white.hdr"],
 } # DISTURBED
 
@@ -104,6 +103,5 @@ CAPPED = {
     "batch": ("small", 200, ["batch", "mnf", "--components", "5", "!", "write", "--scenes", "SCENE", "--output",
                                    "out.{stem}.img", "--jobs", "2", "--threads", "2"]),
     "continuum": ("bil", 120, ["continuum", "SCENE", "out.img"]),
-    "reflectance": ("bil", 120, ["reflectance", "SCENE", "out.img", "--dark", "lines=1-2", "--white", "lines=20-24"]),
     "reflectance": ("bil", 120, ["reflectance", "SCENE", "out.img", "--dark", "dark.hdr", "--white", "white.hdr"]),
 } # CAPPED

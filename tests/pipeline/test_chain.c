@@ -198,14 +198,14 @@ static void stages_are_commands(void **state) {
     (void)state;
     for (int i = 0; hc_stage_list[i] != NULL; i++) {
         const HcStageClass *kind = hc_stage_list[i];
-        /* bands and filter have a positional option of their own, named here. */
+        /* bands, filter and index have a positional option of their own, named here. */
         HcChain *chain = NULL;
         HcError err = {0};
         char name[64];
         const char *const words[] = {"scene.hdr", "out.tif", name, "file"};
         int32_t count = 2;
         HC_EACH_OPTION(option, kind->options) {
-            if (option->required && !option->positional) {
+            if (option->required && (!option->positional || option->file == HC_FILE_NONE)) {
                 snprintf(name, sizeof name, "--%s", option->name);
                 count = 4;
             }

@@ -8,7 +8,7 @@
 #include "pipeline/stages/denoise/levels.h"
 #include "pipeline/stages/denoise/sigma_map.h"
 #include "pipeline/stages/denoise/stripes.h"
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "pipeline/statistics/noise/choice.h"
 #include "pipeline/statistics/sums.h"
 

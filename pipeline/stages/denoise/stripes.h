@@ -21,7 +21,7 @@
 #define HC_PIPELINE_STAGES_DENOISE_STRIPES_H
 
 #include "core/system/team.h"
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "ranks/ranks.h"
 
 enum { HC_STRIPES_LINES = 24, HC_STRIPES_SAMPLES = 24 }; /* fewest of a scene */

@@ -8,7 +8,7 @@
 #include "core/allocate.h"
 #include "core/operation/image/project.h"
 #include "pipeline/memory.h"
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/shrinkage.h"
 

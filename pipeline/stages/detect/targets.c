@@ -3,7 +3,7 @@
 #include "core/allocate.h"
 #include "pipeline/chain.h"
 #include "pipeline/stages/detect/detect.h"
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "pipeline/stages/stages.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "pipeline/stages/endmembers/members.h"
 #include "core/allocate.h"
 #include "pipeline/spectra/spectra.h"
-#include "pipeline/stages/spectra_files.h"
+#include "pipeline/stages/shared/spectra_files.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/statistics/dimension.h"
 #include "pipeline/statistics/sums.h"

@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_STAGES_ENDMEMBERS_METHODS_H
 #define HC_PIPELINE_STAGES_ENDMEMBERS_METHODS_H
 
-#include "pipeline/stages/reduced.h"
+#include "pipeline/stages/shared/reduced.h"
 
 enum { HC_ENDMEMBERS_MAX = 256 };
 

@@ -10,7 +10,7 @@
 #include "core/operation/knn/vote.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
-#include "pipeline/stages/spectra_files.h"
+#include "pipeline/stages/shared/spectra_files.h"
 #include "pipeline/stages/kmeans/start.h"
 #include "pipeline/stages/kmeans/sums.h"
 #include "pipeline/stages/stages.h"

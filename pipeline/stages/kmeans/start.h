@@ -2,7 +2,7 @@
 #ifndef HC_PIPELINE_STAGES_KMEANS_START_H
 #define HC_PIPELINE_STAGES_KMEANS_START_H
 
-#include "pipeline/stages/reduced.h"
+#include "pipeline/stages/shared/reduced.h"
 
 /* Pixels of the sample: less than twice this number, and more than half of it where the scene has enough. */
 enum { HC_KMEANS_SAMPLE = 8192 };

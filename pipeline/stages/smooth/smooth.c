@@ -42,6 +42,7 @@ static const HcOption options[] = {
     {HC_INT(Params, derivative), .range = {0, HC_POLYNOMIAL_DERIVATIVE_MAX}, .value = "NUMBER",
      .help = "output this derivative of the polynomial, in units per nm or per nm^2; 0: its value"},
     {HC_CHOICE(Params, normalise), .value = "KIND", .choices = normalise_words,
+     .otherwise = "spectra keep their size",
      .help = "then normalise each spectrum: snv: mean 0 and standard deviation 1; brightness: sum of squares "
              "1; area: area under it 1"},
     {HC_REAL(Params, gap), .range = {0, INFINITY}, .open = HC_OPEN_LOW, .unit = "nm", .value = "NM",

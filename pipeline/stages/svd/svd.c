@@ -1,7 +1,7 @@
 /* svd: singular values of the patches of a scene: denoising, and local dimension. */
 #include "core/operation/svd/svd.h"
 #include "core/patch.h"
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/stages/svd/svd_reduced.h"
 #include "pipeline/statistics/noise/noise.h"

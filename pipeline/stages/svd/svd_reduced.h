@@ -8,7 +8,7 @@
 #include "core/operation/svd/patches.h"
 #include "pipeline/json/json.h"
 #include "pipeline/stages/denoise/evidence.h"
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "pipeline/statistics/noise/choice.h"
 
 /* Zero-initialise; hc_svd_reduced_close() is always safe. */

@@ -44,26 +44,22 @@ static void write_values(const char *more) {
 static void uneven_wavelengths_against_spectral_python(void **state) {
     (void)state;
     write_values(header);
-    check_runs(
-        NULL, "read scene.img ! continuum --gap 500 ! write out.img ! continuum --gap 500 ! write again.img");
+    check_runs(NULL, "read scene.img ! continuum --gap 500 ! write out.img");
     check_runs(NULL, "read scene.img ! continuum --gap 500 --output depth ! write depth.img");
     check_runs(NULL, "read scene.img ! continuum --gap 500 --output hull ! write hull.img");
     Cube out = cube_read_floats("out", 1, PIXELS, BANDS);
-    Cube again = cube_read_floats("again", 1, PIXELS, BANDS);
     Cube depth = cube_read_floats("depth", 1, PIXELS, BANDS);
     Cube hull = cube_read_floats("hull", 1, PIXELS, BANDS);
     for (int32_t s = 0; s < PIXELS; s++) {
         for (int32_t b = 0; b < BANDS; b++) {
             double wanted = removed[s][b];
             check_near(cube_pixel(&out, 0, s)[b], wanted, 1e-7);
-            check_near(cube_pixel(&again, 0, s)[b], wanted, 1e-7);
             check_near(cube_pixel(&depth, 0, s)[b], 1 - wanted, 1e-7);
             check_near(cube_pixel(&hull, 0, s)[b], values[s][b] / wanted, 2e-4);
         }
     }
     cube_free(&hull);
     cube_free(&depth);
-    cube_free(&again);
     cube_free(&out);
 }
 
@@ -278,7 +274,7 @@ static void wrong_words(void **state) {
     check_refused("continuum ... 1 good band", "bands 5 ! continuum");
     check_refused("continuum ... bands 2 and 3 ... 430 nm", "bands 1,2,2,3 ! continuum");
     check_refused("continuum ... no wavelengths", "pca ! continuum");
-    check_refused("continuum ... noise image", "filter --noise ! continuum");
+    check_refused("continuum ... values of noise", "filter --noise ! continuum");
     write_values(UNEVEN "wavelength units = Nanometers\ndata gain values = {2, 2, 2, 2, 2, 2, 2, 2, 2, 3}\n"
                         "data offset values = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}\n");
     check_refused("gains ... --source-scale apply", "continuum");

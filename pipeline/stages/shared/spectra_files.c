@@ -1,4 +1,4 @@
-#include "pipeline/stages/spectra_files.h"
+#include "pipeline/stages/shared/spectra_files.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
 #include "pipeline/report/plot_panel.h"

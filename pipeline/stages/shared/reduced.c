@@ -1,7 +1,7 @@
 /* Pixels are kept where memory allows, else in a scratch file that threads read in chunks of 4,096. Scans
  * and searches see the same chunks either way. Threads keep their best and are merged by score and place, so
  * that the result does not depend on who looked where. */
-#include "pipeline/stages/reduced.h"
+#include "pipeline/stages/shared/reduced.h"
 #include "core/allocate.h"
 #include "core/operation/image/project.h"
 #include "io/gdal/errors.h"

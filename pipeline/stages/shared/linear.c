@@ -1,6 +1,6 @@
 /* One life cycle for pca and mnf: they differ in the statistics that they ask for and in how a transform
  * is made of them; options, choice of components, models and application are the same. */
-#include "pipeline/stages/linear.h"
+#include "pipeline/stages/shared/linear.h"
 #include "core/allocate.h"
 #include "core/operation/image/project.h"
 #include "io/file.h"
