@@ -319,7 +319,7 @@ static void close_continuum(HcStage *stage) {
 
 const HcStageClass hc_stage_continuum = {
     .name = "continuum",
-    .summary = "spectra divided by their upper convex hull; depth, position and shape of absorption features",
+    .summary = "spectra divided by their upper convex hull; figures of absorption features",
     .cite = "Clark, Roush 1984: Reflectance spectroscopy: quantitative analysis techniques for remote "
             "sensing applications",
     .example = "hcube continuum scene.hdr removed.tif",

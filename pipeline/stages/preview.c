@@ -294,8 +294,7 @@ static void close_preview(HcStage *stage) {
 
 const HcStageClass hc_stage_preview = {
     .name = "preview",
-    .summary = "a PNG picture: true colour, chosen bands, one band in colours or classes; a scree plot of "
-               "eigenvalues",
+    .summary = "a PNG: true colour, chosen bands, one band in colours, classes, or a scree plot",
     .example = "hcube preview scene.hdr scene.png",
     .role = HC_ROLE_SINK,
     .options = options,

@@ -8,6 +8,7 @@
 #include <cpl_string.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,19 @@ void *hc_product_open_arrays(const char *path) {
         hc_guard_open(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL);
     hc_hdf5_listen();
     return opened;
+}
+
+void hc_product_note(HcProduct *product, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    if (text != NULL) {
+        hc_text_add(&product->note, "%s%s", product->note.length > 0 ? "; " : "", text);
+    } else {
+        product->note.failed = true;
+    }
+    free(text);
 }
 
 static GDALMDArrayH open_array(const HcProductFile *file, const char *dataset) {

@@ -91,19 +91,6 @@ HcStatus hc_product_swap_end(const char *path, const char *from, const char *to,
     return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
 }
 
-void hc_product_note(HcProduct *product, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = hc_text_vformat(format, arguments);
-    va_end(arguments);
-    if (text != NULL) {
-        hc_text_add(&product->note, "%s%s", product->note.length > 0 ? "; " : "", text);
-    } else {
-        product->note.failed = true;
-    }
-    free(text);
-}
-
 HcStatus hc_product_name(HcProduct *product, const HcProductFile *file, const char *name, const char *dataset,
                          HcError *err) {
     char *units = NULL;

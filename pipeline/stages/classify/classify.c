@@ -82,8 +82,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 
 const HcStageClass hc_stage_classify = {
     .name = "classify",
-    .summary =
-        "classes by their means: LDA, maximum likelihood, minimum distance, spectral angle, divergence",
+    .summary = "classes by their means: LDA, likelihood, distance, spectral angle, divergence",
     .cite = "Fisher 1936; Ledoit, Wolf 2004 (shrinkage)",
     .example = "hcube classify scene.hdr classes.tif --training training.gpkg --layer training --field "
                "class_name --split 0.5",

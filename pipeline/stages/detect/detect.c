@@ -383,7 +383,7 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_detect = {
     .name = "detect",
-    .summary = "targets: similarity of each pixel to given spectra (mf, cem, ace, amf, osp, sam, sid, mtmf)",
+    .summary = "similarity of each pixel to target spectra (mf, cem, ace, amf, osp, sam, sid, mtmf)",
     .cite = "Manolakis, Lockwood, Cooley: Hyperspectral Imaging Remote Sensing, Cambridge 2016",
     .example = "hcube detect scene.hdr scores.tif --targets library.sli --spectra 1-3 --method ace",
     .role = HC_ROLE_STAGE,

@@ -46,29 +46,6 @@ static const HcOption options[] = {
      .help = "draw the mean spectrum of the most frequent classes over their references (.png, .svg, .pdf)"},
     {0}};
 
-HcIdentifyMethod hc_identify_method(const HcStage *stage) {
-    const Params *params = hc_identify_params(stage);
-    return params->method >= 0     ? (HcIdentifyMethod)params->method
-           : params->rules != NULL ? HC_IDENTIFY_BY_RULES
-                                   : HC_IDENTIFY_BY_FEATURES;
-}
-
-HcIdentifyRule hc_identify_rule(const HcStage *stage) {
-    const Params *params = hc_identify_params(stage);
-    const State *state = stage->state;
-    return (HcIdentifyRule){.references = state->references.references,
-                            .features = state->references.features,
-                            .entries = state->references.entries,
-                            .bands = stage->in.bands,
-                            .reference = state->reference.data,
-                            .feature = state->feature.data,
-                            .entry = state->entry.data,
-                            .angle = hc_identify_method(stage) == HC_IDENTIFY_BY_ANGLE,
-                            .by_product = params->rank != 0,
-                            .rejected = params->rejected,
-                            .top = (int32_t)(params->top > 0 ? params->top : 1)};
-}
-
 /* ---- plan ---- */
 
 /* Options that the method makes no use of. */
@@ -285,8 +262,7 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_identify = {
     .name = "identify",
-    .summary =
-        "what each pixel is: the best entry of a library by angle, absorption features or expert rules",
+    .summary = "what each pixel is, by spectral angle, absorption features or expert rules",
     .cite =
         "Clark et al.: Imaging spectroscopy: Earth and planetary remote sensing with the USGS Tetracorder "
         "and expert systems, JGR 108(E12), 2003",

@@ -104,7 +104,7 @@ HcStatus hc_found_gather(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_found_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;
 HcStatus hc_found_panels(const HcStage *stage, HcPanels *to, HcError *err) HC_MUST_CHECK;
 
-/* What the operation is called with; its arrays are there once the stage has settled. */
+/* references.c: what the operation is called with; its arrays are there once the stage has settled. */
 HcIdentifyRule hc_identify_rule(const HcStage *stage);
 
 #endif

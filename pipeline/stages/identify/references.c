@@ -154,3 +154,26 @@ void hc_references_clear(HcReferences *references) {
     hc_text_clear(&references->left_out);
     *references = (HcReferences){0};
 }
+
+HcIdentifyMethod hc_identify_method(const HcStage *stage) {
+    const HcIdentifyParams *params = hc_identify_params(stage);
+    return params->method >= 0     ? (HcIdentifyMethod)params->method
+           : params->rules != NULL ? HC_IDENTIFY_BY_RULES
+                                   : HC_IDENTIFY_BY_FEATURES;
+}
+
+HcIdentifyRule hc_identify_rule(const HcStage *stage) {
+    const HcIdentifyParams *params = hc_identify_params(stage);
+    const HcIdentifyState *state = stage->state;
+    return (HcIdentifyRule){.references = state->references.references,
+                            .features = state->references.features,
+                            .entries = state->references.entries,
+                            .bands = stage->in.bands,
+                            .reference = state->reference.data,
+                            .feature = state->feature.data,
+                            .entry = state->entry.data,
+                            .angle = hc_identify_method(stage) == HC_IDENTIFY_BY_ANGLE,
+                            .by_product = params->rank != 0,
+                            .rejected = params->rejected,
+                            .top = (int32_t)(params->top > 0 ? params->top : 1)};
+}

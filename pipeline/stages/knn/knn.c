@@ -110,7 +110,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 
 const HcStageClass hc_stage_knn = {
     .name = "knn",
-    .summary = "classes by the k nearest training spectra, with confidence, distance and an accuracy report",
+    .summary = "classes by the k nearest training spectra, with confidence, distance and accuracy",
     .cite = "Cover, Hart 1967; Dudani 1976 (distance weights)",
     .example =
         "hcube knn scene.hdr classes.tif --training training.gpkg --layer training --field class_name -k 3",

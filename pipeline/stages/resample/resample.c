@@ -347,7 +347,7 @@ static void close_resample(HcStage *stage) {
 
 const HcStageClass hc_stage_resample = {
     .name = "resample",
-    .summary = "resample the spectrum to the bands of another sensor, by widths or measured responses",
+    .summary = "the bands of another sensor, by their widths or measured responses",
     .cite = "measured responses of sensors: ESA and NASA, as in pyrsr 0.8.0 (GFZ Potsdam)",
     .example = "hcube resample scene.hdr sentinel.tif --responses sentinel-2a",
     .role = HC_ROLE_STAGE,

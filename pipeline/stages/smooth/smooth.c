@@ -359,7 +359,7 @@ static void close_smooth(HcStage *stage) {
 
 const HcStageClass hc_stage_smooth = {
     .name = "smooth",
-    .summary = "smooth or differentiate along the spectrum (Savitzky-Golay, moving mean), normalise spectra",
+    .summary = "smooth or differentiate spectra (Savitzky-Golay, moving mean); normalise them",
     .cite = "Savitzky, Golay: Smoothing and differentiation of data by simplified least squares procedures",
     .example = "hcube smooth scene.hdr slope.tif --points 7 --derivative 1",
     .role = HC_ROLE_STAGE,

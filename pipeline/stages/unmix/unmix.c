@@ -347,7 +347,7 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_unmix = {
     .name = "unmix",
-    .summary = "abundances of the spectra of a library: sparse, not negative, free sums, certified gap",
+    .summary = "abundances of library spectra: sparse, not negative, free sums, certified gap",
     .cite = "Iordache, Bioucas-Dias, Plaza: Sparse unmixing of hyperspectral data, IEEE TGRS 49(6), 2011",
     .example = "hcube unmix scene.hdr abundances.tif --library library.sli --lambda 1e-3",
     .role = HC_ROLE_STAGE,
