@@ -11,7 +11,7 @@ HcStatus hc_command_products(int32_t word_count, const char *const *words, HcErr
     }
     const HcProductRow *row = &head;
     for (int32_t n = 0; row != NULL; row = hc_product_row(n++)) {
-        printf("%-17s  %-39s  %-22s  %s\n", row->sensor, row->read, row->newest, row->checked);
+        printf("%-18s  %-39s  %-22s  %s\n", row->sensor, row->read, row->newest, row->checked);
     }
     return HC_OK;
 }
