@@ -1,5 +1,6 @@
 /* Rules that are made of the spectra of a library: their features, or their directions. */
 #include "core/allocate.h"
+#include "core/solver/hull.h"
 #include "pipeline/stages/identify/identify.h"
 
 #include <math.h>
@@ -62,24 +63,6 @@ typedef struct Curve {
     double *y;
 } Curve;
 
-/* The places of the upper convex hull: hull[count]. Returns how many there are. */
-static int32_t find_hull(const Curve *curve, int32_t *hull) {
-    int32_t size = 0;
-    for (int32_t i = 0; i < curve->count; i++) {
-        while (size >= 2) {
-            int32_t a = hull[size - 2], b = hull[size - 1];
-            double turn = (curve->y[b] - curve->y[a]) * (curve->x[i] - curve->x[a]) -
-                          (curve->y[i] - curve->y[a]) * (curve->x[b] - curve->x[a]);
-            if (turn > 0) {
-                break;
-            }
-            size--;
-        }
-        hull[size++] = i;
-    }
-    return size;
-}
-
 /* The area [nm] below the line between two places; 0 where it is no feature. */
 static double area_of(const Curve *curve, int32_t from, int32_t to) {
     double area = 0, deepest = 0;
@@ -109,7 +92,10 @@ static void keep_feature(HcExpertFeature *list, int32_t *count, const HcExpertFe
 
 static void add_features(const Curve *curve, int32_t spectrum, int32_t *hull, HcExpertFeature *list,
                          int32_t *count) {
-    int32_t corners = find_hull(curve, hull);
+    int32_t corners = 0;
+    for (int32_t k = 0; k < curve->count; k++) {
+        corners = hc_hull_push(curve->x, curve->y, hull, corners, k);
+    }
     for (int32_t c = 0; c + 1 < corners; c++) {
         double from = curve->x[hull[c]], to = curve->x[hull[c + 1]];
         HcExpertFeature one = feature_of(spectrum, HC_IDENTIFY_DIAGNOSTIC, from, to);
