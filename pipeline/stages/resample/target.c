@@ -1,3 +1,5 @@
+/* Bands come from a scene, a header alone, a grid, or measured responses. All become centres and widths; a
+ * response keeps its values, since the shape of a real filter is no Gaussian. */
 #include "pipeline/stages/resample/target.h"
 #include "core/allocate.h"
 #include "io/library/library.h"
