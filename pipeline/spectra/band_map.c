@@ -14,14 +14,6 @@ HcStatus hc_band_map_make(HcBandMap *map, int32_t in, int32_t out, HcError *err)
     return HC_OK;
 }
 
-static bool all_same(const double *value, int32_t count) {
-    int32_t k = 1;
-    while (k < count && value[k] == value[0]) {
-        k++;
-    }
-    return k >= count;
-}
-
 /* Physical values instead of stored ones. */
 static void take_scale(HcBandMap *map, const HcScene *from) {
     for (int32_t b = 0; b < map->in; b++) {
@@ -43,7 +35,7 @@ HcStatus hc_band_map_scale(HcBandMap *map, HcStage *stage, double sums, bool phy
     if (from->gain == NULL || from->offset == NULL) {
         return HC_OK;
     }
-    if (physical || !all_same(from->gain, from->bands) || !all_same(from->offset, from->bands)) {
+    if (physical || !hc_scene_has_one_scale(from)) {
         take_scale(map, from);
         to->has_nodata = false; /* that is a stored value */
         if (!physical) {
