@@ -106,8 +106,8 @@ HcStatus hc_command_part(const char *who, const char *what, const HcCommand *con
 HcStatus hc_command_stage(const HcStageClass *kind, int32_t word_count, const char *const *words,
                           HcError *err);
 
-/* A stage as a command with a spectral library in the place of the scene (command_library.c): whether the
- * words begin with one, and what it prints. */
+/* A stage as a command with a spectral library in the place of the scene (command_library.c). The first says
+ * whether the words begin with one; the second runs it and prints the result. */
 HcStatus hc_library_leads(const HcStageClass *kind, int32_t word_count, const char *const *words, bool *leads,
                           HcError *err) HC_MUST_CHECK;
 HcStatus hc_command_of_library(const HcStageClass *kind, int32_t word_count, const char *const *words,

@@ -23,8 +23,8 @@ typedef struct HcScanner {
 } HcScanner;
 
 /* Of a folder or of a scene, whose references lie beside it. A folder without references has no raw scene
- * here. Of several references, that with the name of the scene counts. HC_E_INPUT: references, but several
- * raw scenes. `out` must be zero or cleared. */
+ * here. Among several references, the one with the name of the scene counts. HC_E_INPUT: references, but
+ * several raw scenes. `out` must be zero or cleared. */
 HcStatus hc_scanner_find(HcScanner *out, const char *path, HcError *err) HC_MUST_CHECK;
 void hc_scanner_clear(HcScanner *scanner);
 

@@ -47,7 +47,7 @@ typedef struct HcIdentifyFeature {
 typedef struct HcIdentifyReference {
     int32_t first, count;   /* features; diagnostic ones, then absolute, then relative ones */
     int32_t number;         /* its class, from 1 */
-    int32_t family;         /* references of one family are told apart by `centre`; -1 = none */
+    int32_t family;         /* `centre` distinguishes the references of a family; -1 = none */
     HcIdentifyRange centre; /* wavelengths of the minimum of the first feature, high excluded */
     double ratio;           /* the second feature's depth / the first one's must be smaller */
     double fit;             /* of the whole, at least */
@@ -95,13 +95,13 @@ static inline int32_t hc_identify_bands(const HcIdentifyRule *rule) {
 /* Writes every row of `out`, hc_identify_bands() bands. In a feature, the pixel y is divided by the straight
  * line between its end points. Least squares give y = k shape + constant, fit = the part of the variance of y
  * that this explains (r^2), and depth = k times that of the reference. k must be positive. Fit, depth and fit
- * x depth of a reference are sums over its diagnostic features, times their weights. The best reference has
- * passed all constraints, and has the largest fit above 0; of several the first. Class 0 and zeros: there is
- * none. An angle is in radians.
+ * x depth of a reference are sums over its diagnostic features, times their weights. The best reference
+ * passes all constraints and has the largest fit above 0. The first one wins a tie. Without a best reference
+ * the pixel has class 0 and zeros. An angle is in radians.
  *
- * Where the best reference has a family, the minimum of its first feature (a parabola through three bands)
- * lies in the range of one member of that family alone, and this one accepts the pixel, then it becomes the
- * best.
+ * A best reference with a family gives its place to another member on two conditions. The minimum of its
+ * first feature (a parabola through three bands) lies in the range of that member, and of no other. That
+ * member accepts the pixel.
  *
  * With `rejected` the last bands are the class of the reference with the largest fit before constraints
  * (features without a positive k count 0), and its HcIdentifyReason.

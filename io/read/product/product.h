@@ -84,7 +84,7 @@ typedef struct HcProduct {
 /* What hcube reads of a sensor. */
 typedef struct HcProductRow {
     const char *sensor, *read; /* levels and quantities */
-    const char *newest;        /* layout that is known, "-" = no version is told */
+    const char *newest;        /* layout that is known, "-" = the product names no version */
     const char *checked;       /* what the reader was checked against */
 } HcProductRow;
 /* One after the other, from 0; NULL after the last. */
