@@ -4,6 +4,7 @@
 #include "io/guard/guard.h"
 #include "io/scene_files.h"
 #include "io/file.h"
+#include "io/gdal/files.h"
 #include "io/library/library.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
@@ -239,7 +240,7 @@ static bool holds_map(const char *path) {
     return is;
 }
 
-HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) {
+static HcStatus look_through(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcPaths all = {0};
@@ -270,6 +271,13 @@ done:
     hc_paths_clear(&headers);
     hc_paths_clear(&data);
     return status;
+}
+
+HcStatus hc_scenes_in_folder(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) {
+    HcError failure = {0};
+    int64_t mark = hc_gdal_files_mark(); /* a file that cannot be looked at would be no scene */
+    HcStatus status = look_through(folder, out, passed, &failure);
+    return hc_gdal_files_settle(mark, status, &failure, err);
 }
 
 /* Whether a pattern like *.vrt names the ending of a path, which is one of recipes: *.tif asks for no recipe
@@ -329,8 +337,8 @@ static HcStatus look_at(const char *path, bool *recipe, bool *map, HcError *err)
     return HC_OK;
 }
 
-HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
-                         HcError *err) {
+static HcStatus sort_matches(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
+                             HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     HcPaths headers = {0};
@@ -362,6 +370,14 @@ done:
     hc_paths_clear(&scenes);
     hc_paths_clear(&maps);
     return status;
+}
+
+HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *out, HcPassedOver *passed,
+                         HcError *err) {
+    HcError failure = {0};
+    int64_t mark = hc_gdal_files_mark();
+    HcStatus status = sort_matches(matched, pattern, out, passed, &failure);
+    return hc_gdal_files_settle(mark, status, &failure, err);
 }
 
 bool hc_scene_recognise(const char *path) {

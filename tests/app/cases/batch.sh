@@ -29,6 +29,23 @@ events() {
     grep -c "^{\"event\":\"$1\"" <<<"$err" || true
 }
 
+# A file that cannot be looked at while scenes are searched is not passed over, nor taken without its header.
+if ! sanitized; then
+    for scenes in in 'in/*'; do
+        failed=0
+        for ((call = 10; call <= 130; call += 4)); do
+            status=0
+            HCUBE_FAIL=stat:EIO HCUBE_FAIL_AT=$call LD_PRELOAD=$MODULES/fail_at.so \
+                "$HCUBE" batch mnf --scenes "$scenes" --output 'out/{stem}.tif' --status >log.txt 2>&1 || status=$?
+            [[ ($status == 0 && $(head -n 1 log.txt) == "5 scenes: "*) ||
+                ($status == 4 && $(tail -n 1 log.txt) == "hcube: "*"Input/output error"*) ]] ||
+                fail "$scenes, call $call: exit code $status: $(<log.txt)"
+            failed=$((failed + (status == 4)))
+        done
+        ((failed > 20)) || fail "$scenes: only $failed calls were seen to fail"
+    done
+fi
+
 # A folder, a pattern, a list; ENVI and GeoTIFF; the record says how.
 run 0 "${batch[@]}" 'out/{stem}_mnf.tif'
 [[ $err == *"[3/5] wrote out/s3_mnf.tif in "*"5 scenes in "*": 5 done, 0 complete before, 0 failed"* ]] || fail "says $err"
