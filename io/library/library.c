@@ -12,7 +12,6 @@
 #include "io/read/metadata/wavelength.h"
 
 #include <cpl_conv.h>
-#include <cpl_vsi.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,13 +37,6 @@ void hc_library_clear(HcLibrary *library) {
 
 /* ---- ENVI files ---- */
 
-static bool is_file(const char *path) {
-    VSIStatBufL info;
-    return !hc_file_is_unlisted(path) && !hc_file_is_special(path) &&
-           VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
-           !VSI_ISDIR(info.st_mode);
-}
-
 /* The first of path, except for its ending, with these endings: that is an ENVI header, or any file; fresh,
  * or NULL.
  */
@@ -69,7 +61,7 @@ static HcStatus find_beside(const char *path, const char *const *endings, bool h
         if (header) {
             HC_TRY(hc_read_is_envi(candidate, &fits, err));
         }
-        if (header ? fits : is_file(candidate)) {
+        if (header ? fits : hc_read_is_file(candidate, NULL, NULL)) {
             *out = candidate;
             candidate = NULL;
         }
@@ -109,7 +101,7 @@ static HcStatus find_files(const char *path, char **header, char **data, HcError
     } else {
         HC_TRY(find_beside(path, header_endings, true, header, err));
     }
-    if (is_file(path)) {
+    if (hc_read_is_file(path, NULL, NULL)) {
         HC_TRY(copy_path(path, data, err));
     }
 done:
@@ -248,7 +240,7 @@ static HcStatus read_envi(HcLibrary *out, const char *path, const char *header_p
     if (header_path == NULL) {
         return hc_fail(
             err, HC_E_INPUT,
-            is_file(path)
+            hc_read_is_file(path, NULL, NULL)
                 ? "%s: a spectral library ends in .csv, .sli or .hdr, and there is no ENVI header beside it"
                 : "%s: there is no such file",
             path);
