@@ -88,7 +88,7 @@ void hc_option_meaning(const HcOption *option, HcText *right) {
     if (option->file != HC_FILE_NONE) {
         hc_text_add(right, option->file == HC_FILE_READ ? " (reads)" : " (writes)");
     }
-    if (hc_option_has_range(option)) {
+    if (hc_option_has_range(option) && (isfinite(option->range.low) || isfinite(option->range.high))) {
         hc_text_add(right, ". Range: ");
         hc_option_print_range(option, "", " to ", right);
     }
