@@ -1,5 +1,6 @@
 /* plan: what a run would do, and with --measure how long it would take. */
 #include "app/batch/batch.h"
+#include "io/file.h"
 #include "pipeline/report/tables.h"
 #include "pipeline/run/forecast.h"
 #include "pipeline/run/verify.h"
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* "uint16, 100 lines x 100 samples x 60 bands" */
 static void print_scene(const HcScene *scene, bool with_type) {
@@ -160,7 +160,7 @@ static HcStatus make_plan(HcChain *chain, const HcCommon *common, HcRunSettings 
 static void leave_missing_folders(char *output) {
     for (char *slash = strrchr(output, '/'); slash != NULL && slash != output; slash = strrchr(output, '/')) {
         *slash = '\0';
-        bool there = access(output, F_OK) == 0;
+        bool there = hc_file_may_be_there(output);
         *slash = there ? '/' : '_';
         if (there) {
             return;

@@ -140,14 +140,10 @@ static const HcOption leading_options[] = {
     {HC_LIST(Leading, set), .value = "NAME=VALUE", .help = "fill {NAME} in a chain file or quoted chain"},
     {0}};
 
-static bool is_file(const char *path) {
-    return access(path, F_OK) == 0;
-}
-
 HcStatus hc_read_chain_text(const char *word, char **text, const char **where, HcError *err) {
     size_t bytes = 0;
     bool looks_like_file =
-        hc_text_ends_with(word, ".hcube") || (strpbrk(word, " !") == NULL && is_file(word));
+        hc_text_ends_with(word, ".hcube") || (strpbrk(word, " !") == NULL && hc_file_may_be_there(word));
     if (looks_like_file) {
         HC_OR_RETURN(hc_file_read(word, 1 << 20, text, &bytes, err));
         *where = word;
@@ -163,8 +159,8 @@ HcStatus hc_read_chain_text(const char *word, char **text, const char **where, H
 bool hc_is_chain_text(int32_t word_count, const char *const *words) {
     bool alone = hc_stage_find(words[0]) == NULL && strcmp(words[0], "!") != 0 &&
                  (word_count == 1 || words[1][0] == '-');
-    return alone &&
-           (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") || is_file(words[0]));
+    return alone && (strpbrk(words[0], " !") != NULL || hc_text_ends_with(words[0], ".hcube") ||
+                     hc_file_may_be_there(words[0]));
 }
 
 /* STAGE SCENE OUTPUT, as after hcube. */

@@ -44,6 +44,33 @@ bool hc_file_exists(const char *path) {
     return lstat(path, &info) == 0;
 }
 
+/* What a call said of a path. */
+static HcStatus said_of(const char *path, int result, bool *there, HcError *err) {
+    *there = result == 0;
+    bool missing = *there || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP ||
+                   errno == EACCES;
+    return missing ? HC_OK : hc_file_fail(err, HC_E_IO, path, errno);
+}
+
+HcStatus hc_file_look(const char *path, struct stat *info, bool *there, HcError *err) {
+    return said_of(path, stat(path, info), there, err);
+}
+
+HcStatus hc_file_look_at_link(const char *path, struct stat *info, bool *there, HcError *err) {
+    return said_of(path, lstat(path, info), there, err);
+}
+
+HcStatus hc_file_is_there(const char *path, bool *there, HcError *err) {
+    struct stat info;
+    return hc_file_look(path, &info, there, err);
+}
+
+bool hc_file_may_be_there(const char *path) {
+    HcError unimportant = {0};
+    bool there = false;
+    return hc_file_is_there(path, &there, &unimportant) != HC_OK || there;
+}
+
 HcStatus hc_file_join(const char *folder, const char *name, char **out, HcError *err) {
     *out = hc_text_format("%s/%s", folder, name);
     return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(name), "a file name");

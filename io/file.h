@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -131,6 +132,15 @@ void hc_file_remove_partials(void);
 /* The same for the handler of a signal that ends the process. If another thread holds the lock, the
  * partials stay for the next run. */
 void hc_file_remove_partials_at_crash(void);
+
+/* Whether something is at a path, and what it is. Fails where that cannot be found out (EIO): such a file is
+ * not missing. The second does not follow a link. */
+HcStatus hc_file_look(const char *path, struct stat *info, bool *there, HcError *err) HC_MUST_CHECK;
+HcStatus hc_file_look_at_link(const char *path, struct stat *info, bool *there, HcError *err) HC_MUST_CHECK;
+HcStatus hc_file_is_there(const char *path, bool *there, HcError *err) HC_MUST_CHECK;
+/* The same for a caller that opens the file next, and reports then why that fails: false only where nothing
+ * is there. */
+bool hc_file_may_be_there(const char *path);
 
 /* Whether a path leads to a pipe, a socket or a device, on which open() may wait for ever. Not for /vsi
  * paths. */

@@ -2,8 +2,8 @@
 #include "core/allocate.h"
 #include "core/hash.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 
-#include <cpl_vsi.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,6 @@ done:
 static HcStatus look_up(const char *path, HcIdentity *out, HcError *err) {
     VSIStatBufL remote;
     struct stat local;
-    memset(&remote, 0, sizeof remote);
     if (strncmp(path, "/vsi", 4) != 0) {
         if (stat(path, &local) != 0) {
             HcStatus status = hc_errno_status(errno, HC_OK);
@@ -58,11 +57,14 @@ static HcStatus look_up(const char *path, HcIdentity *out, HcError *err) {
                                 .seconds = (int64_t)local.st_mtim.tv_sec,
                                 .nanoseconds = (int64_t)local.st_mtim.tv_nsec};
         }
-    } else if (VSIStatL(path, &remote) == 0 && !S_ISDIR(remote.st_mode)) {
+        return HC_OK;
+    }
+    int64_t mark = hc_gdal_files_mark();
+    if (hc_gdal_stat(path, &remote, 0) && !S_ISDIR(remote.st_mode)) {
         *out = (HcIdentity){
             .exists = true, .bytes = (int64_t)remote.st_size, .seconds = (int64_t)remote.st_mtime};
     }
-    return HC_OK;
+    return hc_gdal_files_check(mark, err);
 }
 
 HcStatus hc_identity_of(const char *path, bool hash, HcIdentity *out, HcError *err) {

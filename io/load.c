@@ -3,6 +3,7 @@
 #include "io/file.h"
 #include "io/gdal/errors.h"
 #include "io/gdal/files.h"
+#include "io/read/parts.h"
 
 #include <cpl_vsi.h>
 #include <stdint.h>
@@ -13,11 +14,10 @@
 
 HcStatus hc_load_check(const char *path, HcError *err) {
     HcGdalErrors messages;
-    VSIStatBufL info;
     HC_OR_RETURN(hc_file_check_regular(path, err));
     int64_t mark = hc_gdal_files_mark();
     hc_gdal_catch(&messages);
-    bool is_file = VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
+    bool is_file = hc_read_is_file(path, NULL, NULL);
     hc_gdal_release();
     if (!is_file) {
         HC_OR_RETURN(hc_gdal_files_check(mark, err));

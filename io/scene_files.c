@@ -65,8 +65,7 @@ void hc_paths_clear(HcPaths *paths) {
 
 bool hc_is_folder(const char *path) {
     VSIStatBufL info;
-    memset(&info, 0, sizeof info);
-    return VSIStatL(path, &info) == 0 && S_ISDIR(info.st_mode);
+    return hc_gdal_stat(path, &info, 0) && S_ISDIR(info.st_mode);
 }
 
 /* Drivers by which GDAL makes a raster of what the file says, from any other file or server: someone who may
@@ -380,19 +379,24 @@ HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *o
     return hc_gdal_files_settle(mark, status, &failure, err);
 }
 
-bool hc_scene_recognise(const char *path) {
+static HcStatus recognise(const char *path, bool *is, HcError *err) {
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
-    bool is_header = false;
-    HcStatus status = hc_read_is_envi(path, &is_header, NULL);
-    bool is_scene = status == HC_OK && is_header;
-    if (!is_scene) {
+    HcStatus status = hc_read_is_envi(path, is, err);
+    if (status == HC_OK && !*is) {
         GDALDriverH driver = NULL;
-        status = find_driver(path, &driver, NULL);
-        is_scene = driver != NULL;
+        status = find_driver(path, &driver, err);
+        *is = driver != NULL;
     }
     hc_gdal_release();
-    return status == HC_OK && is_scene;
+    return status;
+}
+
+HcStatus hc_scene_recognise(const char *path, bool *is, HcError *err) {
+    HcError failure = {0};
+    int64_t mark = hc_gdal_files_mark();
+    HcStatus status = recognise(path, is, &failure);
+    return hc_gdal_files_settle(mark, status, &failure, err);
 }
 
 static HcStatus add_fresh(HcPaths *out, const char *path, HcError *err) {
@@ -400,7 +404,7 @@ static HcStatus add_fresh(HcPaths *out, const char *path, HcError *err) {
                                                                          : HC_OK;
 }
 
-HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) {
+static HcStatus add_files(const char *path, HcPaths *out, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     char **data = NULL;
@@ -434,4 +438,11 @@ done:
     free(header);
     free(aux);
     return status;
+}
+
+HcStatus hc_scene_files(const char *path, HcPaths *out, HcError *err) {
+    HcError failure = {0};
+    int64_t mark = hc_gdal_files_mark();
+    HcStatus status = add_files(path, out, &failure);
+    return hc_gdal_files_settle(mark, status, &failure, err);
 }

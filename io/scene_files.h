@@ -50,7 +50,7 @@ HcStatus hc_scenes_among(const HcPaths *matched, const char *pattern, HcPaths *o
 bool hc_is_folder(const char *path);
 
 /* Whether a file is a scene by itself and not, for instance, a list of scenes. */
-bool hc_scene_recognise(const char *path);
+HcStatus hc_scene_recognise(const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
 /* The existing files that belong to `path`: itself, the data of an ENVI header or the header of its data,
  * and the sidecar of GDAL (.aux.xml). Adds to `out` those that it does not have yet. */

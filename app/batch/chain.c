@@ -1,12 +1,12 @@
 /* The chain of a batch: options out of the words, read and write around them, placeholders. */
 #include "app/batch/batch.h"
 #include "core/allocate.h"
+#include "io/file.h"
 #include "io/scene_files.h"
 #include "pipeline/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, scenes), .file = HC_FILE_READ, .value = "LIST|GLOB|DIR", .required = true,
@@ -468,7 +468,7 @@ HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) {
 
 static bool is_scene(const char *word) {
     return word[0] != '-' && strcmp(word, "!") != 0 && hc_stage_find(word) == NULL &&
-           !hc_text_ends_with(word, ".hcube") && access(word, F_OK) == 0;
+           !hc_text_ends_with(word, ".hcube") && hc_file_may_be_there(word);
 }
 
 /* The value of an option in the words at `w`, which may be --NAME VALUE or --NAME=VALUE; NULL: it is another
@@ -504,8 +504,12 @@ static HcStatus take_scenes(HcBatch *batch, int32_t word_count, const char *cons
         for (w = last; scenes != NULL && w + 1 < word_count && is_scene(words[w + 1]); w++) {
             HC_OR_RETURN(hc_paths_add(&batch->more, words[w + 1], err));
         }
-        bool spread = excluded != NULL && access(excluded, F_OK) == 0;
-        while (spread && w + 1 < word_count && is_scene(words[w + 1]) && hc_scene_recognise(words[w + 1])) {
+        bool spread = excluded != NULL && hc_file_may_be_there(excluded);
+        while (spread && w + 1 < word_count && is_scene(words[w + 1])) {
+            HC_OR_RETURN(hc_scene_recognise(words[w + 1], &spread, err));
+            if (!spread) {
+                break;
+            }
             HC_OR_RETURN(hc_paths_add(left, "--exclude", err));
             HC_OR_RETURN(hc_paths_add(left, words[++w], err));
         }
@@ -529,7 +533,11 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
     int32_t left = kept.count - leading;
     const char *const *rest = asked + leading;
     /* After --scenes LIST a chain file may be the only word that is left. */
-    if (left == 0 && batch->more.count > 0 && !hc_scene_recognise(batch->more.path[batch->more.count - 1])) {
+    bool known = true;
+    if (left == 0 && batch->more.count > 0) {
+        HC_TRY(hc_scene_recognise(batch->more.path[batch->more.count - 1], &known, err));
+    }
+    if (!known) {
         chain_file = batch->more.path[--batch->more.count];
         rest = (const char *const *)&chain_file;
         left = 1;

@@ -88,7 +88,9 @@ static HcStatus find_scenes(HcBatch *batch, HcPaths *out, bool *searched, HcErro
     if (!identity.exists && !special) {
         return hc_fail(err, HC_E_INPUT, "batch: --scenes %s: there is no such list or folder", what);
     }
-    if (hc_scene_recognise(what) || describes_product(what)) {
+    bool is_scene = false;
+    HC_OR_RETURN(hc_scene_recognise(what, &is_scene, err));
+    if (is_scene || describes_product(what)) {
         return hc_paths_add(out, what, err);
     }
     HC_OR_RETURN(hc_paths_add(&batch->inputs, what, err));
@@ -225,7 +227,9 @@ static int by_place(const void *a, const void *b) {
 /* Adds what is there; a path that leads nowhere is passed over. */
 static HcStatus add_place(Places *places, const char *path, int32_t scene, HcError *err) {
     struct stat info;
-    if (stat(path, &info) != 0) {
+    bool there = false;
+    HC_OR_RETURN(hc_file_look(path, &info, &there, err));
+    if (!there) {
         return HC_OK;
     }
     if (places->count == places->capacity) {
@@ -240,13 +244,17 @@ static HcStatus add_place(Places *places, const char *path, int32_t scene, HcErr
     return HC_OK;
 }
 
-static const Place *find_place(const Places *sorted, const char *path) {
+/* *out is NULL where the path leads to none of the places. */
+static HcStatus find_place(const Places *sorted, const char *path, const Place **out, HcError *err) {
     struct stat info;
-    if (sorted->count == 0 || stat(path, &info) != 0) {
-        return NULL;
+    bool there = false;
+    *out = NULL;
+    HC_OR_RETURN(sorted->count > 0 ? hc_file_look(path, &info, &there, err) : HC_OK);
+    if (there) {
+        Place key = {.device = info.st_dev, .number = info.st_ino};
+        *out = bsearch(&key, sorted->place, sorted->count, sizeof key, by_place);
     }
-    Place key = {.device = info.st_dev, .number = info.st_ino};
-    return bsearch(&key, sorted->place, sorted->count, sizeof key, by_place);
+    return HC_OK;
 }
 
 static void sort_places(Places *places) {
@@ -281,9 +289,12 @@ static HcStatus find_places(const HcBatch *batch, Places *places, HcError *err) 
         HcPaths files = {0};
         const char *path = batch->scenes[s].path;
         char *folder = folder_of(path);
+        const Place *place = NULL;
         status = folder == NULL ? hc_fail_memory(err, (double)strlen(path), "a folder")
-                 : find_place(&folders, folder) != NULL ? hc_scene_files(path, &files, err)
-                                                        : hc_paths_add(&files, path, err);
+                                : find_place(&folders, folder, &place, err);
+        if (status == HC_OK) {
+            status = place != NULL ? hc_scene_files(path, &files, err) : hc_paths_add(&files, path, err);
+        }
         for (int32_t f = 0; status == HC_OK && f < files.count; f++) {
             status = add_place(places, files.path[f], s, err);
         }
@@ -301,11 +312,14 @@ done:
 static HcStatus find_made(const char *path, bool *made, HcError *err) {
     char *record = hc_text_format("%s.hcube.json", path);
     char *claim = hc_batch_claim_path(path);
-    bool known = record != NULL && claim != NULL;
-    *made = known && (access(record, F_OK) == 0 || access(claim, F_OK) == 0);
+    HcStatus status = record != NULL && claim != NULL ? hc_file_is_there(record, made, err)
+                                                      : hc_fail_memory(err, (double)strlen(path), "a path");
+    if (status == HC_OK && !*made) {
+        status = hc_file_is_there(claim, made, err);
+    }
     free(record);
     free(claim);
-    return known ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
+    return status;
 }
 
 /* Marks scenes that are outputs of other ones; a scene whose output would replace a scene otherwise is
@@ -317,7 +331,8 @@ static HcStatus find_outputs(HcBatch *batch, bool searched, bool *is_output, int
     *count = 0;
     for (int32_t s = 0; s < batch->scene_count; s++) {
         const char *output = batch->scenes[s].output;
-        const Place *place = find_place(&places, output);
+        const Place *place = NULL;
+        HC_TRY(find_place(&places, output, &place, err));
         if (place == NULL) {
             continue;
         }
@@ -368,7 +383,9 @@ static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
     HcPaths files = {0};
     for (int32_t w = 0; w <= batch->more.count; w++) {
         const char *word = w == 0 ? first : batch->more.path[w - 1];
-        if (access(word, F_OK) != 0) {
+        bool there = false;
+        HC_TRY(hc_file_is_there(word, &there, err));
+        if (!there) {
             HC_TRY(hc_fail(err, HC_E_INPUT,
                            "batch: --scenes %s: there is no such file (a quoted pattern stands alone)",
                            word));

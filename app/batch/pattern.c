@@ -1,5 +1,6 @@
 /* Patterns of files: those of glob, and ** for folders at any depth, which glob lacks. */
 #include "app/batch/batch.h"
+#include "io/file.h"
 #include "io/gdal/errors.h"
 
 #include <dirent.h>
@@ -64,7 +65,9 @@ static HcStatus list_folders(const char *folder, HcPaths *out, HcError *err) {
         if ((path = hc_text_format("%s%s%s", folder, slash ? "/" : "", entry->d_name)) == NULL) {
             HC_TRY(hc_fail_memory(err, 0, "a path"));
         }
-        if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        bool there = false;
+        HC_TRY(hc_file_look_at_link(path, &info, &there, err));
+        if (there && S_ISDIR(info.st_mode)) {
             HC_TRY(hc_paths_add(out, path, err));
         }
     }

@@ -415,14 +415,16 @@ static HcStatus is_model(const char *path, bool *is, HcError *err) {
 /* Refuses to replace what is no model, unless the record beside it says that it was one; and what is no
  * record. */
 static HcStatus check_mine(const char *model, const char *record, HcError *err) {
-    bool ours = false;
-    if (access(record, F_OK) == 0) {
+    bool ours = false, there = false;
+    HC_OR_RETURN(hc_file_is_there(record, &there, err));
+    if (there) {
         HC_OR_RETURN(hc_chain_is_record(record, &ours, err));
         if (!ours) {
             return hc_fail(err, HC_E_USAGE, "batch: --pool: %s: exists, and is no record of hcube", record);
         }
     }
-    if (access(model, F_OK) == 0) {
+    HC_OR_RETURN(hc_file_is_there(model, &there, err));
+    if (there) {
         bool is = false;
         HC_OR_RETURN(is_model(model, &is, err));
         if (!ours && !is) {

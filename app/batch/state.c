@@ -307,13 +307,17 @@ static HcStatus find_maker(const HcBatch *batch, int32_t scene, const char *path
     HcStatus status = HC_OK;
     struct stat info;
     cJSON *json = NULL;
-    bool ours = false;
+    bool ours = false, there = false;
     char *record = hc_text_format("%s.hcube.json", of);
     *maker = THIS_CHAIN;
     if (record == NULL) {
         return hc_fail_memory(err, (double)strlen(of), "a path");
     }
-    if (lstat(path, &info) != 0 && (strcmp(path, of) != 0 || lstat(record, &info) != 0)) {
+    HC_TRY(hc_file_look_at_link(path, &info, &there, err));
+    if (!there && strcmp(path, of) == 0) {
+        HC_TRY(hc_file_look_at_link(record, &info, &there, err));
+    }
+    if (!there) {
         goto done;
     }
     HC_TRY(hc_chain_is_record(record, &ours, err));
@@ -418,19 +422,23 @@ static bool comes_again(const HcBatchOrigin *origin, HcStatus failure) {
 }
 
 /* Whether something else than a regular file has a name. */
-static bool is_taken(const char *path) {
+static HcStatus find_taken(const char *path, bool *taken, HcError *err) {
     struct stat info;
-    return lstat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    HcStatus status = hc_file_look_at_link(path, &info, taken, err);
+    *taken = *taken && !S_ISREG(info.st_mode);
+    return status;
 }
 
 HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err) {
     HcStatus status = HC_OK;
+    bool taken = false;
     char *paths[] = {hc_batch_record_path(batch, scene), marker_path(batch, scene)};
     for (size_t p = 0; p < sizeof paths / sizeof *paths; p++) {
         if (paths[p] == NULL) {
             HC_TRY(hc_fail_memory(err, 0, "a path"));
         }
-        if (is_taken(paths[p])) {
+        HC_TRY(find_taken(paths[p], &taken, err));
+        if (taken) {
             HC_TRY(
                 hc_fail(err, HC_E_IO, "%s: is no regular file, and hcube writes its record there", paths[p]));
         }
@@ -452,7 +460,8 @@ void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *me
     hc_json_open_object(&marker, "batch");
     put_origin(&marker, origin);
     hc_json_close(&marker);
-    bool mine = path != NULL && !is_taken(path);
+    bool taken = false;
+    bool mine = path != NULL && find_taken(path, &taken, &error) == HC_OK && !taken;
     if (mine && !marker.failed && comes_again(origin, failure)) {
         (void)!hc_json_save_unflushed(&marker, path, true, &error);
     } else if (mine) {

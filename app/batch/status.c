@@ -2,6 +2,7 @@
  */
 #include "app/batch/batch.h"
 #include "core/allocate.h"
+#include "io/file.h"
 #include "pipeline/json/json.h"
 
 #include <stdio.h>
@@ -35,9 +36,11 @@ static HcStatus time_of_record(const HcBatch *batch, int32_t scene, double *ende
     if (path == NULL) {
         return hc_fail_memory(err, 0, "a path");
     }
-    *ended = stat(path, &info) == 0 ? (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec : 0;
+    bool there = false;
+    HcStatus status = hc_file_look(path, &info, &there, err);
+    *ended = there ? (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec : 0;
     free(path);
-    return HC_OK;
+    return status;
 }
 
 HcStatus hc_batch_standing(const HcBatch *batch, int32_t scene, HcBatchStanding *out, HcError *err) {

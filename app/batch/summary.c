@@ -399,7 +399,9 @@ static HcStatus check_mine(const char *option, const char *path, HcError *err) {
     const char *head = is_page(path) ? html_head : csv_head;
     char *data = NULL;
     size_t bytes = 0;
-    if (access(path, F_OK) != 0) {
+    bool there = false;
+    HC_OR_RETURN(hc_file_is_there(path, &there, err));
+    if (!there) {
         return HC_OK;
     }
     HC_OR_RETURN(hc_file_read(path, (size_t)1 << 30, &data, &bytes, err));

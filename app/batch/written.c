@@ -56,7 +56,9 @@ HcStatus hc_batch_check_written(const HcBatch *batch, const char *option, const 
     HcChain *chain = NULL;
     struct stat info;
     Taken taken = {.option = option, .named = value, .path = path};
-    if (lstat(path, &info) != 0) {
+    bool there = false;
+    HC_OR_RETURN(hc_file_look_at_link(path, &info, &there, err));
+    if (!there) {
         return HC_OK;
     }
     taken.linked = S_ISLNK(info.st_mode) || info.st_nlink > 1;

@@ -358,6 +358,16 @@ void hc_gdal_files_note(const char *path, int error) {
     put(failed, path, error, 0, 0);
 }
 
+bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
+    *info = {};
+    errno = 0;
+    bool there = VSIStatExL(path, info, flags) == 0;
+    if (!there && hc_errno_status(errno, HC_OK) != HC_OK) {
+        put(failed, path, errno, 0, 0);
+    }
+    return there;
+}
+
 void hc_gdal_files_sqlite(const char *path) {
     const std::lock_guard<std::mutex> guard(lock);
     snprintf(database, sizeof database, "%s", path);

@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 
+#include <cpl_vsi.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,10 @@ static inline HcStatus hc_gdal_files_settle(int64_t mark, HcStatus status, const
 
 /* Adds a note of another library, whose reads do not come here. error: errno. */
 void hc_gdal_files_note(const char *path, int error);
+
+/* VSIStatExL(): whether something is at the path. Notes a file or folder that cannot be looked at, which is
+ * not a missing one, with every version of GDAL. */
+bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags);
 
 /* Notes for SQLite, which names no file: the file is that of the last call of the first function. */
 void hc_gdal_files_sqlite(const char *path);

@@ -7,7 +7,6 @@
 #include "io/load.h"
 
 #include <cpl_conv.h>
-#include <cpl_vsi.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@ void hc_guard_allow_external(bool allow) {
 
 static bool read_head(const char *path, char head[HEAD + 1], size_t *bytes) {
     VSIStatBufL info;
-    bool there = VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0;
+    bool there = hc_gdal_stat(path, &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG);
     VSILFILE *file = there && S_ISREG(info.st_mode) ? VSIFOpenL(path, "rb") : NULL;
     *bytes = file != NULL ? VSIFReadL(head, 1, HEAD, file) : 0;
     head[*bytes] = '\0';

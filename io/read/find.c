@@ -1,6 +1,7 @@
 /* Which file holds the data of a header, and which header describes a data file. */
 #include "core/text.h"
 #include "io/file.h"
+#include "io/gdal/files.h"
 #include "io/read/parts.h"
 
 #include <cpl_string.h>
@@ -15,8 +16,7 @@ static const char *const extensions[] = {"img", "dat", "raw", "bsq",  "bil", "bi
 
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
     VSIStatBufL stat;
-    memset(&stat, 0, sizeof stat);
-    if (hc_file_is_unlisted(path) || VSIStatL(path, &stat) != 0 || S_ISDIR(stat.st_mode) ||
+    if (hc_file_is_unlisted(path) || !hc_gdal_stat(path, &stat, 0) || S_ISDIR(stat.st_mode) ||
         hc_file_is_special(path)) {
         return false;
     }

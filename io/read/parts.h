@@ -126,6 +126,8 @@ HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err)
 /* The ENVI header beside a data file (to be freed), NULL where there is none. Fails where one
  * could not be looked at. */
 HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC_MUST_CHECK;
+/* Whether there is such a file, no folder, pipe or device. Notes one that cannot be looked at
+ * (hc_gdal_files_check). */
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
 /* Refuses the plain address of a server with the name that GDAL's file systems have for it. They read parts
  * of a file; GDAL's driver for plain addresses takes all of it into memory. */

@@ -1,15 +1,15 @@
 /* FILE[:LAYER] and FILE[:BAND...]: where the name of the file ends. */
 #include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 #include "io/view/parts.h"
 
-#include <cpl_vsi.h>
 #include <stdlib.h>
 #include <string.h>
 
 static bool is_there(const char *text, size_t length) {
     char *path = strndup(text, length);
     VSIStatBufL info;
-    bool there = path != NULL && VSIStatExL(path, &info, VSI_STAT_EXISTS_FLAG) == 0;
+    bool there = path != NULL && hc_gdal_stat(path, &info, VSI_STAT_EXISTS_FLAG);
     free(path);
     return there;
 }

@@ -1,10 +1,47 @@
 /* Which files of a folder are scenes, which files a scene is made of, and how a file is known again. */
 #include "write_fixture.h"
 #include "io/file.h"
+#include "io/gdal/files.h"
 #include "io/identity.h"
+#include "io/library/library.h"
+#include "io/load.h"
+#include "io/read/parts.h"
 #include "io/scene_files.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+
+/* ---- faults ---- */
+
+static const char *unseen; /* the name of a file that cannot be looked at */
+
+#define LOOKS(name, type)                                                                                    \
+    int name(const char *restrict path, struct type *restrict out);                                          \
+    int name(const char *restrict path, struct type *restrict out) {                                         \
+        static int (*next)(const char *restrict, struct type *restrict);                                     \
+        size_t length = strlen(path), end = unseen != NULL ? strlen(unseen) : 0;                             \
+        if (next == NULL) {                                                                                  \
+            *(void **)&next = dlsym(RTLD_NEXT, #name);                                                       \
+        }                                                                                                    \
+        if (end > 0 && length > end && path[length - end - 1] == '/' &&                                      \
+            strcmp(path + length - end, unseen) == 0) {                                                      \
+            errno = EIO;                                                                                     \
+            return -1;                                                                                       \
+        }                                                                                                    \
+        return next(path, out);                                                                              \
+    }
+
+LOOKS(stat, stat)
+LOOKS(lstat, stat)
+LOOKS(stat64, stat64)
+LOOKS(lstat64, stat64)
+
+static void check_unseen(HcStatus status, HcError *err) {
+    assert_int_equal(status, HC_E_IO);
+    assert_non_null(strstr(err->text, unseen));
+    assert_non_null(strstr(err->text, strerror(EIO)));
+    *err = (HcError){0};
+}
 
 static void put_header(const char *name, const char *kind) {
     char text[300];
@@ -13,6 +50,13 @@ static void put_header(const char *name, const char *kind) {
              "interleave = bsq\nbyte order = 0\n",
              kind);
     put_file(in_folder(name), text);
+}
+
+static bool is_scene(const char *path) {
+    HcError err = {0};
+    bool is = false;
+    check_ok(hc_scene_recognise(path, &is, &err), err);
+    return is;
 }
 
 static void put_tif(const char *name, int bands) {
@@ -63,16 +107,16 @@ static void scenes_of_a_folder(void **state) {
     assert_int_equal(passed.recipes, 2);
     assert_int_equal(passed.maps, 2);
     check_fails(hc_file_check_regular(in_folder("pipe.tif"), &err), HC_E_INPUT, err);
-    assert_false(hc_scene_recognise(in_folder("pipe.tif")));
+    assert_false(is_scene(in_folder("pipe.tif")));
     assert_int_equal(rmdir(in_folder("deeper")), 0);
     assert_true(hc_is_folder(folder));
     assert_false(hc_is_folder(in_folder("b.hdr")));
     check_fails(hc_scenes_in_folder(in_folder("none"), &found, &passed, &err), HC_E_INPUT, err);
     hc_paths_clear(&found);
 
-    assert_true(hc_scene_recognise(in_folder("b.hdr")));
-    assert_true(hc_scene_recognise(in_folder("c.tif")));
-    assert_false(hc_scene_recognise(in_folder("notes.txt")));
+    assert_true(is_scene(in_folder("b.hdr")));
+    assert_true(is_scene(in_folder("c.tif")));
+    assert_false(is_scene(in_folder("notes.txt")));
 
     HcPaths matched = {0};
     check_ok(hc_paths_add(&matched, in_folder("b.hdr"), &err), err);
@@ -235,11 +279,85 @@ static void flushed(void **state) {
     assert_true(file_is(in_folder("flushed"), "all"));
 }
 
+/* Before anything else opens a file: the handler of files, which later versions of GDAL do not have, is not
+ * there yet. */
+static void looks_without_the_handler(void **state) {
+    (void)state;
+    VSIStatBufL info;
+    HcError err = {0};
+    put_file(in_folder("b.img"), "abcd");
+    int64_t mark = hc_gdal_files_mark();
+    assert_true(hc_read_is_file(in_folder("b.img"), NULL, NULL));
+    assert_false(hc_read_is_file(in_folder("missing"), NULL, NULL));
+    check_ok(hc_gdal_files_check(mark, &err), err);
+    unseen = "b.img";
+    assert_false(hc_read_is_file(in_folder("b.img"), NULL, NULL));
+    check_unseen(hc_gdal_files_check(mark, &err), &err);
+    mark = hc_gdal_files_mark();
+    assert_false(hc_is_folder(in_folder("b.img")));
+    check_unseen(hc_gdal_files_check(mark, &err), &err);
+    mark = hc_gdal_files_mark();
+    assert_false(hc_gdal_stat(in_folder("b.img"), &info, VSI_STAT_EXISTS_FLAG));
+    check_unseen(hc_gdal_files_check(mark, &err), &err);
+    unseen = NULL;
+    assert_int_equal(unlink(in_folder("b.img")), 0);
+}
+
+/* A file that cannot be looked at is not a missing one. */
+static void files_that_cannot_be_looked_at(void **state) {
+    (void)state;
+    static const char *const made[] = {"u.hdr", "u.img", "u.img.aux.xml", "v.hdr", "v.sli"};
+    struct stat info;
+    HcIdentity identity;
+    HcPaths found = {0};
+    HcLibrary library = {0};
+    HcError err = {0};
+    bool is = false;
+    put_header("u.hdr", "ENVI Standard");
+    put_file(in_folder("u.img"), "abcdefgh");
+    put_file(in_folder("u.img.aux.xml"), "<PAMDataset></PAMDataset>");
+    put_header("v.hdr", "ENVI Spectral Library");
+    put_file(in_folder("v.sli"), "abcdefgh");
+    for (int m = 0; m < 3; m++) {
+        unseen = made[m];
+        check_unseen(hc_scene_files(in_folder("u.img"), &found, &err), &err);
+        hc_paths_clear(&found);
+    }
+    unseen = "u.hdr";
+    check_unseen(hc_scene_recognise(in_folder("u.hdr"), &is, &err), &err);
+    unseen = "u.img";
+    check_unseen(hc_scene_recognise(in_folder("u.img"), &is, &err), &err);
+    check_unseen(hc_load_check(in_folder("u.img"), &err), &err);
+    check_unseen(hc_identity_of(in_folder("u.img"), false, &identity, &err), &err);
+    check_unseen(hc_file_is_there(in_folder("u.img"), &is, &err), &err);
+    check_unseen(hc_file_look(in_folder("u.img"), &info, &is, &err), &err);
+    check_unseen(hc_file_look_at_link(in_folder("u.img"), &info, &is, &err), &err);
+    assert_true(hc_file_may_be_there(in_folder("u.img")));
+    assert_false(hc_file_may_be_there(in_folder("missing")));
+    unseen = "v.sli";
+    check_unseen(hc_library_read(&library, in_folder("v.hdr"), &err), &err);
+    unseen = "v.hdr";
+    check_unseen(hc_library_read(&library, in_folder("v.sli"), &err), &err);
+    unseen = NULL;
+    check_ok(hc_scene_files(in_folder("u.img"), &found, &err), err);
+    assert_int_equal(found.count, 3);
+    assert_true(is_scene(in_folder("u.hdr")));
+    hc_paths_clear(&found);
+    for (size_t m = 0; m < sizeof made / sizeof *made; m++) {
+        assert_int_equal(unlink(in_folder(made[m])), 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scenes_of_a_folder), cmocka_unit_test(files_of_a_scene),
-        cmocka_unit_test(identities),         cmocka_unit_test(leftovers),
-        cmocka_unit_test(ownerless_headers),  cmocka_unit_test(flushed),
+        cmocka_unit_test(looks_without_the_handler),
+        cmocka_unit_test(files_that_cannot_be_looked_at),
+        cmocka_unit_test(scenes_of_a_folder),
+        cmocka_unit_test(files_of_a_scene),
+        cmocka_unit_test(identities),
+        cmocka_unit_test(leftovers),
+        cmocka_unit_test(ownerless_headers),
+        cmocka_unit_test(flushed),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -5,8 +5,8 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 
-#include <cpl_vsi.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -264,8 +264,7 @@ done:
 /* Whether reading ended because the file does. */
 static bool is_all(const char *path, VSILFILE *file, size_t bytes) {
     VSIStatBufL info;
-    memset(&info, 0, sizeof info);
-    return VSIFEofL(file) || VSIStatL(path, &info) != 0 || (uint64_t)info.st_size <= bytes;
+    return VSIFEofL(file) || !hc_gdal_stat(path, &info, 0) || (uint64_t)info.st_size <= bytes;
 }
 
 HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {

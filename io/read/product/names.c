@@ -1,5 +1,5 @@
 /* Names of products and of files beside them, coordinate systems, remarks. */
-#include "io/file.h"
+#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
@@ -10,9 +10,7 @@
 #include <string.h>
 
 bool hc_product_is_file(const char *path) {
-    VSIStatBufL info;
-    memset(&info, 0, sizeof info);
-    return VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode) && !hc_file_is_special(path);
+    return hc_read_is_file(path, NULL, NULL);
 }
 
 bool hc_product_is_near(const char *path) {
