@@ -52,23 +52,18 @@ static const HcOption options[] = {
     {0}};
 
 /* A problem, from its files to its solution. */
-typedef struct Problem {
-    HcCommon common;
+struct HcProblem {
+    HcSolve run;
     Params params;
-    HcFileUse use;
     HcMatrixFile *matrix, *right;
     int64_t rows, columns;
-    HcCompute *compute;
-    HcQueue *queue;
     HcBuffer matrix_buffer, right_buffer, x_buffer; /* on the device */
     HcL1 *l1;
     float *x; /* [columns] on the host */
     HcL1Rule rule;
     HcL1Report report;
     bool polished;
-    HcSolveSeconds seconds;
-    char reason[256]; /* why there is no GPU */
-} Problem;
+};
 
 /* ---- what was asked ---- */
 
@@ -86,7 +81,7 @@ static HcL1Rule make_rule(const Params *params) {
     };
 }
 
-static HcStatus open_files(Problem *problem, HcError *err) {
+static HcStatus open_files(HcProblem *problem, HcError *err) {
     const Params *params = &problem->params;
     HC_OR_RETURN(hc_matrix_open(&problem->matrix, params->matrix, err));
     HC_OR_RETURN(hc_matrix_open(&problem->right, params->right, err));
@@ -102,23 +97,22 @@ static HcStatus open_files(Problem *problem, HcError *err) {
     }
     const HcMatrixFile *const inputs[] = {problem->matrix, problem->right};
     HC_OR_RETURN(
-        hc_matrix_check(params->output, problem->columns, 1, problem->common.overwrite, inputs, 2, err));
-    const HcOptionSet set = {.table = options, .params = &problem->params};
-    return hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err);
+        hc_matrix_check(params->output, problem->columns, 1, problem->run.common.overwrite, inputs, 2, err));
+    return hc_solve_check_files(&problem->run, params->output, err);
 }
 
 /* ---- solving ---- */
 
-static HcStatus make_buffer(Problem *problem, int64_t count, HcBuffer *buffer, HcError *err) {
-    return hc_alloc(problem->compute, HC_MEMORY_DEVICE, (size_t)count * sizeof(float), buffer, err);
+static HcStatus make_buffer(HcProblem *problem, int64_t count, HcBuffer *buffer, HcError *err) {
+    return hc_alloc(problem->run.compute, HC_MEMORY_DEVICE, (size_t)count * sizeof(float), buffer, err);
 }
 
 /* The values of a file into device memory; where that is the host's, without a copy. */
-static HcStatus load(Problem *problem, HcMatrixFile *file, const HcBuffer *to, HcError *err) {
+static HcStatus load(HcProblem *problem, HcMatrixFile *file, const HcBuffer *to, HcError *err) {
     HcStatus status = HC_OK;
     HcComputeInfo info;
     size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
-    hc_compute_info(problem->compute, &info);
+    hc_compute_info(problem->run.compute, &info);
     if (info.shared_memory) {
         return hc_matrix_read(file, to->data, err);
     }
@@ -127,17 +121,14 @@ static HcStatus load(Problem *problem, HcMatrixFile *file, const HcBuffer *to, H
         HC_TRY(hc_fail_memory(err, (double)bytes, "a matrix"));
     }
     HC_TRY(hc_matrix_read(file, values, err));
-    HC_TRY(hc_upload(problem->queue, values, to->data, bytes, err));
-    HC_TRY(hc_wait(problem->queue, err));
+    HC_TRY(hc_upload(problem->run.queue, values, to->data, bytes, err));
+    HC_TRY(hc_wait(problem->run.queue, err));
 done:
     free(values);
     return status;
 }
 
-static HcStatus load_all(Problem *problem, HcError *err) {
-    HC_OR_RETURN(
-        hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
-    HC_OR_RETURN(hc_queue_open(problem->compute, &problem->queue, err));
+static HcStatus load_all(HcProblem *problem, HcError *err) {
     HC_OR_RETURN(make_buffer(problem, problem->rows * problem->columns, &problem->matrix_buffer, err));
     HC_OR_RETURN(make_buffer(problem, problem->rows, &problem->right_buffer, err));
     HC_OR_RETURN(make_buffer(problem, problem->columns, &problem->x_buffer, err));
@@ -145,22 +136,23 @@ static HcStatus load_all(Problem *problem, HcError *err) {
     double started = hc_now();
     HC_OR_RETURN(load(problem, problem->matrix, &problem->matrix_buffer, err));
     HC_OR_RETURN(load(problem, problem->right, &problem->right_buffer, err));
-    problem->seconds.reading = hc_now() - started;
+    problem->run.reading = hc_now() - started;
     return HC_OK;
 }
 
-static HcStatus fetch(Problem *problem, HcError *err) {
-    HC_OR_RETURN(hc_download(problem->queue, problem->x_buffer.data, problem->x,
+static HcStatus fetch(HcProblem *problem, HcError *err) {
+    HC_OR_RETURN(hc_download(problem->run.queue, problem->x_buffer.data, problem->x,
                              (size_t)problem->columns * sizeof *problem->x, err));
-    return hc_wait(problem->queue, err);
+    return hc_wait(problem->run.queue, err);
 }
 
 /* lambda as a part of the largest |A'b|, which the place of x has space for. */
-static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError *err) {
+static HcStatus choose_lambda(HcProblem *problem, const HcMatrix *matrix, HcError *err) {
     const Params *params = &problem->params;
     double largest = 0;
     double factor = params->lambda_relative > 0 ? params->lambda_relative : 0.1;
-    HC_OR_RETURN(hc_gemv_t(problem->queue, matrix, problem->right_buffer.data, problem->x_buffer.data, err));
+    HC_OR_RETURN(
+        hc_gemv_t(problem->run.queue, matrix, problem->right_buffer.data, problem->x_buffer.data, err));
     HC_OR_RETURN(fetch(problem, err));
     for (int64_t c = 0; c < problem->columns; c++) {
         largest = fmax(largest, fabs((double)problem->x[c]));
@@ -174,11 +166,11 @@ static HcStatus choose_lambda(Problem *problem, const HcMatrix *matrix, HcError 
 }
 
 /* The values of a file where the host can read them: `copy` is allocated where that is not device memory. */
-static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuffer *buffer, float **copy,
+static HcStatus on_host(const HcProblem *problem, HcMatrixFile *file, const HcBuffer *buffer, float **copy,
                         const float **out, HcError *err) {
     HcComputeInfo info;
     size_t bytes = (size_t)(hc_matrix_rows(file) * hc_matrix_columns(file)) * sizeof(float);
-    hc_compute_info(problem->compute, &info);
+    hc_compute_info(problem->run.compute, &info);
     *out = buffer->data;
     if (!info.shared_memory) {
         *out = *copy = malloc(bytes);
@@ -191,7 +183,7 @@ static HcStatus on_host(const Problem *problem, HcMatrixFile *file, const HcBuff
 }
 
 /* A solution that the iterations did not finish, on the columns that it uses. */
-static HcStatus polish(Problem *problem, HcError *err) {
+static HcStatus polish(HcProblem *problem, HcError *err) {
     HcStatus status = HC_OK;
     float *matrix_copy = NULL;
     float *right_copy = NULL;
@@ -207,7 +199,8 @@ done:
     return status;
 }
 
-static HcStatus solve(Problem *problem, HcError *err) {
+static HcStatus solve(HcProblem *problem, HcError *err) {
+    HC_OR_RETURN(load_all(problem, err));
     const HcMatrix matrix = {problem->matrix_buffer.data, problem->rows, problem->columns};
     const float *right = problem->right_buffer.data;
     float *x = problem->x_buffer.data;
@@ -216,22 +209,24 @@ static HcStatus solve(Problem *problem, HcError *err) {
     if (problem->params.solver == FISTA && problem->params.lambda == 0) {
         HC_OR_RETURN(choose_lambda(problem, &matrix, err));
     }
-    HC_OR_RETURN(hc_l1_open(problem->compute, &matrix, &problem->l1, err));
+    HC_OR_RETURN(hc_l1_open(problem->run.compute, &matrix, &problem->l1, err));
     if (problem->params.solver == FISTA) {
-        HC_OR_RETURN(hc_fista(problem->queue, problem->l1, &problem->rule, right, x, &problem->report, err));
+        HC_OR_RETURN(
+            hc_fista(problem->run.queue, problem->l1, &problem->rule, right, x, &problem->report, err));
     } else {
-        HC_OR_RETURN(hc_alm(problem->queue, problem->l1, &problem->rule, right, x, &problem->report, err));
+        HC_OR_RETURN(
+            hc_alm(problem->run.queue, problem->l1, &problem->rule, right, x, &problem->report, err));
     }
     HC_OR_RETURN(fetch(problem, err));
     HC_OR_RETURN(problem->report.end != HC_L1_REACHED ? polish(problem, err) : HC_OK);
-    problem->seconds.solving = hc_now() - started;
+    problem->run.solving = hc_now() - started;
     return HC_OK;
 }
 
 /* ---- what came out ---- */
 
-static void print_result(const Problem *problem) {
-    const HcCommon *common = &problem->common;
+static void print_result(const HcProblem *problem) {
+    const HcCommon *common = &problem->run.common;
     const HcL1Report *report = &problem->report;
     bool alm = problem->params.solver == ALM;
     hc_solve_report(common, "problem", "%" PRId64 " rows x %" PRId64 " columns", problem->rows,
@@ -254,11 +249,11 @@ static void print_result(const Problem *problem) {
     } else {
         hc_solve_report(common, "iterations", "%d", report->iterations);
     }
-    hc_solve_report(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
-                    problem->seconds.reading);
+    hc_solve_report(common, "time", "%.3f s, and %.3f s for reading", problem->run.solving,
+                    problem->run.reading);
 }
 
-static void make_result(const Problem *problem, HcJson *result) {
+static void make_result(const HcProblem *problem, HcJson *result) {
     const HcL1Report *report = &problem->report;
     bool alm = problem->params.solver == ALM;
     hc_json_begin(result);
@@ -284,10 +279,9 @@ static void make_result(const Problem *problem, HcJson *result) {
     }
 }
 
-static HcStatus give_result(Problem *problem, double started, HcError *err) {
-    HcStatus status = HC_OK;
+static HcStatus give_result(HcProblem *problem, HcError *err) {
     HcJson result;
-    const HcCommon *common = &problem->common;
+    const HcCommon *common = &problem->run.common;
     const char *output = problem->params.output;
     char note[400] = "";
     if (problem->report.end != HC_L1_REACHED) {
@@ -295,54 +289,32 @@ static HcStatus give_result(Problem *problem, double started, HcError *err) {
                  "%s: written, but the limit of iterations came before the tolerance (--iterations, %s)",
                  output, problem->params.solver == ALM ? "--outer, --tolerance" : "--tolerance");
     }
-    HC_TRY(hc_file_begin((const char *const *)problem->use.reads.path, problem->use.reads.count, err));
-    HC_TRY(hc_matrix_write(output, problem->x, problem->columns, 1, common->overwrite, err));
-    problem->seconds.all = hc_now() - started;
+    HC_OR_RETURN(hc_matrix_write(output, problem->x, problem->columns, 1, common->overwrite, err));
     make_result(problem, &result);
-    HC_TRY(hc_solve_write_record(common, problem->compute, &hc_solve_l1, output, &result, &problem->seconds,
-                                 note, err));
-    HC_TRY(hc_file_commit(err));
+    HC_OR_RETURN(hc_solve_write_record(&problem->run, output, &result, note, err));
+    HC_OR_RETURN(hc_file_commit(err));
     print_result(problem);
     hc_solve_report(common, "wrote", "%s", output);
-    HC_TRY(*note != '\0' ? hc_fail(err, HC_E_NUMERIC, "%s", note) : HC_OK);
-done:
-    hc_file_rollback();
-    return status;
+    return *note != '\0' ? hc_fail(err, HC_E_NUMERIC, "%s", note) : HC_OK;
 }
 
-static void close_problem(Problem *problem) {
+static void close_problem(HcProblem *problem) {
     hc_matrix_close(problem->matrix);
     hc_matrix_close(problem->right);
     free(problem->x);
-    hc_file_use_clear(&problem->use);
-    if (problem->compute == NULL) {
-        return;
+    if (problem->run.compute != NULL) {
+        hc_l1_close(problem->l1);
+        hc_release(problem->run.compute, &problem->matrix_buffer);
+        hc_release(problem->run.compute, &problem->right_buffer);
+        hc_release(problem->run.compute, &problem->x_buffer);
     }
-    hc_l1_close(problem->l1);
-    hc_queue_close(problem->queue);
-    hc_release(problem->compute, &problem->matrix_buffer);
-    hc_release(problem->compute, &problem->right_buffer);
-    hc_release(problem->compute, &problem->x_buffer);
-    hc_compute_close(problem->compute);
 }
 
 static HcStatus run(int32_t word_count, const char *const *words, HcError *err) {
-    HcStatus status = HC_OK;
-    Problem problem = {0};
-    double started = hc_now();
-    hc_options_reset(options, &problem.params);
-    hc_options_reset(hc_solve_options(), &problem.common);
-    const HcOptionSet sets[2] = {{.table = options, .params = &problem.params},
-                                 {.table = hc_solve_options(), .params = &problem.common}};
-    HC_TRY(hc_options_parse("solve l1", sets, 2, words, word_count, err));
-    HC_TRY(open_files(&problem, err));
-    HC_TRY(load_all(&problem, err));
-    hc_solve_note_backend(&problem.common, problem.reason);
-    HC_TRY(solve(&problem, err));
-    HC_TRY(give_result(&problem, started, err));
-done:
-    close_problem(&problem);
-    return status;
+    static const HcSolveSteps steps = {open_files, solve, give_result, close_problem};
+    HcProblem problem = {.run = {.command = &hc_solve_l1, .options = {.table = options}}};
+    problem.run.options.params = &problem.params;
+    return hc_solve_run(&problem, &problem.run, &steps, word_count, words, err);
 }
 
 static void describe(HcUsage *usage) {

@@ -46,25 +46,20 @@ static const char *const end_words[] = {
 };
 
 /* A program, from its file to its solution. */
-typedef struct Problem {
-    HcCommon common;
+struct HcProblem {
+    HcSolve run;
     Params params;
-    HcFileUse use;
     HcPaths wrote;
     HcLpFile file;
-    HcCompute *compute;
-    HcQueue *queue;
     double *arrays; /* x, ray, price, and the rests of all */
     HcLpSolution solution;
     HcLpProof proof;
-    HcSolveSeconds seconds;
-    char reason[256]; /* why there is no GPU */
-} Problem;
+};
 
 /* ---- before ---- */
 
 /* Outputs are new or may be replaced, and none is another file of the command. */
-static HcStatus check_outputs(Problem *problem, HcError *err) {
+static HcStatus check_outputs(HcProblem *problem, HcError *err) {
     const Params *params = &problem->params;
     const char *const paths[] = {params->model, params->output, params->prices, params->certificate};
     const char *files[5] = {NULL}; /* those that there are */
@@ -76,18 +71,17 @@ static HcStatus check_outputs(Problem *problem, HcError *err) {
             }
         }
         if (paths[p] != NULL) {
-            HC_OR_RETURN(p > 0 ? hc_file_check(paths[p], problem->common.overwrite, err) : HC_OK);
+            HC_OR_RETURN(p > 0 ? hc_file_check(paths[p], problem->run.common.overwrite, err) : HC_OK);
             files[count++] = paths[p];
         }
     }
-    const HcOptionSet set = {.table = options, .params = &problem->params};
-    return hc_solve_check_files(&problem->common, &set, params->output, &problem->use, err);
+    return hc_solve_check_files(&problem->run, params->output, err);
 }
 
-static HcStatus load(Problem *problem, HcError *err) {
+static HcStatus load(HcProblem *problem, HcError *err) {
     double started = hc_now();
     HC_OR_RETURN(hc_lp_read(&problem->file, problem->params.model, err));
-    problem->seconds.reading = hc_now() - started;
+    problem->run.reading = hc_now() - started;
     size_t rows = (size_t)problem->file.program.rows;
     size_t columns = (size_t)problem->file.program.columns;
     size_t count = 2 * columns + rows;
@@ -99,21 +93,25 @@ static HcStatus load(Problem *problem, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus solve(Problem *problem, HcError *err) {
+static HcStatus open_program(HcProblem *problem, HcError *err) {
+    HC_OR_RETURN(check_outputs(problem, err));
+    HC_OR_RETURN(load(problem, err));
+    hc_solve_note(&problem->run.common, problem->file.note.data);
+    return HC_OK;
+}
+
+static HcStatus solve(HcProblem *problem, HcError *err) {
     const Params *params = &problem->params;
     const HcSimplexRule rule = {.pivots = params->pivots, .tolerance = params->tolerance};
-    HC_OR_RETURN(
-        hc_backend_open(&problem->common, &problem->compute, problem->reason, sizeof problem->reason, err));
-    HC_OR_RETURN(hc_queue_open(problem->compute, &problem->queue, err));
     double started = hc_now();
-    HC_OR_RETURN(hc_simplex(problem->queue, &problem->file.program, &rule, &problem->solution, err));
-    problem->seconds.solving = hc_now() - started;
+    HC_OR_RETURN(hc_simplex(problem->run.queue, &problem->file.program, &rule, &problem->solution, err));
+    problem->run.solving = hc_now() - started;
     return HC_OK;
 }
 
 /* ---- what came out ---- */
 
-static double objective_of(const Problem *problem) {
+static double objective_of(const HcProblem *problem) {
     return problem->solution.objective + problem->file.constant;
 }
 
@@ -126,13 +124,13 @@ static int64_t count_nonzeros(const double *values, int64_t count) {
 }
 
 /* Whether there is a result and no proof of it. */
-static bool is_unproved(const Problem *problem) {
+static bool is_unproved(const HcProblem *problem) {
     return problem->solution.end != HC_LP_UNFINISHED && !problem->proof.proved;
 }
 
 /* How far a certificate or a ray reaches. */
-static void print_radius(const Problem *problem) {
-    const HcCommon *common = &problem->common;
+static void print_radius(const HcProblem *problem) {
+    const HcCommon *common = &problem->run.common;
     const HcLpProof *proof = &problem->proof;
     const char *what = problem->solution.end == HC_LP_INFEASIBLE ? "points" : "prices";
     if (isinf(proof->radius)) {
@@ -143,8 +141,8 @@ static void print_radius(const Problem *problem) {
     }
 }
 
-static void print_status(const Problem *problem) {
-    const HcCommon *common = &problem->common;
+static void print_status(const HcProblem *problem) {
+    const HcCommon *common = &problem->run.common;
     const HcLinearProgram *program = &problem->file.program;
     const HcLpSolution *solution = &problem->solution;
     const char *unproved = is_unproved(problem) ? "not proved: " : "";
@@ -168,8 +166,8 @@ static void print_status(const Problem *problem) {
     }
 }
 
-static void print_result(const Problem *problem) {
-    const HcCommon *common = &problem->common;
+static void print_result(const HcProblem *problem) {
+    const HcCommon *common = &problem->run.common;
     const HcLinearProgram *program = &problem->file.program;
     const HcLpSolution *solution = &problem->solution;
     hc_solve_report(common, "problem", "%s%s%" PRId64 " rows x %" PRId64 " columns, %" PRId64 " entries",
@@ -182,12 +180,12 @@ static void print_result(const Problem *problem) {
         hc_solve_report(common, "proof", "primal %.3g, dual %.3g, gap %.3g", problem->proof.primal,
                         problem->proof.dual, problem->proof.gap);
     }
-    hc_solve_report(common, "time", "%.3f s, and %.3f s for reading", problem->seconds.solving,
-                    problem->seconds.reading);
+    hc_solve_report(common, "time", "%.3f s, and %.3f s for reading", problem->run.solving,
+                    problem->run.reading);
 }
 
 /* What is infinite is null. */
-static void put_proof(const Problem *problem, HcJson *to) {
+static void put_proof(const HcProblem *problem, HcJson *to) {
     HcLpEnd end = problem->solution.end;
     hc_json_open_object(to, "proof");
     hc_json_put_number(to, "primal", problem->proof.primal);
@@ -200,7 +198,7 @@ static void put_proof(const Problem *problem, HcJson *to) {
     hc_json_close(to);
 }
 
-static void make_result(const Problem *problem, HcJson *result) {
+static void make_result(const HcProblem *problem, HcJson *result) {
     const HcLinearProgram *program = &problem->file.program;
     const HcLpSolution *solution = &problem->solution;
     hc_json_begin(result);
@@ -230,7 +228,7 @@ static void make_result(const Problem *problem, HcJson *result) {
 /* ---- files ---- */
 
 /* Names with one or two numbers (second may be NULL); -0 is 0 there. */
-static HcStatus write_table(Problem *problem, const char *path, const char *heading, char *const *name,
+static HcStatus write_table(HcProblem *problem, const char *path, const char *heading, char *const *name,
                             const double *first, const double *second, int64_t count, HcError *err) {
     HcStatus status = HC_OK;
     HcText text = {0};
@@ -247,14 +245,14 @@ static HcStatus write_table(Problem *problem, const char *path, const char *head
     if (text.failed) {
         HC_TRY(hc_fail_memory(err, (double)text.length, path));
     }
-    HC_TRY(hc_file_write(path, text.data, text.length, problem->common.overwrite, err));
+    HC_TRY(hc_file_write(path, text.data, text.length, problem->run.common.overwrite, err));
     HC_TRY(hc_paths_add(&problem->wrote, path, err));
 done:
     hc_text_clear(&text);
     return status;
 }
 
-static HcStatus write_solution(Problem *problem, HcError *err) {
+static HcStatus write_solution(HcProblem *problem, HcError *err) {
     const Params *params = &problem->params;
     const HcLpFile *file = &problem->file;
     const HcLpSolution *solution = &problem->solution;
@@ -269,7 +267,7 @@ static HcStatus write_solution(Problem *problem, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus write_certificate(Problem *problem, HcError *err) {
+static HcStatus write_certificate(HcProblem *problem, HcError *err) {
     const char *path = problem->params.certificate;
     const HcLpFile *file = &problem->file;
     const HcLpSolution *solution = &problem->solution;
@@ -284,7 +282,7 @@ static HcStatus write_certificate(Problem *problem, HcError *err) {
 }
 
 /* What was asked for and is not there is a failure; that there is no optimum alone is a result. */
-static HcStatus judge(const Problem *problem, HcError *err) {
+static HcStatus judge(const HcProblem *problem, HcError *err) {
     const Params *params = &problem->params;
     HcLpEnd end = problem->solution.end;
     const char *wanted = params->output != NULL ? params->output : params->prices;
@@ -299,7 +297,7 @@ static HcStatus judge(const Problem *problem, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus check_proof(const Problem *problem, HcError *err) {
+static HcStatus check_proof(const HcProblem *problem, HcError *err) {
     const HcLpProof *proof = &problem->proof;
     const char *model = problem->params.model;
     HcLpEnd end = problem->solution.end;
@@ -318,63 +316,39 @@ static HcStatus check_proof(const Problem *problem, HcError *err) {
                    proof->scale);
 }
 
-static HcStatus give_result(Problem *problem, double started, HcError *err) {
-    HcStatus status = HC_OK;
+static HcStatus give_result(HcProblem *problem, HcError *err) {
     HcJson result;
     const char *output = problem->solution.end == HC_LP_OPTIMAL ? problem->params.output : NULL;
     problem->proof = hc_lp_prove(&problem->file.program, &problem->solution);
     if (problem->proof.no_memory) {
-        HC_TRY(hc_fail_memory(err, (double)problem->file.program.rows * 64, "the proof of a linear program"));
+        HC_OR_RETURN(
+            hc_fail_memory(err, (double)problem->file.program.rows * 64, "the proof of a linear program"));
     }
     print_result(problem);
-    HC_TRY(problem->params.verify ? check_proof(problem, err) : HC_OK);
-    HC_TRY(hc_file_begin((const char *const *)problem->use.reads.path, problem->use.reads.count, err));
-    HC_TRY(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)
-                                                  : write_certificate(problem, err));
-    problem->seconds.all = hc_now() - started;
+    HC_OR_RETURN(problem->params.verify ? check_proof(problem, err) : HC_OK);
+    HC_OR_RETURN(problem->solution.end == HC_LP_OPTIMAL ? write_solution(problem, err)
+                                                        : write_certificate(problem, err));
     make_result(problem, &result);
-    HC_TRY(hc_solve_write_record(&problem->common, problem->compute, &hc_solve_lp, output, &result,
-                                 &problem->seconds, problem->file.note.data, err));
-    HC_TRY(hc_file_commit(err));
+    HC_OR_RETURN(hc_solve_write_record(&problem->run, output, &result, problem->file.note.data, err));
+    HC_OR_RETURN(hc_file_commit(err));
     for (int32_t w = 0; w < problem->wrote.count; w++) {
-        hc_solve_report(&problem->common, "wrote", "%s", problem->wrote.path[w]);
+        hc_solve_report(&problem->run.common, "wrote", "%s", problem->wrote.path[w]);
     }
-    HC_TRY(check_proof(problem, err));
-    HC_TRY(judge(problem, err));
-done:
-    hc_file_rollback();
-    return status;
+    HC_OR_RETURN(check_proof(problem, err));
+    return judge(problem, err);
 }
 
-static void close_problem(Problem *problem) {
-    if (problem->compute != NULL) {
-        hc_queue_close(problem->queue);
-        hc_compute_close(problem->compute);
-    }
+static void close_problem(HcProblem *problem) {
     hc_lp_clear(&problem->file);
-    hc_file_use_clear(&problem->use);
     hc_paths_clear(&problem->wrote);
     free(problem->arrays);
 }
 
 static HcStatus run(int32_t word_count, const char *const *words, HcError *err) {
-    HcStatus status = HC_OK;
-    Problem problem = {0};
-    double started = hc_now();
-    hc_options_reset(options, &problem.params);
-    hc_options_reset(hc_solve_options(), &problem.common);
-    const HcOptionSet sets[2] = {{.table = options, .params = &problem.params},
-                                 {.table = hc_solve_options(), .params = &problem.common}};
-    HC_TRY(hc_options_parse("solve lp", sets, 2, words, word_count, err));
-    HC_TRY(check_outputs(&problem, err));
-    HC_TRY(load(&problem, err));
-    hc_solve_note(&problem.common, problem.file.note.data);
-    HC_TRY(solve(&problem, err));
-    hc_solve_note_backend(&problem.common, problem.reason);
-    HC_TRY(give_result(&problem, started, err));
-done:
-    close_problem(&problem);
-    return status;
+    static const HcSolveSteps steps = {open_program, solve, give_result, close_problem};
+    HcProblem problem = {.run = {.command = &hc_solve_lp, .options = {.table = options}}};
+    problem.run.options.params = &problem.params;
+    return hc_solve_run(&problem, &problem.run, &steps, word_count, words, err);
 }
 
 static void describe(HcUsage *usage) {

@@ -1,5 +1,6 @@
 /* What the problems of `hcube solve` share: options, report and record. */
 #include "app/solve/solve.h"
+#include "core/system/clock.h"
 #include "io/file.h"
 #include "pipeline/json/json.h"
 #include "pipeline/run/record.h"
@@ -45,10 +46,41 @@ void hc_solve_note(const HcCommon *common, const char *note) {
     }
 }
 
-void hc_solve_note_backend(const HcCommon *common, const char *reason) {
-    if (!common->quiet && *reason != '\0') {
+static HcStatus open_backend(HcSolve *run, HcError *err) {
+    char reason[256] = ""; /* why there is no GPU */
+    HC_OR_RETURN(hc_backend_open(&run->common, &run->compute, reason, sizeof reason, err));
+    HC_OR_RETURN(hc_queue_open(run->compute, &run->queue, err));
+    if (!run->common.quiet && *reason != '\0') {
         hc_say("note: computing on the CPU (%s)", reason);
     }
+    return HC_OK;
+}
+
+HcStatus hc_solve_run(HcProblem *problem, HcSolve *run, const HcSolveSteps *steps, int32_t word_count,
+                      const char *const *words, HcError *err) {
+    HcStatus status = HC_OK;
+    char title[16];
+    const HcOptionSet sets[] = {run->options, {.table = hc_solve_options(), .params = &run->common}};
+    run->started = hc_now();
+    snprintf(title, sizeof title, "solve %s", run->command->name);
+    for (int s = 0; s < 2; s++) {
+        hc_options_reset(sets[s].table, sets[s].params);
+    }
+    HC_TRY(hc_options_parse(title, sets, 2, words, word_count, err));
+    HC_TRY(steps->open(problem, err));
+    HC_TRY(open_backend(run, err));
+    HC_TRY(steps->solve(problem, err));
+    HC_TRY(hc_file_begin((const char *const *)run->use.reads.path, run->use.reads.count, err));
+    HC_TRY(steps->give(problem, err));
+done:
+    hc_file_rollback();
+    steps->close(problem);
+    hc_file_use_clear(&run->use);
+    if (run->compute != NULL) {
+        hc_queue_close(run->queue);
+        hc_compute_close(run->compute);
+    }
+    return status;
 }
 
 static bool wants_record(const HcCommon *common, const char *output) {
@@ -77,21 +109,21 @@ static HcStatus add_written(const HcOption *option, const char *path, void *user
     return hc_file_use_write(user, "solve", path, err);
 }
 
-HcStatus hc_solve_check_files(const HcCommon *common, const HcOptionSet *options, const char *output,
-                              HcFileUse *use, HcError *err) {
+HcStatus hc_solve_check_files(HcSolve *run, const char *output, HcError *err) {
     HcStatus status = HC_OK;
+    const HcCommon *common = &run->common;
     HcError taken = {0};
     bool replaces = false;
     char *path = NULL;
-    HC_TRY(hc_options_files(options, HC_FILE_READ, add_read, use, err));
-    HC_TRY(hc_options_files(options, HC_FILE_WRITTEN, add_written, use, err));
+    HC_TRY(hc_options_files(&run->options, HC_FILE_READ, add_read, &run->use, err));
+    HC_TRY(hc_options_files(&run->options, HC_FILE_WRITTEN, add_written, &run->use, err));
     if (wants_record(common, output)) {
         if ((path = record_path(common, output)) == NULL) {
             HC_TRY(hc_fail_memory(err, 0, "the record"));
         }
         HC_TRY(may_replace_record(common, path, &replaces, err));
         HC_TRY(hc_file_check(path, replaces, err));
-        if (hc_file_use_write(use, "solve", path, &taken) == HC_E_USAGE) {
+        if (hc_file_use_write(&run->use, "solve", path, &taken) == HC_E_USAGE) {
             HC_TRY(hc_fail(err, HC_E_USAGE, "%s: is the place of the record, and used for something else",
                            path));
         }
@@ -102,15 +134,14 @@ done:
     return status;
 }
 
-static void make_record(const HcCompute *compute, const HcCommand *problem, HcJson *result,
-                        const HcSolveSeconds *seconds, const char *note, HcJson *record) {
+static void make_record(const HcSolve *run, HcJson *result, const char *note, HcJson *record) {
     hc_json_begin(record);
-    hc_record_put_head(record, compute, hc_command_line());
-    hc_json_put_text(record, "problem", problem->name);
+    hc_record_put_head(record, run->compute, hc_command_line());
+    hc_json_put_text(record, "problem", run->command->name);
     hc_json_open_object(record, "seconds");
-    hc_json_put_number(record, "all", seconds->all);
-    hc_json_put_number(record, "reading", seconds->reading);
-    hc_json_put_number(record, "solving", seconds->solving);
+    hc_json_put_number(record, "all", hc_now() - run->started);
+    hc_json_put_number(record, "reading", run->reading);
+    hc_json_put_number(record, "solving", run->solving);
     hc_json_close(record);
     hc_json_open_array(record, "notes");
     if (note != NULL && *note != '\0') {
@@ -120,14 +151,14 @@ static void make_record(const HcCompute *compute, const HcCommand *problem, HcJs
     hc_json_put_part(record, "result", result);
 }
 
-HcStatus hc_solve_write_record(const HcCommon *common, const HcCompute *compute, const HcCommand *problem,
-                               const char *output, HcJson *result, const HcSolveSeconds *seconds,
-                               const char *note, HcError *err) {
+HcStatus hc_solve_write_record(HcSolve *run, const char *output, HcJson *result, const char *note,
+                               HcError *err) {
     HcStatus status = HC_OK;
+    const HcCommon *common = &run->common;
     bool replaces = false;
     char *path = NULL;
     HcJson record;
-    make_record(compute, problem, result, seconds, note, &record);
+    make_record(run, result, note, &record);
     if (!wants_record(common, output)) {
         goto done;
     }
