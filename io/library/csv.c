@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/library/parts.h"
 #include "io/read/metadata/wavelength.h"
+#include "io/shape/shapes.h"
 
 #include <cpl_vsi.h>
 #include <ctype.h>
@@ -438,12 +439,11 @@ static int64_t find_column(const HcCells *cells, const char *name) {
 
 /* Refuses a table of points. Spectra may have the columns x and y, but no names beside them. */
 static HcStatus check_points(const HcCells *cells, HcError *err) {
-    static const char *const pairs[][2] = {
-        {"lon", "lat"}, {"longitude", "latitude"}, {"easting", "northing"}, {"sample", "line"}, {"x", "y"}};
-    for (size_t p = 0; p < sizeof pairs / sizeof *pairs && cells->rows > 1; p++) {
-        int64_t x = find_column(cells, pairs[p][0]), y = find_column(cells, pairs[p][1]);
+    for (size_t p = 0; hc_point_columns[p].x != NULL && cells->rows > 1; p++) {
+        const HcPointColumns *pair = &hc_point_columns[p];
+        int64_t x = find_column(cells, pair->x), y = find_column(cells, pair->y);
         double value = 0;
-        bool named = strcmp(pairs[p][0], "x") != 0;
+        bool named = strcmp(pair->x, "x") != 0;
         for (int64_t c = 0; c < cells->columns; c++) {
             named = named || (c != x && c != y && !hc_cells_number(cells, hc_cells_at(cells, 1, c), &value));
         }
@@ -452,7 +452,7 @@ static HcStatus check_points(const HcCells *cells, HcError *err) {
                 err, HC_E_INPUT,
                 "%s: a table of points (columns %s and %s), and not of spectra: extract --labels takes "
                 "it",
-                cells->path, pairs[p][0], pairs[p][1]);
+                cells->path, pair->x, pair->y);
         }
     }
     return HC_OK;

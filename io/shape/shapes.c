@@ -14,6 +14,13 @@
 #define LISTED_MAX 12    /* names in a message */
 #define FARTHEST   1.0e9 /* corners of polygons that touch the scene [pixels]: GDAL burns with int */
 
+const HcPointColumns hc_point_columns[] = {{"x", "y", HC_TABLE_MAP},
+                                           {"easting", "northing", HC_TABLE_MAP},
+                                           {"lon", "lat", HC_TABLE_LONLAT},
+                                           {"longitude", "latitude", HC_TABLE_LONLAT},
+                                           {"sample", "line", HC_TABLE_PIXELS},
+                                           {0}};
+
 /* ---- layers ---- */
 
 static bool has_geometries(OGRLayerH layer) {

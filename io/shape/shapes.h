@@ -17,6 +17,15 @@ typedef enum HcTable {
     HC_TABLE_PIXELS  /* sample and line of the file, the first pixel from 0 to 1 */
 } HcTable;
 
+/* Names of the two columns with the coordinates of a table, in any case. */
+typedef struct HcPointColumns {
+    const char *x, *y;
+    HcTable table;
+} HcPointColumns;
+
+/* The first pair that a table has counts; x is NULL at the end. */
+extern const HcPointColumns hc_point_columns[];
+
 typedef struct HcShape {
     OGRGeometryH polygon; /* owned; NULL = a point */
     OGREnvelope extent;

@@ -7,27 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Columns {
-    const char *x, *y;
-    HcTable table;
-} Columns;
-
-/* The first pair that a table has; upper and lower case are the same. */
-static const Columns columns[] = {{"x", "y", HC_TABLE_MAP},
-                                  {"easting", "northing", HC_TABLE_MAP},
-                                  {"lon", "lat", HC_TABLE_LONLAT},
-                                  {"longitude", "latitude", HC_TABLE_LONLAT},
-                                  {"sample", "line", HC_TABLE_PIXELS}};
-
-static const Columns *find_columns(GDALDatasetH dataset) {
+static const HcPointColumns *find_columns(GDALDatasetH dataset) {
     OGRFeatureDefnH definition = OGR_L_GetLayerDefn(GDALDatasetGetLayer(dataset, 0));
-    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
-        if (OGR_FD_GetFieldIndex(definition, columns[c].x) >= 0 &&
-            OGR_FD_GetFieldIndex(definition, columns[c].y) >= 0) {
-            return &columns[c];
-        }
+    const HcPointColumns *pair = hc_point_columns;
+    while (pair->x != NULL &&
+           (OGR_FD_GetFieldIndex(definition, pair->x) < 0 || OGR_FD_GetFieldIndex(definition, pair->y) < 0)) {
+        pair++;
     }
-    return NULL;
+    return pair->x != NULL ? pair : NULL;
 }
 
 bool hc_table_is_csv(GDALDatasetH dataset) {
@@ -38,7 +25,7 @@ bool hc_table_is_csv(GDALDatasetH dataset) {
 HcStatus hc_table_of_points(const char *path, GDALDatasetH *dataset, HcTable *table, HcError *err) {
     static const char *const drivers[] = {"CSV", NULL};
     bool plain = hc_table_is_csv(*dataset) && hc_shapes_layers(*dataset) == 0;
-    const Columns *found = plain ? find_columns(*dataset) : NULL;
+    const HcPointColumns *found = plain ? find_columns(*dataset) : NULL;
     if (found == NULL) {
         return HC_OK;
     }
