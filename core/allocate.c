@@ -1,6 +1,8 @@
 #include "core/allocate.h"
+#include "core/grow.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
 void *hc_allocate(size_t count, size_t bytes, const char *what, HcError *err, const char *file, int line) {
@@ -32,4 +34,20 @@ void *hc_allocate_large(size_t count, size_t bytes, const char *what, HcError *e
         (void)madvise(memory + skipped, (count * bytes - skipped) / huge * huge, MADV_HUGEPAGE);
     }
     return memory;
+}
+
+HcStatus hc_grow_list(void *list, size_t count, size_t bytes, const char *what, HcError *err,
+                      const char *file, int line) {
+    void *old = NULL;
+    size_t wanted = (count == 0 ? 1 : 2 * count) * bytes;
+    if ((count & (count - 1)) != 0) {
+        return HC_OK;
+    }
+    memcpy(&old, list, sizeof old);
+    void *grown = realloc(old, wanted);
+    if (grown == NULL) {
+        return hc_fail_memory_at(err, (double)wanted, what, file, line);
+    }
+    memcpy(list, &grown, sizeof grown);
+    return HC_OK;
 }

@@ -1,6 +1,7 @@
 /* Whole files are read with a limit and never from a pipe that someone has left in a folder, which would
  * wait for ever. Paths are compared by device and inode, and by folder and name where a file is not there
  * yet: the protection of inputs rests on it. */
+#include "core/grow.h"
 #include "io/file/parts.h"
 #include "core/allocate.h"
 #include "core/text.h"
@@ -91,14 +92,9 @@ bool hc_file_folder_into(char out[HC_FILE_PATH], const char *path) {
     return printed > 0 && printed < HC_FILE_PATH;
 }
 
-/* A list of 0, 1, 2, 4 ... names is full. */
 bool hc_file_list_add(char ***names, size_t *count, const char *name) {
-    if ((*count & (*count - 1)) == 0) {
-        char **grown = realloc(*names, (*count > 0 ? 2 * *count : 1) * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        *names = grown;
+    if (hc_grow(*names, *count, "a list of files", NULL) != HC_OK) {
+        return false;
     }
     char *copy = strdup(name);
     if (copy != NULL) {

@@ -2,6 +2,7 @@
  * headers decide first, since opening a raster takes longest. Virtual rasters count only where a pattern
  * names their ending, because they bring files from elsewhere. */
 #include "io/guard/guard.h"
+#include "core/grow.h"
 #include "io/scene_files.h"
 #include "io/file.h"
 #include "io/gdal/files.h"
@@ -20,15 +21,7 @@
 #include <unistd.h>
 
 HcStatus hc_paths_add(HcPaths *paths, const char *path, HcError *err) {
-    /* Doubled whenever the count is a power of two. */
-    if ((paths->count & (paths->count - 1)) == 0) {
-        size_t capacity = paths->count > 0 ? (size_t)paths->count * 2 : 1;
-        char **grown = realloc(paths->path, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return hc_fail_memory(err, (double)capacity * sizeof *grown, "a list of files");
-        }
-        paths->path = grown;
-    }
+    HC_OR_RETURN(hc_grow(paths->path, paths->count, "a list of files", err));
     if ((paths->path[paths->count] = strdup(path)) == NULL) {
         return hc_fail_memory(err, (double)strlen(path), "a list of files");
     }

@@ -3,6 +3,7 @@
  * workers. */
 #include "app/batch/pool.h"
 #include "core/allocate.h"
+#include "core/grow.h"
 #include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 #include "pipeline/statistics/sums_file.h"
@@ -28,7 +29,7 @@ typedef struct Grouping {
     const HcBatch *fit; /* its chain ends with the fit */
     HcScene *like;      /* [count] the bands of each group: those of its first scene */
     int32_t *first;     /* [count] that scene */
-    int32_t count, capacity;
+    int32_t count;
 } Grouping;
 
 /* What ranks need to know of a group. */
@@ -129,17 +130,8 @@ static HcStatus put(Grouping *to, int32_t scene, HcScene *found, HcError *err) {
         }
     }
     if (at->group < 0) {
-        if (to->count == to->capacity) {
-            int32_t capacity = to->capacity * 2 + 8;
-            HcScene *like = realloc(to->like, (size_t)capacity * sizeof *like);
-            to->like = like != NULL ? like : to->like;
-            int32_t *first = realloc(to->first, (size_t)capacity * sizeof *first);
-            to->first = first != NULL ? first : to->first;
-            if (like == NULL || first == NULL) {
-                return hc_fail_memory(err, (double)capacity * sizeof *like, "the groups of the scenes");
-            }
-            to->capacity = capacity;
-        }
+        HC_OR_RETURN(hc_grow(to->like, to->count, "the groups of the scenes", err));
+        HC_OR_RETURN(hc_grow(to->first, to->count, "the groups of the scenes", err));
         to->like[to->count] = *found;
         *found = (HcScene){0};
         to->first[to->count] = scene;

@@ -1,6 +1,7 @@
 /* The scenes of a batch and their outputs, and what must not be among them. */
 #include "app/batch/batch.h"
 #include "core/allocate.h"
+#include "core/grow.h"
 #include "io/file.h"
 #include "io/identity.h"
 #include "io/read/product/product.h"
@@ -214,7 +215,7 @@ typedef struct Place {
 
 typedef struct Places {
     Place *place;
-    size_t count, capacity;
+    size_t count;
 } Places;
 
 static int by_place(const void *a, const void *b) {
@@ -232,14 +233,7 @@ static HcStatus add_place(Places *places, const char *path, int32_t scene, HcErr
     if (!there) {
         return HC_OK;
     }
-    if (places->count == places->capacity) {
-        places->capacity = places->capacity * 2 + 16;
-        Place *grown = realloc(places->place, places->capacity * sizeof *grown);
-        if (grown == NULL) {
-            return hc_fail_memory(err, (double)places->capacity * sizeof *grown, "the list of scenes");
-        }
-        places->place = grown;
-    }
+    HC_OR_RETURN(hc_grow(places->place, places->count, "the list of scenes", err));
     places->place[places->count++] = (Place){.device = info.st_dev, .number = info.st_ino, .scene = scene};
     return HC_OK;
 }

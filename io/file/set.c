@@ -6,6 +6,7 @@
  * replaced) goes before anything else gets its name: a process that is killed between two steps leaves whole
  * files without a record, and never a record beside files that it does not describe. */
 #include "io/file/parts.h"
+#include "core/grow.h"
 #include "core/text.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ typedef struct Kept {
 
 typedef struct Set {
     Step *step;
-    size_t count, capacity;
+    size_t count;
     Kept *kept;
     size_t kept_count;
 } Set;
@@ -384,15 +385,7 @@ static void clear_set(Set *set) {
 }
 
 static HcStatus add_step(Set *set, const char *partial, const char *path, Step **out, HcError *err) {
-    if (set->count == set->capacity) {
-        size_t capacity = set->capacity * 2 + 8;
-        Step *grown = realloc(set->step, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return hc_fail_memory(err, (double)capacity * sizeof *grown, "a list of files");
-        }
-        set->step = grown;
-        set->capacity = capacity;
-    }
+    HC_OR_RETURN(hc_grow(set->step, set->count, "a list of files", err));
     *out = &set->step[set->count];
     HcStatus status = make_step(*out, partial, path, err);
     if (status == HC_OK) {

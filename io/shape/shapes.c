@@ -1,6 +1,7 @@
 /* Vector data on the grid of a scene: layer and CRS are settled, then each feature becomes polygons and
  * points in pixel coordinates. */
 #include "io/shape/shapes.h"
+#include "core/grow.h"
 #include "core/text.h"
 #include "io/gdal/errors.h"
 #include "io/libraries.h"
@@ -184,15 +185,7 @@ done:
 /* ---- geometries ---- */
 
 static HcStatus keep(HcShapes *shapes, HcShape shape, HcError *err) {
-    if (shapes->count == shapes->capacity) {
-        int64_t capacity = shapes->capacity > 0 ? 2 * shapes->capacity : 256;
-        HcShape *fresh = realloc(shapes->shape, (size_t)capacity * sizeof *fresh);
-        if (fresh == NULL) {
-            return hc_fail_memory(err, (double)capacity * sizeof *fresh, "polygons");
-        }
-        shapes->shape = fresh;
-        shapes->capacity = capacity;
-    }
+    HC_OR_RETURN(hc_grow(shapes->shape, shapes->count, "polygons", err));
     shapes->shape[shapes->count++] = shape;
     return HC_OK;
 }

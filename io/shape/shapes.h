@@ -49,7 +49,7 @@ typedef struct HcShapes {
     double to_pixel[6];
 
     HcShape *shape; /* [count] those whose extent touches the scene */
-    int64_t count, capacity;
+    int64_t count;
     OGREnvelope extent; /* of all geometries, in the coordinates of the scene */
     int64_t features;   /* that were taken */
 

@@ -3,6 +3,7 @@
 #include "io/training/parts.h"
 
 #include "core/allocate.h"
+#include "core/grow.h"
 #include "core/text.h"
 
 #include <inttypes.h>
@@ -33,22 +34,6 @@ static int32_t find(const HcLabelling *labelling, int64_t number, const char *te
     return low;
 }
 
-static HcStatus grow_keys(HcLabelling *labelling, HcError *err) {
-    if (labelling->key_count < labelling->key_capacity) {
-        return HC_OK;
-    }
-    int32_t capacity = labelling->key_capacity > 0 ? 2 * labelling->key_capacity : 64;
-    HcClassKey *key = realloc(labelling->key, (size_t)capacity * sizeof *key);
-    labelling->key = key != NULL ? key : labelling->key;
-    int32_t *order = key != NULL ? realloc(labelling->order, (size_t)capacity * sizeof *order) : NULL;
-    if (order == NULL) {
-        return hc_fail_memory(err, (double)capacity * sizeof *key, "classes");
-    }
-    labelling->order = order;
-    labelling->key_capacity = capacity;
-    return HC_OK;
-}
-
 HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *text, int32_t *id,
                             HcError *err) {
     bool found = false;
@@ -60,7 +45,8 @@ HcStatus hc_labelling_class(HcLabelling *labelling, int64_t number, const char *
     if (labelling->key_count == HC_CLASS_NUMBER_MAX) {
         return hc_fail(err, HC_E_INPUT, "%s: more than %d classes", labelling->path, HC_CLASS_NUMBER_MAX);
     }
-    HC_OR_RETURN(grow_keys(labelling, err));
+    HC_OR_RETURN(hc_grow(labelling->key, labelling->key_count, "classes", err));
+    HC_OR_RETURN(hc_grow(labelling->order, labelling->key_count, "classes", err));
     char *copy = text != NULL ? strdup(text) : NULL;
     if (text != NULL && copy == NULL) {
         return hc_fail_memory(err, (double)strlen(text), "the name of a class");

@@ -26,7 +26,7 @@ typedef struct HcLabelling {
     int64_t capacity;       /* pixels that the arrays of `out` can hold */
     HcClassKey *key;
     int32_t *order; /* places in `key` (from 0), ascending by number or text */
-    int32_t key_count, key_capacity;
+    int32_t key_count;
 } HcLabelling;
 
 /* The id (from 1) of a class, new or known. `text` is copied; NULL = by number. */

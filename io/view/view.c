@@ -2,6 +2,7 @@
  * pixels, scale and offset convert values. A view that does none of that hands raw lines on untouched, and
  * they can be mapped. */
 #include "core/allocate.h"
+#include "core/grow.h"
 #include "core/text.h"
 #include "core/system/team.h"
 #include "io/file.h"
@@ -135,13 +136,12 @@ bool hc_view_nodata(const HcView *view, double *value) {
 
 /* One more mask, taken over. */
 static HcStatus add_mask(HcView *view, HcViewMask *mask, HcError *err) {
-    HcViewMask **grown = realloc(view->mask, (size_t)(view->masks + 1) * sizeof(HcViewMask *));
-    if (grown == NULL) {
+    HcStatus status = hc_grow(view->mask, view->masks, "a list of masks", err);
+    if (status != HC_OK) {
         hc_view_mask_close(mask);
-        return hc_fail_memory(err, sizeof mask, "a list of masks");
+        return status;
     }
-    view->mask = grown;
-    grown[view->masks++] = mask;
+    view->mask[view->masks++] = mask;
     return HC_OK;
 }
 

@@ -2,6 +2,7 @@
  * one difference with their largest deviation, because a table of a thousand eigenvalues would hide all
  * others. */
 #include "pipeline/json/diff.h"
+#include "core/grow.h"
 #include "core/text.h"
 
 #include <math.h>
@@ -40,15 +41,10 @@ static char *shown(const cJSON *value) {
 
 static HcStatus add(Walk *at, const cJSON *a, const cJSON *b, char *more, HcError *err) {
     HcJsonDiff *out = at->out;
-    if (out->count == out->capacity) {
-        int32_t capacity = out->capacity > 0 ? 2 * out->capacity : 16;
-        HcJsonDifference *grown = realloc(out->item, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) {
-            free(more);
-            return hc_fail_memory(err, (double)capacity * sizeof *grown, "differences");
-        }
-        out->item = grown;
-        out->capacity = capacity;
+    HcStatus status = hc_grow(out->item, out->count, "differences", err);
+    if (status != HC_OK) {
+        free(more);
+        return status;
     }
     HcJsonDifference *item = &out->item[out->count++];
     *item = (HcJsonDifference){strdup(hc_text_shown(&at->place)), shown(a), shown(b), more};

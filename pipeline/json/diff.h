@@ -17,7 +17,7 @@ typedef struct HcJsonDifference {
 /* Zero-initialise; hc_json_diff_clear() is then always safe. */
 typedef struct HcJsonDiff {
     HcJsonDifference *item; /* [count] in the order of the first file */
-    int32_t count, capacity;
+    int32_t count;
 } HcJsonDiff;
 
 /* Compares two objects. Members for which `left_out` is true are not looked at, wherever they are; NULL = all

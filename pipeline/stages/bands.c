@@ -1,5 +1,6 @@
 /* bands: chooses, drops or reorders bands. */
 #include "core/allocate.h"
+#include "core/grow.h"
 #include "core/operation/image/gather.h"
 #include "pipeline/memory.h"
 #include "pipeline/spectra/runs.h"
@@ -35,15 +36,7 @@ static const HcOption options[] = {
     {0}};
 
 static HcStatus append(State *state, int32_t band, HcError *err) {
-    /* Grows by doubling: full whenever the count is a power of two. */
-    if ((state->count & (state->count - 1)) == 0) {
-        size_t capacity = state->count == 0 ? 1 : (size_t)state->count * 2;
-        int32_t *index = realloc(state->index, capacity * sizeof *index);
-        if (index == NULL) {
-            return hc_fail_memory(err, (double)capacity * sizeof *index, "a list of bands");
-        }
-        state->index = index;
-    }
+    HC_OR_RETURN(hc_grow(state->index, state->count, "a list of bands", err));
     state->index[state->count++] = band;
     return HC_OK;
 }

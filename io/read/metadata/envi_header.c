@@ -3,6 +3,7 @@
  * scene. */
 #include "io/read/metadata/envi_header.h"
 #include "core/allocate.h"
+#include "core/grow.h"
 #include "core/text.h"
 #include "io/gdal/errors.h"
 #include "io/gdal/files.h"
@@ -141,14 +142,7 @@ static void normalise_key(char *key) {
 
 static HcStatus add_field(HcEnviHeader *header, const char *key, size_t key_length, const char *value,
                           size_t value_length, bool braced, int32_t line, HcError *err) {
-    if ((header->count & (header->count - 1)) == 0) { /* the capacity doubles at each power of two */
-        size_t capacity = header->count == 0 ? 1 : 2 * (size_t)header->count;
-        HcEnviField *grown = realloc(header->field, capacity * sizeof *grown);
-        if (grown == NULL) {
-            return hc_fail_memory(err, (double)(capacity * sizeof *grown), "the fields of a header");
-        }
-        header->field = grown;
-    }
+    HC_OR_RETURN(hc_grow(header->field, header->count, "the fields of a header", err));
     HcEnviField *field = &header->field[header->count++];
     *field = (HcEnviField){copy_trimmed(key, key_length, false), copy_trimmed(value, value_length, braced),
                            braced, line};

@@ -9,6 +9,7 @@
  *     value     number | name | band | function "(" level0 {"," level0} ")" | "(" level0 ")"
  *     band      "b" number | "R" wavelength ["/" width]                                              */
 #include "core/solver/formula.h"
+#include "core/grow.h"
 #include "core/text.h"
 #include "pipeline/stages/index/indices.h"
 
@@ -61,20 +62,6 @@ static HcStatus fail_in(const Parser *parser, const char *at, char *why) {
     return status;
 }
 
-/* Makes room for one more element: full whenever the count is a power of two. */
-#define GROW(array, count, err) grow((void **)&(array), (count), sizeof *(array), (err))
-
-static HcStatus grow(void **array, int32_t count, size_t bytes, HcError *err) {
-    size_t size = (count == 0 ? 1 : (size_t)count * 2) * bytes;
-    bool full = (count & (count - 1)) == 0;
-    void *fresh = full ? realloc(*array, size) : *array;
-    if (fresh == NULL) {
-        return hc_fail_memory(err, (double)size, "a program of formulas");
-    }
-    *array = fresh;
-    return HC_OK;
-}
-
 /* ---- steps ---- */
 
 static HcStatus emit(Parser *parser, int32_t code, int32_t at, double number) {
@@ -87,7 +74,7 @@ static HcStatus emit(Parser *parser, int32_t code, int32_t at, double number) {
     if (to->steps == HC_FORMULA_STEPS) {
         return FAIL(parser, "the formulas take more than %d steps", HC_FORMULA_STEPS);
     }
-    HC_OR_RETURN(GROW(to->step, to->steps, parser->err));
+    HC_OR_RETURN(hc_grow(to->step, to->steps, "a program of formulas", parser->err));
     to->step[to->steps++] = step;
     return HC_OK;
 }
@@ -147,7 +134,7 @@ static HcStatus emit_band(Parser *parser, int32_t band) {
         return FAIL(parser, "the formulas name more than %d bands", HC_FORMULA_INPUTS);
     }
     if (k == to->inputs) {
-        HC_OR_RETURN(GROW(to->input, to->inputs, parser->err));
+        HC_OR_RETURN(hc_grow(to->input, to->inputs, "a program of formulas", parser->err));
         to->input[to->inputs++] = (HcFormulaInput){.band = band, .gain = 1};
     }
     return emit(parser, HC_FORMULA_INPUT, k, 0);
@@ -521,7 +508,7 @@ static HcStatus compile_item(Parser *parser, const char *item, size_t length) {
     if (to->outputs == OUTPUTS_MAX) {
         return hc_fail(parser->err, HC_E_USAGE, "index: more than %d formulas", OUTPUTS_MAX);
     }
-    HC_OR_RETURN(GROW(to->output, to->outputs, parser->err));
+    HC_OR_RETURN(hc_grow(to->output, to->outputs, "a program of formulas", parser->err));
     HcIndexOutput *output = &to->output[to->outputs++];
     *output = (HcIndexOutput){0};
     HC_OR_RETURN(split_item(output, item, length, parser->err));
