@@ -191,9 +191,8 @@ static HcStatus plan_batch(int32_t word_count, const char *const *words, HcError
         hc_text_add(&text, "group    %s: %d scene%s of %s, model %s\n", group->name, group->scenes,
                     group->scenes == 1 ? "" : "s", group->about, group->model);
     }
-    if ((heading = hc_text_take(&text)) == NULL) {
-        HC_TRY(hc_fail_memory(err, 64, "the plan"));
-    }
+    heading = hc_text_take(&text);
+    HC_TRY(hc_text_made(heading, 64, "the plan", err));
     HC_TRY(print_plan(heading, chain, &report, compute, err));
 done:
     free(heading);

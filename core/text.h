@@ -35,6 +35,10 @@ static inline const char *hc_text_shown(const HcText *text) {
     ((text)->failed ? hc_fail_memory((err), (double)(text)->length, "a message")                             \
                     : hc_fail((err), (status), __VA_ARGS__))
 
+/* hc_text_made(path, strlen(folder), "a path", err): HC_OK, or HC_E_MEMORY where a fresh text is NULL. */
+#define hc_text_made(text, bytes, what, err)                                                                 \
+    ((text) != NULL ? HC_OK : hc_fail_memory((err), (double)(bytes), (what)))
+
 /* A fresh string, to be freed; NULL when memory ran out. */
 char *hc_text_format(const char *format, ...) HC_PRINTF(1, 2);
 char *hc_text_vformat(const char *format, va_list arguments) HC_PRINTF(1, 0);

@@ -47,9 +47,7 @@ static HcStatus add_contained(HcFileUse *use, const char *path, HcError *err) {
             continue;
         }
         char *text = strdup(path + b);
-        if (text == NULL) {
-            return hc_fail_memory(err, (double)strlen(path), "a path");
-        }
+        HC_OR_RETURN(hc_text_made(text, strlen(path), "a path", err));
         status = cut_to_file(text, &found, err);
         status = status == HC_OK && found ? add_local(use, text, err) : status;
         free(text);
@@ -147,9 +145,8 @@ HcStatus hc_file_use_write(HcFileUse *use, const char *who, const char *path, Hc
     HC_TRY(check_read(use, who, path, path, err));
     for (size_t e = 0; hc_file_sidecars[e] != NULL; e++) {
         free(sidecar);
-        if ((sidecar = hc_text_format("%s%s", path, hc_file_sidecars[e])) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-        }
+        sidecar = hc_text_format("%s%s", path, hc_file_sidecars[e]);
+        HC_TRY(hc_text_made(sidecar, strlen(path), "a path", err));
         HC_TRY(check_read(use, who, path, sidecar, err));
     }
     if (hc_paths_find_place(&use->writes, path) != NULL) {

@@ -46,9 +46,8 @@ static HcStatus copy_words(HcChain *chain, const char *const *words, int32_t cou
     HC_OR_RETURN(hc_new(chain->words, (size_t)count + 1, "the chain", err));
     chain->word_count = count;
     for (int32_t w = 0; w < count; w++) {
-        if ((chain->words[w] = strdup(words[w])) == NULL) {
-            return hc_fail_memory(err, (double)strlen(words[w]), "the chain");
-        }
+        chain->words[w] = strdup(words[w]);
+        HC_OR_RETURN(hc_text_made(chain->words[w], strlen(words[w]), "the chain", err));
     }
     return HC_OK;
 }

@@ -93,9 +93,7 @@ static HcStatus add_reads(HcChain *chain, HcError *err) {
 static HcStatus has_record(const char *path, bool *has, HcError *err) {
     HcStatus status = HC_OK;
     char *record = hc_text_format("%s.hcube.json", path);
-    if (record == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-    }
+    HC_TRY(hc_text_made(record, strlen(path), "a path", err));
     HC_TRY(hc_chain_is_record(record, has, err));
 done:
     free(record);
@@ -218,9 +216,7 @@ static HcStatus check_record_of(HcChain *chain, const HcOutput *output, HcError 
     HcStatus status = HC_OK;
     bool ours = false;
     char *path = hc_text_format("%s.hcube.json", output->path);
-    if (path == NULL) {
-        return hc_fail_memory(err, (double)strlen(output->path), "the record");
-    }
+    HC_OR_RETURN(hc_text_made(path, strlen(output->path), "the record", err));
     HC_TRY(hc_chain_is_record(path, &ours, err));
     HC_TRY(hc_file_check(path, ours || hc_stage_overwrite(output->stage), err));
     if (hc_chain_writes(chain, path)) {

@@ -273,9 +273,8 @@ static HcStatus take_groups(HcBatch *batch, const Told *told, int32_t count, HcE
         HcBatchGroup *group = &batch->groups[g];
         snprintf(group->name, sizeof group->name, "%s", told[g].name);
         snprintf(group->about, sizeof group->about, "%s", told[g].about);
-        if ((group->model = model_path(batch->params.pool, &told[g])) == NULL) {
-            return hc_fail_memory(err, (double)strlen(batch->params.pool), "a path");
-        }
+        group->model = model_path(batch->params.pool, &told[g]);
+        HC_OR_RETURN(hc_text_made(group->model, strlen(batch->params.pool), "a path", err));
     }
     for (int32_t s = 0; s < batch->scene_count; s++) {
         if (batch->scenes[s].group >= 0) {

@@ -62,9 +62,8 @@ static HcStatus list_folders(const char *folder, HcPaths *out, HcError *err) {
         }
         free(path);
         bool slash = folder[0] != '\0' && folder[strlen(folder) - 1] != '/';
-        if ((path = hc_text_format("%s%s%s", folder, slash ? "/" : "", entry->d_name)) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "a path"));
-        }
+        path = hc_text_format("%s%s%s", folder, slash ? "/" : "", entry->d_name);
+        HC_TRY(hc_text_made(path, 0, "a path", err));
         bool there = false;
         HC_TRY(hc_file_look_at_link(path, &info, &there, err));
         if (there && S_ISDIR(info.st_mode)) {
@@ -149,9 +148,8 @@ static HcStatus match_into(const char *pattern, HcPaths *out, HcError *err) {
     if (deep == pattern) {
         return match_below("", rest, out, err);
     }
-    if ((front = hc_text_format("%.*s", (int)(deep - pattern), pattern)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(pattern), "a pattern"));
-    }
+    front = hc_text_format("%.*s", (int)(deep - pattern), pattern);
+    HC_TRY(hc_text_made(front, strlen(pattern), "a pattern", err));
     HC_TRY(match_plain(front, &bases, err));
     for (int32_t b = 0; b < bases.count; b++) {
         HC_TRY(match_below(bases.path[b], rest, out, err));

@@ -127,9 +127,7 @@ static HcStatus add_scene(const HcBatchPool *pool, int32_t scene, HcSavedSums *v
     HcStatus status = HC_OK;
     const HcBatchScene *at = &pool->sums.scenes[scene];
     char *path = noise_path(at->output);
-    if (path == NULL) {
-        return hc_fail_memory(err, (double)strlen(at->output), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(path, strlen(at->output), "a path", err));
     HC_TRY(add_file(values, at->output, at->path, err));
     if (pool->sums_noise) {
         HC_TRY(add_file(noise, path, at->path, err));
@@ -288,9 +286,7 @@ static HcStatus make_model(const HcBatchPool *pool, HcError *err) {
     Stamp stamp;
     HcJson record = {0};
     char *path = hc_text_format("%s.hcube.json", pool->model);
-    if (path == NULL) {
-        return hc_fail_memory(err, (double)strlen(pool->model), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(path, strlen(pool->model), "a path", err));
     HC_TRY(take_stamp(pool, &stamp, err));
     if (!is_made(pool, path, &stamp)) {
         hc_file_remove_leftovers(pool->model);
@@ -437,9 +433,7 @@ static HcStatus check_mine(const char *model, const char *record, HcError *err) 
 static HcStatus check_model_and_record(const HcBatch *batch, const char *model, HcError *err) {
     HcStatus status = HC_OK;
     char *record = hc_text_format("%s.hcube.json", model);
-    if (record == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "a path"));
-    }
+    HC_TRY(hc_text_made(record, 0, "a path", err));
     HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, model, err));
     HC_TRY(hc_batch_check_written(batch, "pool", batch->params.pool, record, err));
     HC_TRY(check_mine(model, record, err));
@@ -552,9 +546,8 @@ static HcStatus block(HcBatch *batch, const HcBatchPool *pool, bool left, HcErro
                 const char *why = state == HC_BATCH_OPEN
                                       ? "it was not summed, so that --pool has no model for it"
                                       : message;
-                if ((batch->scenes[s].blocked = strdup(why)) == NULL) {
-                    HC_TRY(hc_fail_memory(err, (double)strlen(why), "a message"));
-                }
+                batch->scenes[s].blocked = strdup(why);
+                HC_TRY(hc_text_made(batch->scenes[s].blocked, strlen(why), "a message", err));
             }
         }
     }

@@ -33,9 +33,7 @@ static int by_value(const void *a, const void *b) {
 static HcStatus time_of_record(const HcBatch *batch, int32_t scene, double *ended, HcError *err) {
     struct stat info;
     char *path = hc_batch_record_path(batch, scene);
-    if (path == NULL) {
-        return hc_fail_memory(err, 0, "a path");
-    }
+    HC_OR_RETURN(hc_text_made(path, 0, "a path", err));
     bool there = false;
     HcStatus status = hc_file_look(path, &info, &there, err);
     *ended = there ? (double)info.st_mtim.tv_sec + 1e-9 * (double)info.st_mtim.tv_nsec : 0;

@@ -83,9 +83,7 @@ done:
 HcStatus hc_batch_make_folders(const char *output, HcError *err) {
     HcStatus status = HC_OK;
     char *path = strdup(output);
-    if (path == NULL) {
-        return hc_fail_memory(err, (double)strlen(output), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(path, strlen(output), "a path", err));
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST) {

@@ -118,9 +118,8 @@ HcStatus hc_solve_check_files(HcSolve *run, const char *output, HcError *err) {
     HC_TRY(hc_options_files(&run->options, HC_FILE_READ, add_read, &run->use, err));
     HC_TRY(hc_options_files(&run->options, HC_FILE_WRITTEN, add_written, &run->use, err));
     if (wants_record(common, output)) {
-        if ((path = record_path(common, output)) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the record"));
-        }
+        path = record_path(common, output);
+        HC_TRY(hc_text_made(path, 0, "the record", err));
         HC_TRY(may_replace_record(common, path, &replaces, err));
         HC_TRY(hc_file_check(path, replaces, err));
         if (hc_file_use_write(&run->use, "solve", path, &taken) == HC_E_USAGE) {
@@ -163,9 +162,7 @@ HcStatus hc_solve_write_record(HcSolve *run, const char *output, HcJson *result,
         goto done;
     }
     path = record_path(common, output);
-    if (path == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the record"));
-    }
+    HC_TRY(hc_text_made(path, 0, "the record", err));
     HC_TRY(may_replace_record(common, path, &replaces, err));
     HC_TRY(hc_json_save_unflushed(&record, path, replaces, err));
 done:

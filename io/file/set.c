@@ -216,9 +216,8 @@ static HcStatus put_sidecars_aside(const Set *set, Step *step, HcError *err) {
     char *name = NULL;
     for (size_t e = 0; hc_file_sidecars[e] != NULL; e++) {
         free(name);
-        if ((name = hc_text_format("%s%s", hc_file_base(step->path), hc_file_sidecars[e])) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(step->path), "a file name"));
-        }
+        name = hc_text_format("%s%s", hc_file_base(step->path), hc_file_sidecars[e]);
+        HC_TRY(hc_text_made(name, strlen(step->path), "a file name", err));
         HC_TRY(put_aside(set, step, name, true, err));
     }
 done:

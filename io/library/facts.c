@@ -97,9 +97,8 @@ HcStatus hc_library_number_names(HcLibrary *library, int32_t *renamed, HcError *
         while (strcmp(sorted[i].name, sorted[i - 1].name) == 0 &&
                (*name == NULL || has_name(sorted, count, *name))) {
             free(*name);
-            if ((*name = hc_text_format("%s (%d)", sorted[i].name, ++number)) == NULL) {
-                HC_TRY(hc_fail_memory(err, (double)strlen(sorted[i].name), "the name of a spectrum"));
-            }
+            *name = hc_text_format("%s (%d)", sorted[i].name, ++number);
+            HC_TRY(hc_text_made(*name, strlen(sorted[i].name), "the name of a spectrum", err));
         }
     }
     for (int32_t i = 0; i < count; i++) {

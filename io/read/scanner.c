@@ -51,9 +51,7 @@ static HcStatus add_headers(const char *folder, HcPaths *out, HcError *err) {
 /* The headers in the folder and in its folder `capture`. */
 static HcStatus list_headers(const char *folder, HcPaths *out, HcError *err) {
     char *capture = hc_text_format("%s/capture", folder);
-    if (capture == NULL) {
-        return hc_fail_memory(err, (double)strlen(folder), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(capture, strlen(folder), "a path", err));
     HcStatus status = add_headers(folder, out, err);
     if (status == HC_OK && hc_is_folder(capture)) {
         status = add_headers(capture, out, err);
@@ -146,9 +144,7 @@ static const char *maker_of(const HcScanner *scanner) {
 
 static HcStatus find_of_scene(HcScanner *out, const HcPaths *headers, const char *scene, HcError *err) {
     out->file[HC_SCANNER_RAW] = strdup(scene);
-    if (out->file[HC_SCANNER_RAW] == NULL) {
-        return hc_fail_memory(err, (double)strlen(scene), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(out->file[HC_SCANNER_RAW], strlen(scene), "a path", err));
     for (int f = HC_SCANNER_DARK; f < HC_SCANNER_FILES; f++) {
         HC_OR_RETURN(choose(headers, (HcScannerFile)f, scene, &out->file[f], err));
     }
@@ -171,9 +167,7 @@ HcStatus hc_scanner_find(HcScanner *out, const char *path, HcError *err) {
         length--;
     }
     folder = hc_text_format("%.*s", length, path);
-    if (folder == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)length, "a path"));
-    }
+    HC_TRY(hc_text_made(folder, (double)length, "a path", err));
     HC_TRY(is_folder ? list_headers(folder, &headers, err) : add_headers(folder, &headers, err));
     scene = header;
     if (is_folder) {

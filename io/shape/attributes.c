@@ -35,9 +35,8 @@ static HcStatus add(HcAttributes *to, OGRFeatureDefnH definition, int field, HcE
             return HC_OK;
         }
     }
-    if ((to->name[to->count] = strdup(OGR_Fld_GetNameRef(of))) == NULL) {
-        return hc_fail_memory(err, 0, what);
-    }
+    to->name[to->count] = strdup(OGR_Fld_GetNameRef(of));
+    HC_OR_RETURN(hc_text_made(to->name[to->count], 0, what, err));
     to->type[to->count] = type_of(OGR_Fld_GetType(of));
     to->field[to->count++] = field;
     return HC_OK;
@@ -79,9 +78,7 @@ HcStatus hc_attributes_choose(HcAttributes *to, const HcShapes *shapes, const ch
         return add_all(to, definition, besides, err);
     }
     char *names = strdup(list);
-    if (names == NULL) {
-        return hc_fail_memory(err, 0, what);
-    }
+    HC_OR_RETURN(hc_text_made(names, 0, what, err));
     HcStatus status = add_named(to, shapes, names, err);
     free(names);
     return status;

@@ -41,9 +41,7 @@ static HcStatus load(const char *path, char **text, HcError *err) {
     size_t bytes = 0;
     bool packed = hc_text_ends_with(path, ".gz") && strncmp(path, "/vsi", 4) != 0;
     char *unpacked = packed ? hc_text_format("/vsigzip/%s", path) : strdup(path);
-    if (unpacked == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
-    }
+    HC_TRY(hc_text_made(unpacked, strlen(path), "a file name", err));
     HC_TRY(hc_file_check_regular(path, err));
     HC_TRY(hc_load_file(unpacked, text, &bytes, err));
     if (strlen(*text) != bytes) {

@@ -50,9 +50,7 @@ HcStatus hc_names_add(HcNames *names, HcWord word, HcError *err) {
         HC_OR_RETURN(rehash(names, names->slots > 0 ? 2 * names->slots : 1024, err));
     }
     char *name = strndup(word.text, word.length);
-    if (name == NULL) {
-        return hc_fail_memory(err, (double)word.length, "a name");
-    }
+    HC_OR_RETURN(hc_text_made(name, (double)word.length, "a name", err));
     names->slot[slot_of(names, word)] = (int32_t)names->count;
     names->name[names->count++] = name;
     return HC_OK;

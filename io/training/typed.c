@@ -49,9 +49,8 @@ static HcStatus parse(Typed *typed, const char *const *text, int32_t texts, HcEr
     HC_TRY(hc_new(typed->at, places, "places", err));
     for (int32_t t = 0; t < texts; t++) {
         free(copy);
-        if ((copy = strdup(text[t])) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(text[t]), "places"));
-        }
+        copy = strdup(text[t]);
+        HC_TRY(hc_text_made(copy, strlen(text[t]), "places", err));
         rest = copy;
         for (char *item = NULL; (item = strsep(&rest, ":")) != NULL;) {
             HC_TRY(parse_place(typed, item, err));

@@ -37,9 +37,7 @@ static HcStatus put(char ***options, const char *text, size_t name, HcError *err
 
 HcStatus hc_write_option(char ***options, const char *name, const char *value, HcError *err) {
     char *text = hc_text_format("%s=%s", name, value);
-    if (text == NULL) {
-        return hc_fail_memory(err, (double)(strlen(name) + strlen(value)) + 2, "a creation option");
-    }
+    HC_OR_RETURN(hc_text_made(text, (double)(strlen(name) + strlen(value)) + 2, "a creation option", err));
     HcStatus status = put(options, text, strlen(name), err);
     free(text);
     return status;

@@ -115,9 +115,7 @@ static HcStatus add_curve(const HcComparison *from, const HcRoc *roc, Drawing *t
     const char *name = scene->band_name != NULL ? scene->band_name[roc->band] : NULL;
     char *text = name != NULL ? hc_text_format("%s, area %.4f", name, roc->area)
                               : hc_text_format("band %d, area %.4f", roc->band + 1, roc->area);
-    if (text == NULL) {
-        return hc_fail_memory(err, 64, "a curve");
-    }
+    HC_OR_RETURN(hc_text_made(text, 64, "a curve", err));
     to->name[to->names++] = text;
     to->series[to->names] =
         (HcPlotSeries){.name = text, .x = roc->curve[0], .y = roc->curve[1], .count = roc->count};

@@ -26,9 +26,7 @@ static HcStatus take_labels(HcGrouping *grouping, const HcStage *stage, const Hc
     HC_OR_RETURN(hc_new(grouping->label, scene_pixels(stage), what, err));
     for (int32_t c = 0; c < count; c++) {
         grouping->name[c] = strdup(pixels->classes.name[c + 1]);
-        if (grouping->name[c] == NULL) {
-            return hc_fail_memory(err, 0, "the name of a class");
-        }
+        HC_OR_RETURN(hc_text_made(grouping->name[c], 0, "the name of a class", err));
     }
     for (int64_t k = 0; k < pixels->count; k++) {
         grouping->label[(int64_t)pixels->line[k] * stage->in.samples + pixels->sample[k]] =

@@ -136,9 +136,7 @@ static HcStatus walk_numbers(Walk *at, const cJSON *a, const cJSON *b, HcError *
     }
     char *more =
         hc_text_format("%d of %d differ, by up to %s", differ, count, hc_text_double(number, largest));
-    if (more == NULL) {
-        return hc_fail_memory(err, 64, "differences");
-    }
+    HC_OR_RETURN(hc_text_made(more, 64, "differences", err));
     size_t length = at->place.length;
     hc_text_add(&at->place, "[%d]", first_at);
     HcStatus status = add(at, first[0], first[1], more, err);

@@ -96,9 +96,8 @@ HcStatus hc_words_split_lines(const char *text, const char *where, char ***words
                 hc_text_add(&word, "%c", *c++);
             }
         }
-        if ((list[found] = hc_text_take(&word)) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the words of the chain"));
-        }
+        list[found] = hc_text_take(&word);
+        HC_TRY(hc_text_made(list[found], 0, "the words of the chain", err));
         found++;
     }
 done:
@@ -190,9 +189,8 @@ HcStatus hc_words_fill(const char *text, const char *where, const HcOptionList *
             HC_TRY(hc_fail(err, HC_E_USAGE, "--set %s: %s has no such placeholder", values->item[v], where));
         }
     }
-    if ((*out = hc_text_take(&filled)) == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the chain"));
-    }
+    *out = hc_text_take(&filled);
+    HC_TRY(hc_text_made(*out, 0, "the chain", err));
 done:
     hc_text_clear(&filled);
     return status;

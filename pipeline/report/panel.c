@@ -65,9 +65,8 @@ static HcStatus make_icon(const HcPanel *panel, char **icon, HcError *err) {
         }
     }
     HC_TRY(add_png(&text, width, height, small, err));
-    if ((*icon = hc_text_take(&text)) == NULL) {
-        HC_TRY(hc_fail_memory(err, 4.0 * width * height, "an icon"));
-    }
+    *icon = hc_text_take(&text);
+    HC_TRY(hc_text_made(*icon, 4.0 * width * height, "an icon", err));
 done:
     hc_text_clear(&text);
     free(small);

@@ -222,9 +222,8 @@ HcStatus hc_envi_parse(HcEnviHeader *out, const char *path, const char *data, si
     if (is_utf16(data, bytes)) {
         return hc_fail(err, HC_E_INPUT, "%s: an ENVI header in UTF-16, save it as UTF-8", path);
     }
-    if ((header.path = strdup(path)) == NULL) {
-        return hc_fail_memory(err, (double)strlen(path), "a path");
-    }
+    header.path = strdup(path);
+    HC_OR_RETURN(hc_text_made(header.path, strlen(path), "a path", err));
     skip_line(&cursor);
     while (cursor.at < bytes) {
         while (cursor.at < bytes && is_space(data[cursor.at])) {

@@ -214,9 +214,7 @@ static HcStatus check_sidecar(const char *file, const HcWritePlan *plan, HcError
     HcStatus status = HC_OK;
     HcGdalErrors errors;
     char *sidecar = hc_text_format("%s.aux.xml", file);
-    if (sidecar == NULL) {
-        return hc_fail_memory(err, (double)strlen(file), "a file name");
-    }
+    HC_OR_RETURN(hc_text_made(sidecar, strlen(file), "a file name", err));
     if (hc_file_identity(sidecar, NULL, NULL)) {
         hc_gdal_catch(&errors);
         CPLXMLNode *root = CPLParseXMLFile(sidecar);

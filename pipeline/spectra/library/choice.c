@@ -167,9 +167,7 @@ static HcStatus mark_chosen(const HcLibrary *library, const char *path, const ch
                             uint8_t *chosen, HcError *err) {
     HcStatus status = HC_OK;
     char *copy = strdup(list);
-    if (copy == NULL) {
-        return hc_fail_memory(err, (double)strlen(list), "a list of spectra");
-    }
+    HC_OR_RETURN(hc_text_made(copy, strlen(list), "a list of spectra", err));
     for (char *rest = copy; rest != NULL;) {
         char *item = strsep(&rest, ",");
         HC_TRY(take_item(library, path, who, trim(item), chosen, err));

@@ -192,9 +192,8 @@ static HcStatus keep_whole(const HcLibrary *library, HcLibraryFit *fit, bool *mi
         const float *value = fit->value + (size_t)i * bands;
         if (fit->partial || !mark_missing(value, fit->bands, missing)) {
             memmove(fit->value + (size_t)fit->count * bands, value, bands * sizeof *value);
-            if ((fit->name[fit->count] = strdup(library->name[i])) == NULL) {
-                return hc_fail_memory(err, 64, "the name of a spectrum");
-            }
+            fit->name[fit->count] = strdup(library->name[i]);
+            HC_OR_RETURN(hc_text_made(fit->name[fit->count], 64, "the name of a spectrum", err));
             fit->from[fit->count++] = library->number != NULL ? library->number[i] : i;
         } else if (left_out++ < SHOWN) {
             hc_text_add(names, "%s%s", left_out > 1 ? ", " : "", library->name[i]);

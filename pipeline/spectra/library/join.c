@@ -76,9 +76,8 @@ static HcStatus append(HcLibrary *out, int32_t first, const HcLibrary *part, con
         }
         *empty += known == 0;
         out->outliers[first + i] = part->outliers[i];
-        if ((out->name[first + i] = strdup(part->name[i])) == NULL) {
-            return hc_fail_memory(err, (double)strlen(part->name[i]), "the name of a spectrum");
-        }
+        HC_OR_RETURN(hc_text_made(out->name[first + i] = strdup(part->name[i]), strlen(part->name[i]),
+                                  "the name of a spectrum", err));
         for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
             HC_OR_RETURN(hc_library_set_fact(out, first + i, (HcLibraryFact)f,
                                              hc_library_fact(part, i, (HcLibraryFact)f), err));

@@ -24,9 +24,8 @@ static HcStatus make_rules(HcExpertRules *rules, const HcLibraryFit *fit, int32_
                                              .fit = -INFINITY,
                                              .depth = any,
                                              .product = -INFINITY};
-        if ((rule->name = strdup(fit->name[rules->count])) == NULL) {
-            return hc_fail_memory(err, 64, "the name of a spectrum");
-        }
+        rule->name = strdup(fit->name[rules->count]);
+        HC_OR_RETURN(hc_text_made(rule->name, 64, "the name of a spectrum", err));
     }
     return HC_OK;
 }

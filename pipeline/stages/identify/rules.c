@@ -239,9 +239,8 @@ static HcStatus take_rule(const Reading *reading, const char *path, const cJSON 
     int32_t spectrum = 0;
     double open = -INFINITY;
     *limits = (HcIdentifyReference){.first = reading->rules->features};
-    if ((rule->name = strdup(from->string)) == NULL) {
-        return hc_fail_memory(err, 64, "the name of a rule");
-    }
+    rule->name = strdup(from->string);
+    HC_OR_RETURN(hc_text_made(rule->name, 64, "the name of a rule", err));
     HC_OR_RETURN(take_spectrum(cJSON_GetObjectItemCaseSensitive(from, "reference"), &place, reading->library,
                                reading->fit, &spectrum, err));
     if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(from, lists[0].list)) < 1) {
@@ -309,9 +308,7 @@ static HcStatus read_folder(const Reading *reading, const char *path, HcError *e
     glob_t found = {0};
     cJSON *json = NULL;
     char *pattern = hc_text_format("%s/*.json", path);
-    if (pattern == NULL) {
-        return hc_fail_memory(err, 256, "a path");
-    }
+    HC_OR_RETURN(hc_text_made(pattern, 256, "a path", err));
     bool any = glob(pattern, 0, NULL, &found) == 0;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; any && i < found.gl_pathc; i++) {

@@ -442,9 +442,7 @@ static HcStatus name_centres(const HcStage *stage, char **name, float **value, H
         memcpy(*value + (size_t)k * bands, state->centre + (size_t)state->order[k] * bands,
                bands * sizeof **value);
         name[k] = hc_text_format("cluster %d", k + 1);
-        if (name[k] == NULL) {
-            return hc_fail_memory(err, 32, "the name of a cluster");
-        }
+        HC_OR_RETURN(hc_text_made(name[k], 32, "the name of a cluster", err));
     }
     return HC_OK;
 }

@@ -228,9 +228,7 @@ static HcStatus draw(const HcStage *stage, const char *path, bool overwrite, HcE
     float *ratio = NULL;
     HC_TRY(hc_new(ratio, 2 * bands, "ratios of bands", err));
     differences = hc_text_format("by differences (%s)", state->neighbours.noise);
-    if (differences == NULL) {
-        HC_TRY(hc_fail_memory(err, 64, "a name"));
-    }
+    HC_TRY(hc_text_made(differences, 64, "a name", err));
     for (size_t b = 0; b < bands; b++) {
         double variance = variance_of(&state->neighbours, (int32_t)b);
         ratio[b] = (float)state->ratio[b];
