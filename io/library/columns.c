@@ -19,9 +19,9 @@ static const char *const fact_heads[HC_LIBRARY_FACTS][8] = {
     {"quality", "purity", "flag", NULL}};
 
 /* Those of names, the best ones first. */
-static const char *const name_heads[] = {"name",       "names",     "spectrum",  "spectra", "spectrum name",
-                                         "sample",     "sample_id", "sample id", "label",   "material",
-                                         "spectra id", "id",        NULL};
+static const char *const name_heads[] = {"name",   "names",     "spectrum",    "spectra",     "spectrum name",
+                                         "sample", "sample_id", "sample name", "sample_name", "sample id",
+                                         "label",  "material",  "spectra id",  "id",          NULL};
 
 typedef struct Columns {
     int64_t first, count; /* of the values, which stand side by side */
@@ -65,11 +65,26 @@ static void find_values(const HcCells *cells, Columns *columns) {
     }
 }
 
+static bool is_value(const Columns *columns, int64_t column) {
+    return column >= columns->first && column < columns->first + columns->count;
+}
+
+/* Whether the first spectrum has a number in the column, or nothing. */
+static bool has_figure(const HcCells *cells, int64_t column) {
+    static const char *const missing[] = {"", "NA", "N/A", "#N/A", "null", "-", NULL};
+    const char *cell = hc_cells_at(cells, 1, column);
+    const char *const *word = missing;
+    double value = 0;
+    while (*word != NULL && !hc_text_equal(cell, *word)) {
+        word++;
+    }
+    return *word != NULL || hc_cells_number(cells, cell, &value);
+}
+
 static int64_t find_head(const HcCells *cells, const Columns *columns, const char *const *heads) {
     for (; *heads != NULL; heads++) {
         for (int64_t c = 0; c < cells->columns; c++) {
-            bool is_value = c >= columns->first && c < columns->first + columns->count;
-            if (!is_value && hc_text_equal(hc_cells_at(cells, 0, c), *heads)) {
+            if (!is_value(columns, c) && hc_text_equal(hc_cells_at(cells, 0, c), *heads)) {
                 return c;
             }
         }
@@ -77,12 +92,13 @@ static int64_t find_head(const HcCells *cells, const Columns *columns, const cha
     return -1;
 }
 
-/* Whether a column beside the values says that the table has a line a band, or has the wavelengths. */
+/* Whether a column beside the values says that the table has a line a band, or has the wavelengths. A column
+ * of texts does not: that of units, "Wavelength Units". */
 static bool is_other_table(const HcCells *cells, const Columns *columns) {
     static const char *const heads[] = {"band",   "bands", "channel", "channels", "wl", "wave",
                                         "lambda", "wvl",   "nm",      "um",       NULL};
     for (int64_t c = 0; c < cells->columns; c++) {
-        if (hc_library_entry(hc_cells_at(cells, 0, c)) == HC_ENTRY_WAVELENGTHS) {
+        if (hc_library_entry(hc_cells_at(cells, 0, c)) == HC_ENTRY_WAVELENGTHS && has_figure(cells, c)) {
             return true;
         }
     }
@@ -91,18 +107,51 @@ static bool is_other_table(const HcCells *cells, const Columns *columns) {
 
 /* Whether the first spectrum has a text beside its values: a table with a line a band has numbers alone. */
 static bool has_texts(const HcCells *cells, const Columns *columns) {
-    static const char *const missing[] = {"", "NA", "N/A", "#N/A", "null", "-", NULL};
     double value = 0;
     bool text = false;
-    for (int64_t c = 0; c < cells->columns && cells->rows > 1; c++) {
-        const char *cell = hc_cells_at(cells, 1, c);
-        const char *const *word = missing;
-        while (*word != NULL && !hc_text_equal(cell, *word)) {
-            word++;
-        }
-        text = text || (*word == NULL && !hc_cells_number(cells, cell, &value));
+    for (int64_t c = 0; c < cells->columns; c++) {
+        text = text || !has_figure(cells, c);
     }
     return text && hc_cells_number(cells, hc_cells_at(cells, 1, columns->first), &value);
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Whether no two spectra have the same text in the column. */
+static HcStatus tells_apart(const HcCells *cells, int64_t column, bool *does, HcError *err) {
+    const char **text = NULL;
+    int64_t count = cells->rows - 1;
+    HC_OR_RETURN(hc_new(text, count + 1, "the columns of a table", err));
+    for (int64_t r = 0; r < count; r++) {
+        text[r] = hc_cells_at(cells, r + 1, column);
+    }
+    qsort(text, (size_t)count, sizeof *text, by_text);
+    *does = true;
+    for (int64_t r = 1; r < count; r++) {
+        *does = *does && strcmp(text[r - 1], text[r]) != 0;
+    }
+    free(text);
+    return HC_OK;
+}
+
+/* The column of names by its head, else the first one. Where that has figures, the first column of texts that
+ * differ. */
+static HcStatus find_names(const HcCells *cells, Columns *columns, HcError *err) {
+    bool found = false;
+    columns->name = find_head(cells, columns, name_heads);
+    if (columns->name >= 0) {
+        return HC_OK;
+    }
+    columns->name = 0;
+    for (int64_t c = 0; c < cells->columns && has_figure(cells, 0) && !found; c++) {
+        if (!is_value(columns, c) && !has_figure(cells, c)) {
+            HC_OR_RETURN(tells_apart(cells, c, &found, err));
+            columns->name = found ? c : 0;
+        }
+    }
+    return HC_OK;
 }
 
 /* Leaves the number alone in the heads of the values. */
@@ -132,12 +181,11 @@ HcStatus hc_cells_take_columns(HcCells *cells, char **facts[HC_LIBRARY_FACTS], c
     Columns columns = {0};
     find_values(cells, &columns);
     int64_t others = cells->columns - columns.count;
-    if (columns.count == 0 || columns.first < 1 || others < 2 || is_other_table(cells, &columns) ||
-        !has_texts(cells, &columns)) {
+    if (cells->rows < 2 || columns.count == 0 || columns.first < 1 || others < 2 ||
+        is_other_table(cells, &columns) || !has_texts(cells, &columns)) {
         return HC_OK;
     }
-    columns.name = find_head(cells, &columns, name_heads);
-    columns.name = columns.name >= 0 ? columns.name : 0;
+    HC_OR_RETURN(find_names(cells, &columns, err));
     others--;
     for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
         int64_t from = find_head(cells, &columns, fact_heads[f]);

@@ -140,6 +140,21 @@ static void asd_files_are_read(void **state) {
     }
 }
 
+/* A radiance is stored as counts, beside the calibration that makes it one. */
+static void counts_of_an_asd_are_no_radiance(void **state) {
+    (void)state;
+    static const struct {
+        const char *version, *word;
+    } cases[] = {{"as6", "radiance"}, {"as7", "raw counts"}, {"as8", "raw counts"}};
+    for (int c = 0; c < 3; c++) {
+        put_asd("leaf.asd", &(Asd){.version = cases[c].version, .kind = 2, .format = 2});
+        HcLibrary library = read_file("leaf.asd");
+        assert_true(hc_text_ends_with(hc_library_fact(&library, 0, HC_FACT_DESCRIPTION), cases[c].word));
+        check_near(library.scale, 0, 0);
+        hc_library_clear(&library);
+    }
+}
+
 static void flaws_of_asd_files_are_refused(void **state) {
     (void)state;
     put_asd("a.asd", &(Asd){.version = "as7", .format = 2, .bytes = 100});
@@ -199,6 +214,41 @@ static void texts_are_read(void **state) {
     check_fact(&library, 0, HC_FACT_SOURCE, "PSR+3500 [3]");
     hc_library_clear(&library);
 
+    /* Of a radiance, the quotient by the reference. */
+    put_file(in_folder("soil.sed"),
+             "Comment: \nInstrument: SR-2500 [2]\nUnits: W/m^2/sr/nm\nColumns [4]:\nData:\n"
+             "Wvl\tRad. (Ref.)\tRad. (Target)\tTgt./Ref. %\n 350.0\t2.3E-002\t9.0E-004\t  3.9\n"
+             " 351.0\t2.4E-002\t9.3E-004\t  4.0\n 352.0\t2.5E-002\t9.6E-004\t  4.25\n");
+    library = read_file("soil.sed");
+    check_spectrum(&library, 0, even, (const double[]){3.9, 4, 4.25});
+    check_near(library.scale, 100, 0);
+    hc_library_clear(&library);
+
+    /* Spectra Vista, where numbers have decimal commas. */
+    put_file(in_folder("leaf.sig"),
+             "/*** Spectra Vista SIG Data ***/\nname= 1.sig\ninstrument= HI: 2 (HR-1024i)\n"
+             "comm= wet leaf\nfactors= 1,1, 1,0, 1,0 [Overlap: Remove]\ndata= \n"
+             "350,0  93,65  5,85  6,25\n351,0  1,2E+2  6,62  6,5\n352,0  124,17  12,78  10\n");
+    library = read_file("leaf.sig");
+    check_spectrum(&library, 0, even, (const double[]){6.25, 6.5, 10});
+    check_near(library.scale, 100, 0);
+    assert_string_equal(library.name[0], "leaf");
+    check_fact(&library, 0, HC_FACT_DESCRIPTION, "wet leaf");
+    check_fact(&library, 0, HC_FACT_SOURCE, "HI: 2 (HR-1024i)");
+    hc_library_clear(&library);
+
+    /* A table of an ASD without its header, in a folder: blanks after the last value. */
+    put_file(in_folder("asd.txt"),
+             "Wavelength\tK1.asd\tK2.asd\n350\t6.1E-02\t 5.5E-02 \n351\t0.06\t 0.05 \n");
+    HcSpectrumAxes *axes = NULL;
+    HcError err = {0};
+    check_ok(hc_spectrum_read(&library, in_folder("asd.txt"), true, &axes, &err), err);
+    assert_int_equal(library.count, 2);
+    check_spectrum(&library, 1, even, (const double[]){0.055, 0.05});
+    assert_string_equal(library.name[1], "K2.asd");
+    check_fact(&library, 1, HC_FACT_SOURCE, "asd.txt");
+    hc_library_clear(&library);
+
     /* Any table, whatever its ending. */
     put_file(in_folder("table.dat"), "wavelength_nm\tquartz\n400\t0.5\n500\t0.25\n");
     library = read_file("table.dat");
@@ -232,6 +282,8 @@ static void flaws_of_texts_are_refused(void **state) {
          "expected one for the instrument BECKb"},
         {"a.txt", "splib07a Record=1: Wavelengths BECK\n0.5\n", HC_E_INPUT,
          "line 1: wavelengths, widths or error"},
+        {"a.sig", "/*** Spectra Vista SIG Data ***/\ndata=\n350 1 2 3\n351 1 2\n", HC_E_INPUT,
+         "line 4 is '351 1 2', and not 4 numbers"},
         {"a.txt", "", HC_E_INPUT, "the file is empty"},
         {"a.jdx", "##TITLE=a\n##JCAMP-DX=4.24\n", HC_E_UNSUPPORTED, "JCAMP-DX are not read"},
     };
@@ -307,6 +359,18 @@ static void tables_with_other_columns_are_read(void **state) {
     check_spectrum(&library, 1, (const double[]){350, 351, 352.5}, (const double[]){0.4, 0.5, 0.6});
     hc_library_clear(&library);
 
+    /* EcoSIS: a column of units, of places, an empty last cell, and figures before the names. */
+    put_file(in_folder("t.csv"),
+             "Cellulose,Latitude,Longitude,Date,Wavelength Units,sample code,350,351,352,\n"
+             "12.5,34.4,-119.8,7/1/2010,Nanometers,A_1,0.1,0.2,0.3\n"
+             "12.5,34.4,-119.8,7/1/2010,Nanometers,A_2,0.4,0.5,0.6\n");
+    library = read_file("t.csv");
+    assert_int_equal(library.count, 2);
+    check_spectrum(&library, 1, (const double[]){350, 351, 352}, (const double[]){0.4, 0.5, 0.6});
+    assert_string_equal(library.name[0], "A_1");
+    assert_string_equal(library.name[1], "A_2");
+    hc_library_clear(&library);
+
     /* A line a band, with names that end in numbers: as before. */
     put_file(in_folder("t.csv"), ",oak,s101,s102,s103\n400,1,2,3,4\n500,5,6,7,8\n");
     library = read_file("t.csv");
@@ -364,6 +428,7 @@ static void names_get_numbers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(asd_files_are_read),
+        IN_FOLDER(counts_of_an_asd_are_no_radiance),
         IN_FOLDER(flaws_of_asd_files_are_refused),
         IN_FOLDER(texts_are_read),
         IN_FOLDER(flaws_of_texts_are_refused),

@@ -27,7 +27,7 @@ enum {
 /* What the spectrum is, in the file's own numbers. */
 static const char *const kinds[] = {"raw counts",    "reflectance",   "radiance", "no unit",   "irradiance",
                                     "quality index", "transmittance", "unknown",  "absorbance"};
-enum { REFLECTANCE = 1, RADIANCE = 2, KINDS = sizeof kinds / sizeof *kinds };
+enum { REFLECTANCE = 1, RADIANCE = 2, IRRADIANCE = 4, KINDS = sizeof kinds / sizeof *kinds };
 
 static double number_at(const HcSpectrumFile *file, size_t at, HcType type) {
     return hc_read_value(file->data + at, type, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
@@ -104,12 +104,17 @@ static void fill(const HcSpectrumFile *file, HcType type, size_t reference, HcLi
     }
 }
 
+/* From version 7 on a spectrum is stored as counts, beside the calibration that makes it a radiance. */
 static HcStatus set_facts(const HcSpectrumFile *file, size_t kind, bool divided, HcLibrary *out,
                           HcError *err) {
     HcStatus status = HC_OK;
     char source[32];
     char *comment = hc_text_format("%.*s", (int)COMMENT_BYTES, file->data + COMMENT);
-    const char *word = divided ? "reflectance" : kind < KINDS ? kinds[kind] : "unknown";
+    bool counts = file->data[2] >= '7' && (kind == RADIANCE || kind == IRRADIANCE);
+    const char *word = divided        ? "reflectance"
+                       : counts       ? "raw counts"
+                       : kind < KINDS ? kinds[kind]
+                                      : "unknown";
     char *text = hc_text_format("%s%s%s", comment != NULL ? comment : "",
                                 comment != NULL && *comment != '\0' ? "; " : "", word);
     if (comment == NULL || text == NULL) {

@@ -28,9 +28,8 @@ static bool is_jcamp(const HcSpectrumFile *file) {
 static const HcSpectrumFormat format_spc = {"Galactic SPC", is_spc, NULL};
 static const HcSpectrumFormat format_jcamp = {"JCAMP-DX", is_jcamp, NULL};
 
-static const HcSpectrumFormat *const formats[] = {&hc_format_asd, &hc_format_asd_text, &hc_format_ecostress,
-                                                  &hc_format_sed, &hc_format_usgs,     &format_spc,
-                                                  &format_jcamp};
+static const HcSpectrumFormat *const formats[] = {&hc_format_asd, &hc_format_tables, &hc_format_usgs,
+                                                  &format_spc, &format_jcamp};
 
 /* Files from the longest wavelength to the shortest are turned round, widths and values with them. */
 static void turn_round(HcLibrary *library) {
@@ -94,7 +93,7 @@ static HcStatus read_other(const HcSpectrumFile *file, bool listed, HcLibrary *o
     }
     if (file->line == NULL) {
         return hc_fail(err, HC_E_INPUT,
-                       "%s: byte 0: no format of spectra (ENVI, CSV, ASD, USGS, ECOSTRESS, ASTER, SED)",
+                       "%s: byte 0: no format of spectra (ENVI, CSV, ASD, USGS, ECOSTRESS, ASTER, SED, SVC)",
                        file->path);
     }
     HC_OR_RETURN(hc_library_read_csv(out, file->path, err));

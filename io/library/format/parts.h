@@ -24,15 +24,14 @@ typedef struct HcSpectrumFormat {
     HcStatus (*read)(const HcSpectrumFile *file, HcLibrary *out, HcError *err);
 } HcSpectrumFormat;
 
-extern const HcSpectrumFormat hc_format_asd, hc_format_asd_text, hc_format_ecostress, hc_format_sed,
-    hc_format_usgs;
+extern const HcSpectrumFormat hc_format_asd, hc_format_tables, hc_format_usgs;
 
 /* text.c */
 HcStatus hc_spectrum_open(HcSpectrumFile *file, const char *path, HcError *err) HC_MUST_CHECK;
 void hc_spectrum_close(HcSpectrumFile *file);
 /* The first line that begins with these words, whatever their case, or -1. */
 int32_t hc_spectrum_line(const HcSpectrumFile *file, const char *words);
-/* What follows "KEY:" in the first line that begins so; NULL: there is none. */
+/* What follows "KEY:" or "KEY=" in the first line that begins so; NULL: there is none. */
 const char *hc_spectrum_key(const HcSpectrumFile *file, const char *key);
 /* Numbers at the beginning of a line, at most `limit`, apart by blanks, tabs or semicolons, with decimal
  * points or commas. Returns how many; -1: something else follows them. */

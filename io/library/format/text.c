@@ -61,7 +61,7 @@ const char *hc_spectrum_key(const HcSpectrumFile *file, const char *key) {
         const char *at = file->line[l];
         if (strncasecmp(at, key, length) == 0) {
             at += length + strspn(at + length, " \t");
-            if (*at == ':') {
+            if (*at == ':' || *at == '=') {
                 return at + 1 + strspn(at + 1, " \t");
             }
         }
