@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
+#include "pipeline/picture/unit.h"
 #include "pipeline/stages/index/indices.h"
 #include "pipeline/stages/stages.h"
 
@@ -52,6 +53,17 @@ static bool needs_whole(const HcStage *stage) {
     return whole;
 }
 
+/* Whether the values are said to have no unit, as those of a reflectance product of EMIT. */
+static bool has_no_unit(const HcStage *stage) {
+    static const char *const words[] = {"unitless", "dimensionless", "reflectance", "1"};
+    const char *unit = hc_unit_of(stage, 0);
+    bool none = false;
+    for (size_t w = 0; w < sizeof words / sizeof *words && unit != NULL; w++) {
+        none = none || hc_text_equal_trimmed(unit, words[w]);
+    }
+    return none;
+}
+
 /* Constants of named indices are meant for reflectances. Integers cannot be reflectances from 0 to 1, so that
  * nothing is assumed of them. */
 static HcStatus tell_unit(HcStage *stage, HcError *err) {
@@ -73,7 +85,7 @@ static HcStatus tell_unit(HcStage *stage, HcError *err) {
         return hc_fail(err, HC_E_USAGE,
                        "index: %s: give --reflectance-one 10000 (the value of reflectance 1)", told);
     }
-    if (first != NULL) {
+    if (first != NULL && !has_no_unit(stage)) {
         hc_stage_note(stage, "%s: bands are taken as reflectances from 0 to 1 (--reflectance-one)", told);
     }
     return HC_OK;

@@ -205,6 +205,25 @@ static void note_rounded(HcStage *stage) {
     }
 }
 
+/* GDAL's ENVI driver has the same limit: commas and braces are the form of a list. */
+static void note_names(HcStage *stage) {
+    const char *header = ((const State *)stage->state)->names.header, *first = NULL;
+    int32_t count = 0;
+    for (int32_t b = 0; header != NULL && stage->in.band_name != NULL && b < stage->in.bands; b++) {
+        const char *name = stage->in.band_name[b];
+        if (name != NULL && strpbrk(name, ",{}") != NULL) {
+            first = count++ == 0 ? name : first;
+        }
+    }
+    if (count > 0) {
+        hc_stage_note(
+            stage,
+            "%s: names of bands in ENVI headers have neither commas nor braces: those in %d name%s, "
+            "like '%s', become semicolons and parentheses",
+            header, count, count == 1 ? "" : "s", first);
+    }
+}
+
 /* Of classes, before the work. */
 static void note_classes(HcStage *stage) {
     const Params *params = stage->params;
@@ -243,6 +262,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (state->writer == NULL) {
         HC_OR_RETURN(plan_writing(stage, &how, err));
     }
+    note_names(stage);
     note_classes(stage);
     note_rounded(stage);
     stage->needs =

@@ -7,6 +7,7 @@ refuse 2 "--list ... qqq" index --list qqq
 refuse 2 "b: ... one pattern" index --list a b
 # Values are reflectances by the scale of the header; names are those of the bands.
 run 0 index "$scene" NDVI,EVI,CAI,'mean = R660/40','where(NDVI > 0.5, 1, 0)' all.img
+[[ $err == *"all.hdr: names of bands"*"those in 1 name, like 'where(NDVI > 0.5, 1, 0)', become semicolons"* ]] || fail "$err"
 run 0 info all.img --bands
 [[ $out == *NDVI*EVI*CAI*mean*"where(NDVI > 0.5; 1; 0)"* ]] # no comma in names of ENVI
 grep -q '"missing_pixels":	0' all.img.hcube.json || fail "no count of missing values"
@@ -29,6 +30,12 @@ run 0 run read "$scene" ! index 'zero = 1 / (b9 - b9),NDVI' ! write zero.tif
 run 0 run read "$scene" ! index 'zero = 1 / (b9 - b9),NDVI' ! filter ! write nothing.tif
 [[ $err == *"index: "*" pixels are masked: an index has no value"* ]]
 refuse 2 "N: ... no wavelengths" run read "$scene" ! pca --components 3 ! index NDVI ! write x.img
+# A product that says that its values are reflectances, until a stage makes others of them.
+emit=$SAMPLE/EMIT_L2A_RFL_001_20240501T101010_2412207_001.nc
+run 0 index "$emit" EVI emit.img
+[[ $err != *"depend on their unit"* ]]
+run 0 run read "$emit" ! mnf --components 5 ! mnf --inverse ! index EVI ! write inverse.img
+[[ $err == *"EVI (and 0 others) depend on their unit"* ]]
 # What reflectances cannot have, and other names.
 refuse 2 "T ... thermal infrared" index "$scene" NBRT1 x.img
 refuse 2 "VH ... radar" index "$scene" VHVVR x.img
