@@ -81,6 +81,20 @@ static int32_t number_of(const HcLibrary *library, int32_t entry) {
     return (library->number != NULL ? library->number[entry] : entry) + 1;
 }
 
+/* " (class Tree, source UCSB)", as far as it is known. */
+static void print_facts(const HcLibrary *library, int32_t entry) {
+    static const HcLibraryFact shown[] = {HC_FACT_CLASS, HC_FACT_SOURCE, HC_FACT_QUALITY};
+    bool any = false;
+    for (size_t f = 0; f < sizeof shown / sizeof *shown; f++) {
+        const char *text = hc_library_fact(library, entry, shown[f]);
+        if (*text != '\0') {
+            printf("%s%s %s", any ? ", " : " (", hc_library_fact_word(shown[f]), text);
+            any = true;
+        }
+    }
+    printf("%s", any ? ")" : "");
+}
+
 /* The first ones, or all; those that stages leave out say why. */
 static void print_names(const HcLibrary *library, bool all) {
     int32_t shown = all || library->count <= 32 ? library->count : 32;
@@ -89,6 +103,7 @@ static void print_names(const HcLibrary *library, bool all) {
     for (int32_t i = 0; i < shown; i++) {
         HcLibraryEntry entry = hc_library_entry(library->name[i]);
         printf("%12d %s", number_of(library, i), library->name[i]);
+        print_facts(library, i);
         printf(entry != HC_ENTRY_SPECTRUM ? " (left out: %s)\n" : "\n", hc_library_entry_word(entry));
     }
     if (shown < library->count) {
@@ -188,6 +203,21 @@ static void put_left_out(const HcLibrary *library, HcJson *to) {
     hc_json_put_number(to, "entries_with_outlying_values", outlying);
 }
 
+/* Lists of texts, one for each entry, of the facts that any entry has. */
+static void put_facts(const HcLibrary *library, HcJson *to) {
+    hc_json_open_object(to, "facts");
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        if (library->facts.text[f] != NULL) {
+            hc_json_open_array(to, hc_library_fact_word((HcLibraryFact)f));
+            for (int32_t i = 0; i < library->count; i++) {
+                hc_json_put_text(to, NULL, hc_library_fact(library, i, (HcLibraryFact)f));
+            }
+            hc_json_close(to);
+        }
+    }
+    hc_json_close(to);
+}
+
 void hc_info_put_bad_bands(const uint8_t *bad, int32_t bands, HcJson *to) {
     if (bad == NULL) {
         return;
@@ -229,6 +259,7 @@ static HcStatus print_library_json(const HcLibrary *library, const char *path, c
     }
     hc_json_close(&json);
     hc_json_put(&json, "names", cJSON_CreateStringArray((const char *const *)library->name, library->count));
+    put_facts(library, &json);
     return hc_print_json(&json, err);
 }
 

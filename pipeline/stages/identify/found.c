@@ -106,7 +106,7 @@ static HcStatus add_class(const HcIdentifyState *state, int64_t *count, int64_t 
     const char *name = state->rules.rule[best - 1].name;
     char **to = &drawing->name[drawing->count];
     draw_class(state, best, count[best], drawing->value + (size_t)drawing->count * (size_t)state->in.bands);
-    to[0] = hc_text_format("%.3g %%: %s", 100 * (double)count[best] / (double)all, name);
+    to[0] = hc_text_format("%.1f %%: %s", 100 * (double)count[best] / (double)all, name);
     to[1] = hc_text_format("library: %s", name);
     drawing->count += 2;
     count[best] = 0;

@@ -33,7 +33,11 @@ cmp usgs.sli back.sli || fail "a library is not the same by way of CSV"
 
 # Stages and info read both.
 run 0 info usgs.csv
-[[ $out == *"2 spectra x 4 bands"*"1 Alunite GDS84"* ]] || fail "info: $out"
+[[ $out == *"2 spectra x 4 bands"*"1 Alunite GDS84 ASDFRa AREF (class Minerals, source splib07a Record=4, quality a)"* ]] ||
+    fail "info: $out"
+run 0 info usgs.sli --json
+[[ $(tr -d ' \t\n' <<<"$out") == *'"facts":{"class":["Minerals","Minerals"],"source":["splib07aRecord=4",'*'"quality":["a","b"]}'* ]] ||
+    fail "info --json: $out"
 
 # Choices: names, numbers, class, quality; all must hold.
 run 0 library select usgs.sli one.csv --spectra '*kaol*' --class 'min*,x' --quality b
