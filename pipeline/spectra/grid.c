@@ -47,8 +47,8 @@ static HcStatus take_range(const char *who, const char *text, const double range
 
 /* ---- files ---- */
 
-/* Numbers of a line, at most 2; -1 = one is none above 0; -2 = it begins with no number. *word: the wrong
- * one, else the first. */
+/* Numbers of a line, at most 2; -1 = one is none from 0 to 1e9; -2 = it begins with no number. *word: the
+ * wrong one, else the first. */
 static int32_t read_line(char *line, double number[2], const char **word) {
     char *rest = NULL;
     int32_t count = 0;
@@ -57,7 +57,7 @@ static int32_t read_line(char *line, double number[2], const char **word) {
          next = strtok_r(NULL, " \t\r,;", &rest)) {
         *word = count == 0 ? next : *word;
         bool is = count < 2 && hc_text_parse_double(next, &number[count]);
-        if (!is || !(number[count] > 0) || !isfinite(number[count])) {
+        if (!is || !(number[count] > 0 && number[count] <= 1e9)) {
             *word = next;
             return !is && count == 0 ? -2 : -1;
         }

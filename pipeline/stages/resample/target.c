@@ -25,6 +25,13 @@ static HcStatus add_band(HcTarget *target, double centre, double width, const ch
                                                         : hc_fail_memory(err, 64, "the name of a band");
 }
 
+/* Of wavelengths and widths, so that sums of them are finite. */
+static HcStatus check_length(double length, const char *path, HcError *err) {
+    return length <= 1e9 ? HC_OK
+                         : hc_fail(err, HC_E_INPUT,
+                                   "%s: a wavelength or width of %g nm: expected at most 1e9", path, length);
+}
+
 /* Bands without a width get the usual distance of the bands. */
 static HcStatus find_widths(HcTarget *target, const char *path, HcError *err) {
     double *spacing = NULL;
@@ -50,9 +57,11 @@ static HcStatus take_scene(HcTarget *target, const HcScene *scene, const char *p
     }
     HC_OR_RETURN(make_bands(target, scene->bands, err));
     for (int32_t b = 0; b < scene->bands; b++) {
-        if ((scene->bad == NULL || !scene->bad[b]) && scene->wavelength[b] > 0) {
-            HC_OR_RETURN(add_band(target, scene->wavelength[b], scene->fwhm != NULL ? scene->fwhm[b] : 0,
-                                  scene->band_name != NULL ? scene->band_name[b] : NULL, err));
+        double centre = scene->wavelength[b], width = scene->fwhm != NULL ? scene->fwhm[b] : 0;
+        HC_OR_RETURN(check_length(fmax(centre, width), path, err));
+        if ((scene->bad == NULL || !scene->bad[b]) && centre > 0) {
+            HC_OR_RETURN(
+                add_band(target, centre, width, scene->band_name != NULL ? scene->band_name[b] : NULL, err));
         }
     }
     return find_widths(target, path, err);
@@ -209,6 +218,7 @@ static HcStatus take_library(HcTarget *target, const HcLibrary *library, const c
             int32_t b = falls ? bands - 1 - i : i;
             float value = library->value[(size_t)n * (size_t)bands + (size_t)b];
             target->x[at] = library->wavelength[b];
+            HC_OR_RETURN(check_length(target->x[at], path, err));
             target->value[at] = value > 0 ? (double)value : 0; /* NaN = no response either */
             if (i > 0 && !(target->x[at] > target->x[at - 1])) {
                 return hc_fail(err, HC_E_INPUT, "%s: the wavelengths of responses neither rise nor fall",

@@ -31,6 +31,7 @@ run 0 run read "$scene" ! resample --wavelengths 450-2400:50 ! mnf --components 
 run 0 run read "$scene" ! smooth --points 5 --derivative 1 ! resample --wavelengths 450-1300:50 ! write slope.img
 grep 'hcube values = shapes' slope.hdr >/dev/null
 run 0 plan resample "$scene" plan.img --like sensor.hdr
+printf 'nm,a\n500,1\n1e12,1\n' >far.csv
 mkdir refused
 cd refused
 refuse 2 "name the bands: --like, --wavelengths or --responses" resample "$scene" bad.img
@@ -39,6 +40,7 @@ refuse 2 "give one of --like, --wavelengths and --responses" \
 refuse 2 "--responses landsat9: neither a file" resample "$scene" bad.img --responses landsat9
 refuse 3 "none.csv" resample "$scene" bad.img --responses none.csv
 refuse 3 "none.hdr" resample "$scene" bad.img --like none.hdr
+refuse 3 "far.csv: a wavelength or width of 1e+12 nm ... at most 1e9" resample "$scene" bad.img --responses ../far.csv
 refuse 3 "none.txt" resample "$scene" bad.img --wavelengths none.txt
 refuse 2 "--wavelengths 400-700:-5" resample "$scene" bad.img --wavelengths 400-700:-5
 refuse 2 "--coverage 2" resample "$scene" bad.img --wavelengths 400-700:50 --coverage 2
