@@ -98,8 +98,7 @@ static HcStatus data_files(const char *header, bool *is_library, char ***list, H
     return *list != NULL ? HC_OK : hc_read_find_other(header, list, err);
 }
 
-/* Paths of a folder's entries that may be looked at, by name. */
-static HcStatus list_folder(const char *folder, HcPaths *out, HcError *err) {
+HcStatus hc_paths_in_folder(HcPaths *out, const char *folder, int depth, HcError *err) {
     HcStatus status = HC_OK;
     char *path = NULL;
     errno = 0;
@@ -117,7 +116,10 @@ static HcStatus list_folder(const char *folder, HcPaths *out, HcError *err) {
         if ((path = hc_text_format("%s%s%s", folder, slash ? "" : "/", names[n])) == NULL) {
             HC_TRY(hc_fail_memory(err, 0, "a path"));
         }
-        if (names[n][0] != '.' && !hc_is_folder(path)) {
+        bool hidden = names[n][0] == '.', is_folder = !hidden && hc_is_folder(path);
+        if (is_folder && depth > 0) {
+            HC_TRY(hc_paths_in_folder(out, path, depth - 1, err));
+        } else if (!hidden && !is_folder) {
             HC_TRY(hc_paths_add(out, path, err));
         }
     }
@@ -239,7 +241,7 @@ static HcStatus look_through(const char *folder, HcPaths *out, HcPassedOver *pas
     HcPaths headers = {0};
     HcPaths data = {0};
     hc_gdal_catch(&messages);
-    HC_TRY(list_folder(folder, &all, err));
+    HC_TRY(hc_paths_in_folder(&all, folder, 0, err));
     HC_TRY(find_headers(&all, &headers, &data, err));
     for (int32_t p = 0; p < all.count; p++) {
         const char *path = all.path[p];

@@ -16,6 +16,9 @@ typedef struct HcPaths {
 
 HcStatus hc_paths_add(HcPaths *paths, const char *path, HcError *err) HC_MUST_CHECK;
 bool hc_paths_has(const HcPaths *paths, const char *path);
+/* Adds the files of a folder, local or /vsi..., and of the folders in it down to `depth` of them, by their
+ * names. No hidden ones. Fails where a folder cannot be read. */
+HcStatus hc_paths_in_folder(HcPaths *paths, const char *folder, int depth, HcError *err) HC_MUST_CHECK;
 /* By their bytes. */
 void hc_paths_sort(HcPaths *paths);
 void hc_paths_clear(HcPaths *paths);

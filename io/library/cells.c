@@ -34,6 +34,28 @@ bool hc_cells_number(const HcCells *cells, const char *cell, double *value) {
     return parse_number(cell, !cells->points, value);
 }
 
+bool hc_cells_affixed(const HcCells *cells, const char *model, const char *cell, double *value,
+                      const char **suffix) {
+    char digits[64];
+    size_t prefix = strcspn(model, "0123456789");
+    if (model[prefix] == '\0' || strncmp(cell, model, prefix) != 0) {
+        return false;
+    }
+    size_t length = strspn(cell + prefix, "0123456789.,");
+    snprintf(digits, sizeof digits, "%.*s", (int)(length < 63 ? length : 63), cell + prefix);
+    *suffix = cell + prefix + length;
+    return hc_cells_number(cells, digits, value);
+}
+
+bool hc_cells_is_missing(const char *cell) {
+    static const char *const words[] = {"", "NA", "N/A", "#N/A", "null", "-"};
+    bool is = false;
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        is = is || hc_text_equal(cell, words[w]);
+    }
+    return is;
+}
+
 /* ---- one line ---- */
 
 /* Bytes from the beginning of a cell to the first of these separators. Separators between quotes are part of

@@ -32,6 +32,12 @@ typedef struct HcCells {
 HcStatus hc_cells_read(HcCells *cells, const char *path, HcError *err) HC_MUST_CHECK;
 const char *hc_cells_at(const HcCells *cells, int64_t row, int64_t column);
 bool hc_cells_number(const HcCells *cells, const char *cell, double *value);
+/* The number of a cell after the letters that come before that of `model`, such as "X350" and "400 nm";
+ * *suffix: what follows it. */
+bool hc_cells_affixed(const HcCells *cells, const char *model, const char *cell, double *value,
+                      const char **suffix);
+/* "", "NA" and the like. */
+bool hc_cells_is_missing(const char *cell);
 /* The cells after the first one of a comment that begins with `word` ("# class,a,b"), which is split in
  * place; at most `capacity`. Returns how many there are; -1: there is no such comment. */
 int64_t hc_cells_comment(HcCells *cells, const char *word, char **cell, int64_t capacity);

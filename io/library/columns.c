@@ -28,27 +28,16 @@ typedef struct Columns {
     int64_t name;
 } Columns;
 
-/* The wavelength in the head of a column: its number, after letters that all of them share. */
-static bool read_head(const HcCells *cells, int64_t column, const char *model, double *value) {
-    char digits[32];
-    const char *head = hc_cells_at(cells, 0, column);
-    size_t prefix = strcspn(model, "0123456789");
-    if (strncmp(head, model, prefix) != 0) {
-        return false;
-    }
-    size_t length = strspn(head + prefix, "0123456789.,");
-    snprintf(digits, sizeof digits, "%.*s", (int)(length < 31 ? length : 31), head + prefix);
-    return length > 0 && hc_cells_number(cells, digits, value);
-}
-
 /* The first run of columns whose heads are wavelengths that rise or fall. */
 static void find_values(const HcCells *cells, Columns *columns) {
     for (int64_t first = 0; first<cells->columns; first += columns->count> 0 ? columns->count : 1) {
         double before = 0, value = 0, start = 0;
         int64_t count = 0;
-        const char *model = hc_cells_at(cells, 0, first);
+        const char *model = hc_cells_at(cells, 0, first), *suffix = NULL;
         bool up = false;
-        for (; first + count < cells->columns && read_head(cells, first + count, model, &value); count++) {
+        for (; first + count < cells->columns &&
+               hc_cells_affixed(cells, model, hc_cells_at(cells, 0, first + count), &value, &suffix);
+             count++) {
             if ((count > 0 && value == before) || (count > 1 && (value > before) != up)) {
                 break;
             }
@@ -71,14 +60,9 @@ static bool is_value(const Columns *columns, int64_t column) {
 
 /* Whether the first spectrum has a number in the column, or nothing. */
 static bool has_figure(const HcCells *cells, int64_t column) {
-    static const char *const missing[] = {"", "NA", "N/A", "#N/A", "null", "-", NULL};
     const char *cell = hc_cells_at(cells, 1, column);
-    const char *const *word = missing;
     double value = 0;
-    while (*word != NULL && !hc_text_equal(cell, *word)) {
-        word++;
-    }
-    return *word != NULL || hc_cells_number(cells, cell, &value);
+    return hc_cells_is_missing(cell) || hc_cells_number(cells, cell, &value);
 }
 
 static int64_t find_head(const HcCells *cells, const Columns *columns, const char *const *heads) {

@@ -150,19 +150,11 @@ static double largest_step(const Table *table, int64_t from) {
     return largest;
 }
 
-/* The number of a cell of the first column among letters that all cells share: "X400", "400 nm". */
+/* The number of a cell among letters that all cells of the column share. */
 static bool read_affixed(const Table *table, int64_t row, int64_t first_row, int64_t column, double *value,
                          const char **suffix) {
-    const char *model = cell_at(table, first_row, column), *cell = cell_at(table, row, column);
-    size_t prefix = strcspn(model, "0123456789");
-    char digits[64];
-    if (model[prefix] == '\0' || strncmp(cell, model, prefix) != 0) {
-        return false;
-    }
-    size_t length = strspn(cell + prefix, "0123456789.,");
-    snprintf(digits, sizeof digits, "%.*s", (int)(length < 63 ? length : 63), cell + prefix);
-    *suffix = cell + prefix + length;
-    return hc_cells_number(&table->cells, digits, value);
+    return hc_cells_affixed(&table->cells, cell_at(table, first_row, column), cell_at(table, row, column),
+                            value, suffix);
 }
 
 static bool is_affixed(const Table *table, int64_t column, int64_t from) {
@@ -399,11 +391,10 @@ static HcStatus check_axes(const Table *table, const double *wavelength, HcError
 /* ---- values ---- */
 
 static HcStatus get_number(const Table *table, int64_t row, int64_t column, double *value, HcError *err) {
-    static const char *const missing[] = {"", "NA", "N/A", "#N/A", "null", "-", NULL};
     const char *cell = cell_at(table, row, column);
     if (!is_number(table, row, column, value)) {
         *value = NAN;
-        if (!is_one_of(cell, missing)) {
+        if (!hc_cells_is_missing(cell)) {
             return hc_fail(err, HC_E_INPUT, "%s: '%.60s' in line %" PRId32 " is not a number",
                            table->cells.path, cell, line_of(table, row, column));
         }

@@ -5,6 +5,7 @@
 #include "io/read/metadata/envi_header.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,17 +62,12 @@ static void add_name(HcText *to, const char *name) {
     }
 }
 
-static void add_facts(HcText *to, const HcLibrary *library) {
-    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
-        if (library->facts.text[f] == NULL) {
-            continue;
-        }
-        hc_text_add(to, HC_LIBRARY_FACT_KEY " = {\n", hc_library_fact_word((HcLibraryFact)f));
-        for (int32_t i = 0; i < library->count; i++) {
-            const char *text = hc_library_fact(library, i, (HcLibraryFact)f);
-            add_name(to, *text != '\0' ? text : "-");
-            hc_text_add(to, "%s", i + 1 == library->count ? "}\n" : ",\n");
-        }
+/* A text for each spectrum; "-" where it is not known. */
+static void add_texts(HcText *to, const char *key, char *const *text, int32_t count) {
+    hc_text_add(to, "%s = {\n", key);
+    for (int32_t i = 0; i < count; i++) {
+        add_name(to, text[i] != NULL && *text[i] != '\0' ? text[i] : "-");
+        hc_text_add(to, "%s", i + 1 == count ? "}\n" : ",\n");
     }
 }
 
@@ -94,12 +90,14 @@ static char *make_header(const HcLibrary *library) {
         add_list(&text, "wavelength", library->wavelength, library->bands);
         add_list(&text, "fwhm", library->fwhm, library->bands);
     }
-    hc_text_add(&text, "spectra names = {\n");
-    for (int32_t i = 0; i < library->count; i++) {
-        add_name(&text, library->name[i]);
-        hc_text_add(&text, "%s", i + 1 == library->count ? "}\n" : ",\n");
+    add_texts(&text, "spectra names", library->name, library->count);
+    for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
+        if (library->facts.text[f] != NULL) {
+            char key[40];
+            snprintf(key, sizeof key, HC_LIBRARY_FACT_KEY, hc_library_fact_word((HcLibraryFact)f));
+            add_texts(&text, key, library->facts.text[f], library->count);
+        }
     }
-    add_facts(&text, library);
     return hc_text_take(&text);
 }
 

@@ -6,9 +6,6 @@
 #include "io/library/format/parts.h"
 #include "io/read/parts.h"
 
-#include <cpl_string.h>
-#include <cpl_vsi.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,38 +134,16 @@ HcStatus hc_spectrum_read(HcLibrary *out, const char *path, bool listed, HcSpect
 
 /* ---- folders ---- */
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static HcStatus add_files(const char *folder, int depth, HcPaths *out, HcError *err) {
+HcStatus hc_spectrum_files(const char *folder, HcPaths *out, HcError *err) {
     HcStatus status = HC_OK;
-    errno = 0;
-    char **names = VSIReadDir(folder);
-    char *path = NULL;
-    if (names == NULL) {
-        return hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: the folder cannot be read", folder);
-    }
-    qsort(names, (size_t)CSLCount(names), sizeof *names, by_text);
-    for (int n = 0; names[n] != NULL; n++) {
-        free(path);
-        path = hc_text_format("%s%s%s", folder, hc_text_ends_with(folder, "/") ? "" : "/", names[n]);
-        HC_TRY(path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(folder), "a path"));
-        if (names[n][0] == '.' || hc_file_is_special(path)) {
-            continue;
-        }
-        if (hc_is_folder(path)) {
-            HC_TRY(depth > 0 ? add_files(path, depth - 1, out, err) : HC_OK);
-        } else if (!hc_text_ends_with(path, ".hdr")) {
-            HC_TRY(hc_paths_add(out, path, err));
-        }
+    HcPaths all = {0};
+    HC_TRY(hc_paths_in_folder(&all, folder, 8, err));
+    for (int32_t p = 0; p < all.count; p++) {
+        const char *path = all.path[p];
+        bool may = !hc_text_ends_with(path, ".hdr") && !hc_file_is_special(path);
+        HC_TRY(may ? hc_paths_add(out, path, err) : HC_OK);
     }
 done:
-    free(path);
-    CSLDestroy(names);
+    hc_paths_clear(&all);
     return status;
-}
-
-HcStatus hc_spectrum_files(const char *folder, HcPaths *out, HcError *err) {
-    return add_files(folder, 8, out, err);
 }
