@@ -87,6 +87,7 @@ HcStatus hc_command_complete(int32_t word_count, const char *const *words, HcErr
 
 /* Describe those with options or forms of their own (HcCommand.describe). */
 void hc_describe_run(HcUsage *usage);
+void hc_describe_products(HcUsage *usage);
 void hc_describe_batch(HcUsage *usage);
 void hc_describe_plan(HcUsage *usage);
 void hc_describe_compare(HcUsage *usage);

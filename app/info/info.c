@@ -181,6 +181,9 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
     if (hc_reader_product(reader) != NULL) {
         printf("%-12s %s\n", "product", hc_reader_product(reader));
     }
+    if (hc_reader_version(reader) != NULL) {
+        hc_show("%-12s %s", "version", hc_reader_version(reader));
+    }
     printf("%-12s %lld lines x %lld samples x %d bands of %s\n", "size", (long long)scene->lines,
            (long long)scene->samples, scene->bands, hc_type_name(scene->type));
     print_wavelengths(scene);
@@ -303,6 +306,12 @@ static HcStatus print_info_json(const HcReader *reader, const HcInfoValues *valu
     hc_json_put_text(&json, "method", hc_reader_method(reader));
     if (hc_reader_product(reader) != NULL) {
         hc_json_put_text(&json, "product", hc_reader_product(reader));
+    }
+    if (hc_reader_version(reader) != NULL) {
+        hc_json_put_text(&json, "product_version", hc_reader_version(reader));
+    }
+    if (hc_reader_news(reader) != NULL) {
+        hc_json_put_text(&json, "not_in_table", hc_reader_news(reader));
     }
     if (hc_reader_mask(reader) != NULL) {
         hc_json_put_text(&json, "mask", hc_reader_mask(reader));

@@ -133,6 +133,14 @@ const char *hc_reader_product(const HcReader *reader) {
     return reader->product != NULL ? reader->product->name : NULL;
 }
 
+const char *hc_reader_version(const HcReader *reader) {
+    return reader->product != NULL ? reader->product->version : NULL;
+}
+
+const char *hc_reader_news(const HcReader *reader) {
+    return reader->product != NULL && reader->product->news.length > 0 ? reader->product->news.data : NULL;
+}
+
 const char *hc_reader_unit(const HcReader *reader) {
     return reader->unit;
 }

@@ -197,6 +197,17 @@ static void note_picture(HcReader *reader) {
     }
 }
 
+/* A file of a known instrument that opens as no raster either: why it is no product. */
+static HcStatus tell_news(const HcReader *reader, HcStatus status, HcError *err) {
+    HcError why = *err;
+    const char *news = reader != NULL ? hc_reader_news(reader) : NULL;
+    if (news == NULL || hc_reader_product(reader) != NULL || status == HC_OK) {
+        return status;
+    }
+    *err = (HcError){0};
+    return hc_fail(err, status, "%s; %s", why.text, news);
+}
+
 static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct *of,
                                const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
     static const HcReaderOptions defaults = {0};
@@ -246,6 +257,7 @@ done:
     hc_guard_allow_external(false);
     (void)hc_gdal_listen(before);
     hc_text_clear(&warnings);
+    status = tell_news(reader, status, err);
     hc_reader_close(reader);
     return status;
 }

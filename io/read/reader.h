@@ -75,6 +75,10 @@ size_t hc_reader_thread_bytes(const HcReader *reader);
 /* What product the scene is: sensor, level and quantity ("EMIT L2A reflectance"); NULL where it is not
  * known; borrowed. */
 const char *hc_reader_product(const HcReader *reader);
+/* The version of its layout, as the file says it, and what the table of products lacks of that layout; NULL
+ * where there is nothing to say. Borrowed. */
+const char *hc_reader_version(const HcReader *reader);
+const char *hc_reader_news(const HcReader *reader);
 /* Limits the memory [bytes] that the reader takes beside the blocks that it fills, but not below the least
  * that it needs. `halo` lines at either end of a block are read again with its neighbours. Returns what it
  * will take: 0 unless it reads chunks. repeats: all lines will be read in more than one pass; chunks are then

@@ -23,16 +23,27 @@ void *hc_product_open_arrays(const char *path) {
     return opened;
 }
 
+static void add_remark(HcText *to, const char *text) {
+    hc_text_add(to, "%s%s", to->length > 0 ? "; " : "", text != NULL ? text : "");
+    to->failed = to->failed || text == NULL;
+}
+
 void hc_product_note(HcProduct *product, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char *text = hc_text_vformat(format, arguments);
     va_end(arguments);
-    if (text != NULL) {
-        hc_text_add(&product->note, "%s%s", product->note.length > 0 ? "; " : "", text);
-    } else {
-        product->note.failed = true;
-    }
+    add_remark(&product->note, text);
+    free(text);
+}
+
+void hc_product_add_news(HcProduct *product, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = hc_text_vformat(format, arguments);
+    va_end(arguments);
+    add_remark(&product->note, text);
+    add_remark(&product->news, text);
     free(text);
 }
 

@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_flight[] = {
-    {"AVIRIS-NG, Classic", "L1 radiance, L2 reflectance (ENVI)", "lines of 2020", "real headers, layout"},
-    {0}};
+const HcProductRow hc_product_rows_flight[] = {{.sensor = "AVIRIS-NG, Classic",
+                                                .read = "L1 radiance, L2 reflectance (ENVI)",
+                                                .newest = "lines of 2020",
+                                                .checked = "real headers, layout"},
+                                               {0}};
 
 /* What lies beside an image, by the end of its name. */
 static const char *const endings[] = {"_glt", "_igm", "_loc", "_obs", "_obs_ort", NULL};

@@ -49,6 +49,8 @@ void hc_product_close(HcProduct *product) {
     hc_gdal_release();
     hc_scene_clear(&product->scene);
     hc_text_clear(&product->note);
+    hc_text_clear(&product->news);
+    free(product->version);
     hc_paths_clear(&product->files);
     free(product->band);
     hc_product_clear_layers(product);
@@ -63,7 +65,7 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, bool *is
     for (size_t s = 0; s < sizeof of_arrays / sizeof *of_arrays && !*is; s++) {
         HC_OR_RETURN(of_arrays[s](product, file, is, err));
     }
-    return HC_OK;
+    return *is ? HC_OK : hc_product_unknown(product, file, is, err);
 }
 
 /* A file that did not open for lack of memory or descriptors: some versions of GDAL do not say that, and then
@@ -453,7 +455,7 @@ HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, H
         HC_TRY(hc_fail(err, status, "%s", why.text));
     }
     HC_TRY(clean_name(product, err));
-    if (product->note.failed) {
+    if (product->note.failed || product->news.failed) {
         HC_TRY(hc_fail_memory(err, 0, "a text"));
     }
     *out = product;

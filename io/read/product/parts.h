@@ -52,6 +52,21 @@ HC_ROWS(flight)
 /* flight.c: an image of AVIRIS-NG or AVIRIS Classic, by its header or data; product->raster is that path. */
 HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcError *err) HC_MUST_CHECK;
 
+/* ---- layout.c: the table of layouts ---- */
+
+/* The first row of the table that the file is, NULL where it is none. */
+const HcProductLayout *hc_product_layout(const HcProductFile *file, const HcProductRow *row);
+/* Takes the name and the pixels that the layout says; a remark names what the file has and its table lacks.
+ */
+HcStatus hc_product_lay_out(HcProduct *product, const HcProductFile *file, const HcProductRow *row,
+                            const HcProductLayout *layout, HcError *err) HC_MUST_CHECK;
+/* The remark alone, for products whose file takes the pixels itself. */
+HcStatus hc_product_compare(HcProduct *product, const HcProductFile *file, const HcProductRow *row,
+                            const HcProductLayout *layout, HcError *err) HC_MUST_CHECK;
+/* A file of no layout whose instrument is known: a raster with a remark. */
+HcStatus hc_product_unknown(HcProduct *product, const HcProductFile *file, bool *is,
+                            HcError *err) HC_MUST_CHECK;
+
 /* ---- arrays.c: what an open file holds ---- */
 
 bool hc_product_has(const HcProductFile *file, const char *dataset);
@@ -121,13 +136,8 @@ typedef struct HcProductBands {
 } HcProductBands;
 HcStatus hc_product_add_bands(HcProduct *product, const HcProductBands *bands, HcError *err) HC_MUST_CHECK;
 
-/* The lists that describe the bands of the array taken last: names of datasets, or of attributes where
- * `dataset` has them. The last may be NULL, and may be missing in the file. */
-typedef struct HcProductLists {
-    const char *centres, *widths, *good;
-} HcProductLists;
-
-/* Adds the bands of that array by such lists, all in nanometres. */
+/* Adds the bands of the array taken last by such lists, all in nanometres; `dataset` has them as attributes,
+ * NULL: they are datasets. */
 HcStatus hc_product_add_listed(HcProduct *product, const HcProductFile *file, const char *dataset,
                                const HcProductLists *lists, HcError *err) HC_MUST_CHECK;
 
@@ -226,9 +236,12 @@ HcStatus hc_product_lookup(HcProduct *product, const HcProductFile *file, const 
                            const char *line, HcError *err) HC_MUST_CHECK;
 HcStatus hc_product_coordinates(HcProduct *product, const HcProductFile *file, const char *longitude,
                                 const char *latitude, HcError *err) HC_MUST_CHECK;
-/* emit.c: that of a file of EMIT, with the place of its grid. */
+/* emit.c: that of a file of EMIT, with the place of its grid; and the file of masks beside it. */
 HcStatus hc_product_emit_lookup(HcProduct *product, const HcProductFile *file, HcError *err) HC_MUST_CHECK;
+HcStatus hc_product_emit_masks(HcProduct *product, const HcProductFile *file, HcError *err) HC_MUST_CHECK;
 
+/* Adds a remark; news is what the table of layouts does not have, which is a remark as well. */
 void hc_product_note(HcProduct *product, const char *format, ...) HC_PRINTF(2, 3);
+void hc_product_add_news(HcProduct *product, const char *format, ...) HC_PRINTF(2, 3);
 
 #endif

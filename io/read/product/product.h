@@ -54,9 +54,32 @@ typedef struct HcProductLayer {
     char *dataset[2]; /* the array; NULL: the file is a raster; two: the arrays of the product, one by one */
 } HcProductLayer;
 
+/* The lists that describe the bands of an array: names of datasets, or of attributes of the array. */
+typedef struct HcProductLists {
+    const char *centres, *widths, *good; /* the last may be NULL, and may be missing in the file */
+} HcProductLists;
+
+/* A version of a product as its producer lays it out. Each sensor has a table of them. */
+typedef struct HcProductLayout {
+    const char *product; /* sensor, level and quantity; NULL after the last row */
+    const char *version; /* as its files say it; NULL: they do not */
+    const char *group;   /* that recognises it; NULL: the array of pixels does */
+    const char *dataset; /* the array of its pixels, or the first of them */
+    const char *axes;    /* of that array, the slowest first: "line sample band" */
+    const char *units;   /* of that array; NULL: any */
+    HcProductLists bands;
+    const char *names;  /* the list of names of bands that have no wavelengths */
+    const char *layers; /* quality layers, with + those of the usual set: "cloud+;water" */
+    const char
+        *others; /* all other arrays, with * for any text: "/location/lon;*_x"; NULL: not all are known */
+    bool is_companion; /* HcProduct.is_companion */
+} HcProductLayout;
+
 /* Zero-initialise; hc_product_close() is always safe. */
 typedef struct HcProduct {
     char *name;          /* sensor, level and quantity */
+    char *version;       /* of its layout, as the file says it; NULL: it does not */
+    HcText news;         /* what its table of layouts does not have */
     char *raster;        /* the raster that holds the pixels, opened as any other; NULL = the arrays do */
     char *flaw;          /* why the metadata of a known sensor are left out, or NULL */
     bool no_text;        /* the flaw is that there are none; wavelengths of the raster mend it */
@@ -83,9 +106,12 @@ typedef struct HcProduct {
 
 /* What hcube reads of a sensor. */
 typedef struct HcProductRow {
-    const char *sensor, *read; /* levels and quantities */
-    const char *newest;        /* layout that is known, "-" = the product names no version */
-    const char *checked;       /* what the reader was checked against */
+    const char *sensor, *read;      /* levels and quantities */
+    const char *newest;             /* layout that is known, "-" = the product names no version */
+    const char *checked;            /* what the reader was checked against */
+    const HcProductLayout *layouts; /* older versions of a product first; NULL: the reader finds all itself */
+    const char *version_in;         /* the attribute of a file that says its version, or NULL */
+    const char *instrument;         /* as the attribute `instrument` of its files says, or NULL */
 } HcProductRow;
 /* One after the other, from 0; NULL after the last. */
 const HcProductRow *hc_product_row(int32_t number);

@@ -276,8 +276,6 @@ static void a_file_goes_before_a_layer(void **state) {
     unlink(masks);
 }
 
-/* ---- PRISMA ---- */
-
 static void add_flat(ProductFile *file, const char *group, const char *name, const char *const axis[2],
                      const size_t size[2], const double *values) {
     ProductArray of = {.group = group,
@@ -289,6 +287,41 @@ static void add_flat(ProductFile *file, const char *group, const char *name, con
                        .values = values};
     GDALMDArrayRelease(product_array(file, &of));
 }
+
+/* Minerals have the grid of the masks, whatever the versions of both. */
+static void emit_minerals_have_the_masks(void **state) {
+    (void)state;
+    static const char *const arrays[] = {"group_1_mineral_id", "group_1_band_depth", "group_2_mineral_id",
+                                         "group_2_band_depth"};
+    static const char *const axis[] = {"downtrack", "crosstrack"}, *const minerals[] = {"Goethite"};
+    const double one = 1, table[4] = {0};
+    char path[600], masks[600];
+    snprintf(path, sizeof path, "%s", in_folder("EMIT_L2B_MIN_002_20260921T044051.nc"));
+    ProductFile file = product_begin(path);
+    for (int a = 0; a < 4; a++) {
+        add_flat(&file, "/", arrays[a], axis, (const size_t[]){LINES, SAMPLES},
+                 layer_of(a, 1, 0, false, false));
+    }
+    product_words(&file, "/mineral_metadata", "name", "minerals", minerals, 1);
+    product_list(&file, "/mineral_metadata", "index", "minerals", &one, 1);
+    product_emit_lookup(&file, "glt_x", "ortho_y", 2, 2, table, NULL);
+    product_emit_lookup(&file, "glt_y", "ortho_y", 2, 2, table, NULL);
+    product_end(&file);
+    snprintf(masks, sizeof masks, "%s", write_emit_masks_3("EMIT_L2A_MASK_003_20260921T044051.nc", 0));
+    check_left(path, &usual,
+               "--quality cloud,--quality cirrus,--quality dilated-cloud,--quality spectf-cloud",
+               (const int[]){0, 1, 4, 3, -1});
+    unlink(masks);
+    snprintf(masks, sizeof masks, "%s", write_emit_masks(LINES - 1, 8)); /* of another name */
+    char other[600];
+    snprintf(other, sizeof other, "%s", in_folder("EMIT_L2A_MASK_003_20260921T044051.nc"));
+    assert_int_equal(rename(masks, other), 0);
+    check_view_refused(path, &usual, HC_E_INPUT, "EMIT_L2A_MASK_003_20260921T044051.nc: has 4 lines");
+    unlink(other);
+    unlink(path);
+}
+
+/* ---- PRISMA ---- */
 
 /* VNIR has 900 and 500 nm, SWIR 1000 and 600: by wavelength they alternate. Errors of band b are layer b,
  * where b counts by wavelength: 2 for odd bands, 1 for even ones. */
@@ -579,6 +612,7 @@ int main(void) {
         cmocka_unit_test(emit_masks_are_paired_by_time_stamp),
         cmocka_unit_test(emit_versions_agree),
         cmocka_unit_test(a_file_goes_before_a_layer),
+        cmocka_unit_test(emit_minerals_have_the_masks),
         cmocka_unit_test(prisma_has_masks_and_errors),
         cmocka_unit_test(tanager_has_masks),
         cmocka_unit_test(neon_has_classes),

@@ -5,15 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_aviris[] = {
-    {"AVIRIS-3, AVIRIS-5", "L1B radiance, L2A reflectance (netCDF)", "-", "layout"}, {0}};
+#define LAYOUT(of_product, of_group, quantity)                                                               \
+    {                                                                                                        \
+        .product = of_product, .group = of_group, .dataset = of_group "/" quantity,                          \
+        .axes = "band line sample", .bands = {                                                               \
+            of_group "/wavelength",                                                                          \
+            of_group "/fwhm",                                                                                \
+            NULL                                                                                             \
+        }                                                                                                    \
+    }
+static const HcProductLayout layouts[] = {LAYOUT("AVIRIS L1B radiance", "/radiance", "radiance"),
+                                          LAYOUT("AVIRIS L2A reflectance", "/reflectance", "reflectance"),
+                                          {0}};
 
-static const struct {
-    const char *group, *dataset, *centres, *widths, *name;
-} cubes[] = {
-    {"/radiance", "/radiance/radiance", "/radiance/wavelength", "/radiance/fwhm", "AVIRIS L1B radiance"},
-    {"/reflectance", "/reflectance/reflectance", "/reflectance/wavelength", "/reflectance/fwhm",
-     "AVIRIS L2A reflectance"}};
+const HcProductRow hc_product_rows_aviris[] = {{.sensor = "AVIRIS-3, AVIRIS-5",
+                                                .read = "L1B radiance, L2A reflectance (netCDF)",
+                                                .newest = "-",
+                                                .checked = "layout",
+                                                .layouts = layouts},
+                                               {0}};
 
 /* GeoTransform is six numbers in one text; the coordinate system has GDAL's name, or that of CF. */
 static HcStatus read_place(const HcProductFile *file, HcPlace *place, HcError *err) {
@@ -52,18 +62,12 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcErro
 }
 
 HcStatus hc_product_aviris(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const HcAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
-    size_t cube = 0, count = sizeof cubes / sizeof *cubes;
-    while (cube < count && !hc_product_has_group(file, cubes[cube].group)) {
-        cube++;
-    }
-    *is = cube < count && hc_product_has(file, "/transverse_mercator");
+    const HcProductLayout *layout = hc_product_layout(file, hc_product_rows_aviris);
+    *is = layout != NULL && hc_product_has(file, "/transverse_mercator");
     if (!*is) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
-    HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
-    HC_OR_RETURN(hc_product_add_listed(
-        product, file, NULL, &(HcProductLists){cubes[cube].centres, cubes[cube].widths, NULL}, err));
+    HC_OR_RETURN(hc_product_lay_out(product, file, hc_product_rows_aviris, layout, err));
+    HC_OR_RETURN(hc_product_add_listed(product, file, NULL, &layout->bands, err));
     return take_place(product, file, err);
 }

@@ -6,7 +6,8 @@
 #include <string.h>
 
 const HcProductRow hc_product_rows_cube[] = {
-    {"hcube", "netCDF that write makes", "this version", "own files"}, {0}};
+    {.sensor = "hcube", .read = "netCDF that write makes", .newest = "this version", .checked = "own files"},
+    {0}};
 
 static HcStatus is_ours(const HcProductFile *file, bool *is, HcError *err) {
     char *source = NULL;

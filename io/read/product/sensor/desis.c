@@ -10,8 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-const HcProductRow hc_product_rows_desis[] = {{"DESIS", "L1B, L1C, L2A", "V0220", "real STAC item, layout"},
-                                              {0}};
+const HcProductRow hc_product_rows_desis[] = {
+    {.sensor = "DESIS", .read = "L1B, L1C, L2A", .newest = "V0220", .checked = "real STAC item, layout"},
+    {0}};
 
 /* What describes the bands, all of the same count: fields of a header, or elements of the metadata. */
 enum { FIELDS = 4 };

@@ -9,21 +9,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_emit[] = {
-    {"EMIT", "L1B RAD, OBS; L2A RFL, RFLUNCERT, MASK", "RFL_002, MASK_003", "layout, synthetic parts"}, {0}};
-
 #define MASK       "/mask"
-#define MASK_BANDS "/sensor_band_parameters/mask_bands"
+#define BANDS      "/sensor_band_parameters/"
+#define MASK_BANDS BANDS "mask_bands"
+#define CENTRES    BANDS "wavelengths"
+#define WIDTHS     BANDS "fwhm"
+#define GOOD       BANDS "good_wavelengths"
+#define PLACES     "/location/lon;/location/lat;/location/elev;/location/glt_x;/location/glt_y"
+#define STATE      ";/state_variables/aerosol_optical_thickness;/state_variables/water_vapor"
+#define MASKS_1    "cloud+;cirrus+;water;spacecraft+;dilated-cloud+;aod550;h2o;aggregate"
+#define SPECTF     "spectf-cloud-probability;spectf-cloud+;spectf-buffer-distance"
+#define MASKS_3    "cloud+;cirrus+;water;dilated-cloud+;" SPECTF
 
-static const struct Cube {
-    const char *dataset, *name;
-    bool is_companion;
-    const char *bands; /* what names its bands, where they have no wavelengths */
-} cubes[] = {{"/radiance", "EMIT L1B radiance", false, NULL},
-             {"/reflectance", "EMIT L2A reflectance", false, NULL},
-             {"/reflectance_uncertainty", "EMIT L2A reflectance uncertainty", true, NULL},
-             {MASK, "EMIT L2A mask", true, MASK_BANDS},
-             {"/obs", "EMIT L1B observation", true, "/sensor_band_parameters/observation_bands"}};
+#define SPECTRUM(of_product, of_version, array, of_units, more, companion)                                   \
+    {                                                                                                        \
+        .product = of_product, .version = of_version, .dataset = array, .axes = "line sample band",          \
+        .units = of_units, .bands = {CENTRES, WIDTHS, GOOD},                                                 \
+        .others = CENTRES ";" WIDTHS ";" GOOD ";" PLACES more, .is_companion = companion                     \
+    }
+#define RADIANCE(version) SPECTRUM("EMIT L1B radiance", version, "/radiance", "uW/cm^2/SR/nm", "", false)
+#define REFLECTANCE(version, more)                                                                           \
+    SPECTRUM("EMIT L2A reflectance", version, "/reflectance", "unitless", more, false)
+#define UNCERTAINTY(version)                                                                                 \
+    SPECTRUM("EMIT L2A reflectance uncertainty", version, "/reflectance_uncertainty", "unitless", "", true)
+#define NAMED(of_product, of_version, array, list, all_layers, more)                                         \
+    {                                                                                                        \
+        .product = of_product, .version = of_version, .dataset = array, .axes = "line sample band",          \
+        .names = list, .layers = all_layers, .others = list ";" PLACES more, .is_companion = true            \
+    }
+#define MASKS(version, layers) NAMED("EMIT L2A mask", version, MASK, MASK_BANDS, layers, ";/band_mask")
+#define ANGLES(version)        NAMED("EMIT L1B observation", version, "/obs", BANDS "observation_bands", NULL, "")
+
+static const HcProductLayout layouts[] = {
+    RADIANCE("V001"),       RADIANCE("V002"),    REFLECTANCE("V001", ""), REFLECTANCE("V002", STATE),
+    UNCERTAINTY("V001"),    UNCERTAINTY("V002"), MASKS("V001", MASKS_1),  MASKS("V002", MASKS_1 ";" SPECTF),
+    MASKS("V003", MASKS_3), ANGLES("V001"),      ANGLES("V002"),          {0}};
+
+const HcProductRow hc_product_rows_emit[] = {{.sensor = "EMIT",
+                                              .read = "L1B RAD, OBS; L2A RFL, RFLUNCERT, MASK",
+                                              .newest = "RFL_002, MASK_003",
+                                              .checked = "layout, synthetic parts",
+                                              .layouts = layouts,
+                                              .version_in = "product_version",
+                                              .instrument = "EMIT"},
+                                             {0}};
 
 /* The lookup table goes with the scene to those who write maps; the scene itself has no place. */
 HcStatus hc_product_emit_lookup(HcProduct *product, const HcProductFile *file, HcError *err) {
@@ -68,6 +97,36 @@ static void set_layer_name(HcProductLayer *layer, const char *band) {
     layer->name[used] = '\0';
 }
 
+static bool is_known(const char *name) {
+    size_t length = strlen(name);
+    for (const HcProductLayout *layout = layouts; layout->product != NULL; layout++) {
+        for (const char *at = layout->layers; at != NULL; at = strchr(at, ';')) {
+            at += *at == ';';
+            if (strncmp(at, name, length) == 0 && strcspn(at, "+;") == length) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A flag with a new name may be one that should leave pixels out. */
+static void compare_masks(HcProduct *product, char *const *words, int32_t count) {
+    HcText names = {0};
+    for (int32_t b = 0; b < count; b++) {
+        HcProductLayer layer = {.band = b + 1};
+        set_layer_name(&layer, words[b]);
+        if (!is_known(layer.name)) {
+            hc_text_add(&names, "%s%.60s", names.length > 0 ? ", " : "", words[b]);
+        }
+    }
+    if (names.length > 0) {
+        hc_product_add_news(product, "masks that are not in the table of products: %s",
+                            hc_text_shown(&names));
+    }
+    hc_text_clear(&names);
+}
+
 /* The bands of /mask by their names. Flags of clouds, and of the station in the picture, are applied. */
 static HcStatus name_layers(HcProduct *product, const HcProductFile *file, HcError *err) {
     HcStatus status = HC_OK;
@@ -78,6 +137,7 @@ static HcStatus name_layers(HcProduct *product, const HcProductFile *file, HcErr
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: " MASK " has %" PRId64 " bands", file->path, size[2]));
     }
     HC_TRY(hc_product_words(file, MASK_BANDS, (int32_t)size[2], &words, err));
+    compare_masks(product, words, (int32_t)size[2]);
     for (int32_t b = 0; b < (int32_t)size[2]; b++) {
         HcProductLayer layer = {.band = b + 1, .axis = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND}};
         layer.usual = holds(words[b], "flag") && (holds(words[b], "cloud") || holds(words[b], "cirrus") ||
@@ -155,8 +215,8 @@ static void mask_key(const char *path, char *key, size_t size) {
              stamp[0] != '\0' || at == NULL ? "" : at + 5);
 }
 
-/* The masks of a reflectance or radiance are a file of their own, with versions of their own. */
-static HcStatus find_mask(HcProduct *product, const HcProductFile *file, HcError *err) {
+/* The masks of a granule are a file of their own, with versions of their own. */
+HcStatus hc_product_emit_masks(HcProduct *product, const HcProductFile *file, HcError *err) {
     char key[256], *path = NULL;
     mask_key(file->path, key, sizeof key);
     if (key[0] == '\0') {
@@ -182,6 +242,9 @@ static HcStatus take_names(HcProduct *product, const HcProductFile *file, const 
     HC_OR_RETURN(hc_product_add_bands(product, &(HcProductBands){.count = count, .unit = 1}, err));
     HC_OR_RETURN(hc_product_words(file, dataset, count, &names, err));
     product->scene.band_name = names;
+    if (strcmp(dataset, MASK_BANDS) == 0) {
+        compare_masks(product, names, count);
+    }
     for (int32_t b = 0; b < count; b++) {
         char *clean = hc_envi_clean(names[b]);
         if (clean == NULL) {
@@ -194,17 +257,15 @@ static HcStatus take_names(HcProduct *product, const HcProductFile *file, const 
 }
 
 /* A part of a granule may come without its wavelengths. */
-static HcStatus take_bands(HcProduct *product, const HcProductFile *file, HcError *err) {
-    static const HcProductLists lists = {"/sensor_band_parameters/wavelengths",
-                                         "/sensor_band_parameters/fwhm",
-                                         "/sensor_band_parameters/good_wavelengths"};
-    if (hc_product_has(file, lists.centres)) {
-        return hc_product_add_listed(product, file, NULL, &lists, err);
+static HcStatus take_bands(HcProduct *product, const HcProductFile *file, const HcProductLists *lists,
+                           HcError *err) {
+    if (hc_product_has(file, lists->centres)) {
+        return hc_product_add_listed(product, file, NULL, lists, err);
     }
     product->no_wavelengths = true;
     product->flaw = hc_text_format("it has no wavelengths: there is no array %s (where a server cuts the "
                                    "granule, ask for its group, too)",
-                                   lists.centres);
+                                   lists->centres);
     if (product->flaw == NULL) {
         return hc_fail_memory(err, 0, "a text");
     }
@@ -214,22 +275,16 @@ static HcStatus take_bands(HcProduct *product, const HcProductFile *file, HcErro
 }
 
 HcStatus hc_product_emit(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const HcAxis order[] = {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND};
-    const struct Cube *cube = cubes, *end = cubes + sizeof cubes / sizeof *cubes;
-    while (cube < end && !hc_product_has(file, cube->dataset)) {
-        cube++;
-    }
+    const HcProductLayout *layout = hc_product_layout(file, hc_product_rows_emit);
     /* Either is enough; if the other is missing, the file has an error. */
-    *is = cube < end &&
+    *is = layout != NULL &&
           (hc_product_has_group(file, "/sensor_band_parameters") || hc_product_has(file, "/location/glt_x"));
     if (!*is) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_product_name(product, file, cube->name, cube->dataset, err));
-    product->is_companion = cube->is_companion;
-    HC_OR_RETURN(hc_product_take(product, file, cube->dataset, order, err));
-    HC_OR_RETURN(cube->bands != NULL ? take_names(product, file, cube->bands, err)
-                                     : take_bands(product, file, err));
+    HC_OR_RETURN(hc_product_lay_out(product, file, hc_product_rows_emit, layout, err));
+    HC_OR_RETURN(layout->names != NULL ? take_names(product, file, layout->names, err)
+                                       : take_bands(product, file, &layout->bands, err));
     HC_OR_RETURN(hc_product_emit_lookup(product, file, err));
-    return product->is_companion ? HC_OK : find_mask(product, file, err);
+    return product->is_companion ? HC_OK : hc_product_emit_masks(product, file, err);
 }

@@ -6,10 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_hypso[] = {
-    {"HYPSO-1, HYPSO-2", "L1 radiance, L1d reflectance", "-", "layout"},
-    {"HICO", "L1B", "H2013302140823", "lists, layout"},
-    {0}};
+const HcProductRow hc_product_rows_hypso[] = {{.sensor = "HYPSO-1, HYPSO-2",
+                                               .read = "L1 radiance, L1d reflectance",
+                                               .newest = "-",
+                                               .checked = "layout"},
+                                              {.sensor = "HICO",
+                                               .read = "L1B",
+                                               .newest = "H2013302140823",
+                                               .checked = "lists, layout",
+                                               .instrument = "HICO"},
+                                              {0}};
 
 #define GROUP "/products"
 

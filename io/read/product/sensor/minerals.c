@@ -8,31 +8,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_minerals[] = {
-    {"EMIT", "L2B MIN, MINUNCERT; L3 ASA", "MIN_001, ASA_002", "layout"}, {0}};
-
 #define NAMES   "/mineral_metadata/name"
 #define NUMBERS "/mineral_metadata/index"
+#define PLACES  "/location/lon;/location/lat;/location/elev;/location/glt_x;/location/glt_y"
+#define KIND(of_product, of_version, pixels, others_of, meaning)                                             \
+    {                                                                                                        \
+        .product = of_product, .version = of_version, .dataset = pixels, .axes = "line sample",              \
+        .names = meaning, .layers = "those of the masks beside it",                                          \
+        .others = others_of PLACES ";/mineral_metadata/*", .is_companion = true                              \
+    }
+#define MINERALS(version)                                                                                    \
+    KIND("EMIT L2B minerals", version, "/group_1_mineral_id",                                                \
+         "/group_1_band_depth;/group_2_mineral_id;/group_2_band_depth;", NAMES)
+#define UNCERTAINTY(version)                                                                                 \
+    KIND("EMIT L2B mineral uncertainty", version, "/group_1_band_depth_unc",                                 \
+         "/group_1_fit;/group_2_band_depth_unc;/group_2_fit;", NULL)
 
+static const HcProductLayout layouts[] = {
+    MINERALS("V001"), MINERALS("V002"), UNCERTAINTY("V001"), UNCERTAINTY("V002"), {0}};
+
+const HcProductRow hc_product_rows_minerals[] = {{.sensor = "EMIT",
+                                                  .read = "L2B MIN, MINUNCERT; L3 ASA",
+                                                  .newest = "MIN_001, ASA_002",
+                                                  .checked = "layout",
+                                                  .layouts = layouts,
+                                                  .version_in = "product_version"},
+                                                 {0}};
+
+/* All arrays of a product of the table, and NULL. */
 static const struct Kind {
-    const char *name, *array[5]; /* all, and NULL */
+    const char *array[5];
 } kinds[] = {
-    {"EMIT L2B minerals",
-     {"group_1_mineral_id", "group_1_band_depth", "group_2_mineral_id", "group_2_band_depth", NULL}},
-    {"EMIT L2B mineral uncertainty",
-     {"group_1_band_depth_unc", "group_1_fit", "group_2_band_depth_unc", "group_2_fit", NULL}},
+    {{"group_1_mineral_id", "group_1_band_depth", "group_2_mineral_id", "group_2_band_depth", NULL}},
+    {{"group_1_band_depth_unc", "group_1_fit", "group_2_band_depth_unc", "group_2_fit", NULL}},
 };
 
 /* ---- L2B ---- */
-
-static bool has_any(const HcProductFile *file, const struct Kind *kind) {
-    bool has = false;
-    for (int a = 0; kind->array[a] != NULL && !has; a++) {
-        char dataset[40] = "/";
-        has = hc_product_has(file, strncat(dataset, kind->array[a], sizeof dataset - 2));
-    }
-    return has;
-}
 
 /* What the numbers from 0 on stand for; 0 is no mineral. */
 static HcStatus join_names(HcProduct *product, char *const *word, const double *number, int32_t count,
@@ -74,15 +85,17 @@ done:
     return status;
 }
 
-static HcStatus describe_minerals(HcProduct *product, const HcProductFile *file, const struct Kind *kind,
-                                  HcError *err) {
-    HC_OR_RETURN(hc_product_name(product, file, kind->name, NULL, err));
+static HcStatus describe_minerals(HcProduct *product, const HcProductFile *file,
+                                  const HcProductLayout *layout, HcError *err) {
+    HC_OR_RETURN(hc_product_name(product, file, layout->product, NULL, err));
     product->is_companion = true;
-    HC_OR_RETURN(hc_product_take_flat(product, file, "/", kind->array, err));
-    if (kind == kinds) {
+    HC_OR_RETURN(hc_product_take_flat(product, file, "/", kinds[layout->names == NULL].array, err));
+    HC_OR_RETURN(hc_product_compare(product, file, hc_product_rows_minerals, layout, err));
+    if (layout->names != NULL) {
         HC_OR_RETURN(name_minerals(product, file, err));
     }
-    return hc_product_emit_lookup(product, file, err);
+    HC_OR_RETURN(hc_product_emit_lookup(product, file, err));
+    return hc_product_emit_masks(product, file, err);
 }
 
 /* ---- L3 ---- */
@@ -131,11 +144,10 @@ static HcStatus describe_abundance(HcProduct *product, const HcProductFile *file
 }
 
 HcStatus hc_product_minerals(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        *is = has_any(file, &kinds[k]);
-        if (*is) {
-            return describe_minerals(product, file, &kinds[k], err);
-        }
+    const HcProductLayout *layout = hc_product_layout(file, hc_product_rows_minerals);
+    *is = layout != NULL;
+    if (*is) {
+        return describe_minerals(product, file, layout, err);
     }
     *is = hc_product_has_axes(file, "/Goethite", 2) && hc_product_has_axes(file, "/Hematite", 2);
     return *is ? describe_abundance(product, file, err) : HC_OK;

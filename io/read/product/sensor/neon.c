@@ -8,7 +8,8 @@
 #include <string.h>
 
 const HcProductRow hc_product_rows_neon[] = {
-    {"NEON AOP", "DP1.30006, DP3.30006 reflectance", "-", "real crop"}, {0}};
+    {.sensor = "NEON AOP", .read = "DP1.30006, DP3.30006 reflectance", .newest = "-", .checked = "real crop"},
+    {0}};
 
 /* Dataset or group of the site. */
 typedef struct Name {

@@ -6,18 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_prisma[] = {
-    {"PRISMA", "L1, L2B, L2C, L2D", "granules of April 2024", "lists of L1 to L2D, layout"}, {0}};
-
 #define PIXEL 30.0 /* of L2D [m] */
 
-static const struct {
-    const char *swath, *name;
-    bool is_map, is_l1;
-} levels[] = {{"PRS_L1_HCO", "PRISMA L1 radiance", false, true},
-              {"PRS_L2B_HCO", "PRISMA L2B radiance", false, false},
-              {"PRS_L2C_HCO", "PRISMA L2C reflectance", false, false},
-              {"PRS_L2D_HCO", "PRISMA L2D reflectance", true, false}};
+#define SWATHS "/HDFEOS/SWATHS/"
+#define LAYOUT(of_product, swath, of_axes, flags)                                                            \
+    {                                                                                                        \
+        .product = of_product, .group = SWATHS swath, .dataset = SWATHS swath "/Data Fields/VNIR_Cube",      \
+        .axes = of_axes, .bands = {"List_Cw_Vnir", "List_Fwhm_Vnir", "List_Cw_Vnir_Flags"},                  \
+        .layers = flags "error"                                                                              \
+    }
+static const HcProductLayout layouts[] = {
+    LAYOUT("PRISMA L1 radiance", "PRS_L1_HCO", "sample band line", "cloud+;sun-glint;land-cover;"),
+    LAYOUT("PRISMA L2B radiance", "PRS_L2B_HCO", "sample band line", ""),
+    LAYOUT("PRISMA L2C reflectance", "PRS_L2C_HCO", "sample band line", ""),
+    LAYOUT("PRISMA L2D reflectance", "PRS_L2D_HCO", "line band sample", ""),
+    {0}};
+
+const HcProductRow hc_product_rows_prisma[] = {{.sensor = "PRISMA",
+                                                .read = "L1, L2B, L2C, L2D",
+                                                .newest = "granules of April 2024",
+                                                .checked = "lists of L1 to L2D, layout",
+                                                .layouts = layouts},
+                                               {0}};
 
 /* value = gain x stored + offset of a detector ("Vnir", "Swir"). */
 static HcStatus read_scale(const HcProductFile *file, const char *detector, bool is_l1, double *gain,
@@ -88,14 +98,12 @@ done:
     return status;
 }
 
-static HcStatus take_cube(HcProduct *product, const HcProductFile *file, const char *swath, const char *cube,
-                          bool is_map, HcError *err) {
-    static const HcAxis map[] = {HC_AXIS_LINE, HC_AXIS_BAND, HC_AXIS_SAMPLE};
-    static const HcAxis sensor[] = {HC_AXIS_SAMPLE, HC_AXIS_BAND, HC_AXIS_LINE};
+static HcStatus take_swir(HcProduct *product, const HcProductFile *file, const char *swath, bool is_map,
+                          HcError *err) {
     char dataset[120];
-    snprintf(dataset, sizeof dataset, "/HDFEOS/SWATHS/%s/Data Fields/%s", swath, cube);
-    HC_OR_RETURN(hc_product_take(product, file, dataset, is_map ? map : sensor, err));
-    product->array[product->array_count - 1].mirrored = !is_map;
+    snprintf(dataset, sizeof dataset, SWATHS "%s/Data Fields/SWIR_Cube", swath);
+    HC_OR_RETURN(hc_product_take(product, file, dataset, product->array[0].axis, err));
+    product->array[1].mirrored = !is_map;
     return HC_OK;
 }
 
@@ -116,14 +124,14 @@ static HcStatus add_layers(HcProduct *product, const HcProductFile *file, const 
         layer.axis[0] = HC_AXIS_BAND;
         layer.axis[1] = is_map ? HC_AXIS_LINE : HC_AXIS_SAMPLE;
         layer.axis[2] = is_map ? HC_AXIS_SAMPLE : HC_AXIS_LINE;
-        snprintf(dataset, sizeof dataset, "/HDFEOS/SWATHS/%s/Data Fields/%s", swath, masks[m].dataset);
+        snprintf(dataset, sizeof dataset, SWATHS "%s/Data Fields/%s", swath, masks[m].dataset);
         HC_OR_RETURN(hc_product_add_flat(product, file, &layer, dataset, err));
     }
     const char *kind = is_l1 ? "SAT" : "L2";
     HcProductLayer errors = {.name = "error", .mirrored = !is_map};
     memcpy(errors.axis, product->array[0].axis, sizeof errors.axis);
-    snprintf(dataset, sizeof dataset, "/HDFEOS/SWATHS/%s/Data Fields/VNIR_PIXEL_%s_ERR_MATRIX", swath, kind);
-    snprintf(other, sizeof other, "/HDFEOS/SWATHS/%s/Data Fields/SWIR_PIXEL_%s_ERR_MATRIX", swath, kind);
+    snprintf(dataset, sizeof dataset, SWATHS "%s/Data Fields/VNIR_PIXEL_%s_ERR_MATRIX", swath, kind);
+    snprintf(other, sizeof other, SWATHS "%s/Data Fields/SWIR_PIXEL_%s_ERR_MATRIX", swath, kind);
     bool has = hc_product_has(file, dataset) && hc_product_has(file, other);
     return has ? hc_product_add_layer(product, &errors, file->path, dataset, other, err) : HC_OK;
 }
@@ -134,8 +142,8 @@ static HcStatus take_coordinates(HcProduct *product, const HcProductFile *file, 
                                  HcError *err) {
     char longitude[120], latitude[120];
     const char *of = is_l1 ? "_VNIR" : "";
-    snprintf(longitude, sizeof longitude, "/HDFEOS/SWATHS/%s/Geolocation Fields/Longitude%s", swath, of);
-    snprintf(latitude, sizeof latitude, "/HDFEOS/SWATHS/%s/Geolocation Fields/Latitude%s", swath, of);
+    snprintf(longitude, sizeof longitude, SWATHS "%s/Geolocation Fields/Longitude%s", swath, of);
+    snprintf(latitude, sizeof latitude, SWATHS "%s/Geolocation Fields/Latitude%s", swath, of);
     product->scene.lookup.turned = true;
     return hc_product_coordinates(product, file, longitude, latitude, err);
 }
@@ -165,21 +173,18 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcErro
 }
 
 HcStatus hc_product_prisma(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    char group[64];
-    size_t l = 0, count = sizeof levels / sizeof *levels;
-    for (*is = false; l < count && !*is; l += !*is) {
-        snprintf(group, sizeof group, "/HDFEOS/SWATHS/%s", levels[l].swath);
-        *is = hc_product_has_group(file, group);
-    }
+    const HcProductLayout *layout = hc_product_layout(file, hc_product_rows_prisma);
+    *is = layout != NULL;
     if (!*is) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_product_name(product, file, levels[l].name, NULL, err));
-    HC_OR_RETURN(take_cube(product, file, levels[l].swath, "VNIR_Cube", levels[l].is_map, err));
-    HC_OR_RETURN(add_detector(product, file, "Vnir", levels[l].is_l1, err));
-    HC_OR_RETURN(take_cube(product, file, levels[l].swath, "SWIR_Cube", levels[l].is_map, err));
-    HC_OR_RETURN(add_detector(product, file, "Swir", levels[l].is_l1, err));
-    HC_OR_RETURN(add_layers(product, file, levels[l].swath, levels[l].is_map, levels[l].is_l1, err));
-    return levels[l].is_map ? take_place(product, file, err)
-                            : take_coordinates(product, file, levels[l].swath, levels[l].is_l1, err);
+    const char *swath = layout->group + strlen(SWATHS);
+    bool is_map = layout->axes[0] == 'l', is_l1 = layout == layouts;
+    HC_OR_RETURN(hc_product_lay_out(product, file, hc_product_rows_prisma, layout, err));
+    product->array[0].mirrored = !is_map;
+    HC_OR_RETURN(add_detector(product, file, "Vnir", is_l1, err));
+    HC_OR_RETURN(take_swir(product, file, swath, is_map, err));
+    HC_OR_RETURN(add_detector(product, file, "Swir", is_l1, err));
+    HC_OR_RETURN(add_layers(product, file, swath, is_map, is_l1, err));
+    return is_map ? take_place(product, file, err) : take_coordinates(product, file, swath, is_l1, err);
 }

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_stac[] = {
-    {"Wyvern and others", "STAC item beside a GeoTIFF", "STAC 1.1", "layout"}, {0}};
+const HcProductRow hc_product_rows_stac[] = {{.sensor = "Wyvern and others",
+                                              .read = "STAC item beside a GeoTIFF",
+                                              .newest = "STAC 1.1",
+                                              .checked = "layout"},
+                                             {0}};
 
 static const char *text_of(const cJSON *object, const char *key) {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));

@@ -10,11 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_swath[] = {
-    {"PACE OCI", "L1B", "V3 of April 2026", "lists, layout"},
-    {"Ocean Biology", "L2 (PACE OCI and others)", "V3.1 (SFREFL)", "lists of L2 IOP, layout"},
-    {"CF swaths", "cubes with coordinates and wavelengths", "-", "layout"},
-    {0}};
+const HcProductRow hc_product_rows_swath[] = {{.sensor = "PACE OCI",
+                                               .read = "L1B",
+                                               .newest = "V3 of April 2026",
+                                               .checked = "lists, layout",
+                                               .instrument = "OCI"},
+                                              {.sensor = "Ocean Biology",
+                                               .read = "L2 (PACE OCI and others)",
+                                               .newest = "V3.1 (SFREFL)",
+                                               .checked = "lists of L2 IOP, layout"},
+                                              {.sensor = "CF swaths",
+                                               .read = "cubes with coordinates and wavelengths",
+                                               .newest = "-",
+                                               .checked = "layout"},
+                                              {0}};
 
 /* Where the parts of a swath lie. */
 typedef struct Swath {

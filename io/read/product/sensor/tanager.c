@@ -5,16 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_tanager[] = {
-    {"Tanager-1", "basic, ortho: radiance, reflectance", "November 2025", "layout"}, {0}};
+#define SWATH "/HDFEOS/SWATHS/HYP"
+#define GRID  "/HDFEOS/GRIDS/HYP"
+#define LAYOUT(of_product, in, quantity)                                                                     \
+    {                                                                                                        \
+        .product = of_product, .dataset = in "/Data Fields/" quantity, .axes = "band line sample",           \
+        .bands = {"wavelengths", "fwhm", "good_wavelengths"}, .layers = "nodata+;cloud+;cirrus+"             \
+    }
+static const HcProductLayout layouts[] = {LAYOUT("Tanager basic radiance", SWATH, "toa_radiance"),
+                                          LAYOUT("Tanager basic reflectance", SWATH, "surface_reflectance"),
+                                          LAYOUT("Tanager ortho radiance", GRID, "toa_radiance"),
+                                          LAYOUT("Tanager ortho reflectance", GRID, "surface_reflectance"),
+                                          {0}};
 
-static const struct {
-    const char *dataset, *name;
-    bool is_map;
-} cubes[] = {{"/HDFEOS/SWATHS/HYP/Data Fields/toa_radiance", "Tanager basic radiance", false},
-             {"/HDFEOS/SWATHS/HYP/Data Fields/surface_reflectance", "Tanager basic reflectance", false},
-             {"/HDFEOS/GRIDS/HYP/Data Fields/toa_radiance", "Tanager ortho radiance", true},
-             {"/HDFEOS/GRIDS/HYP/Data Fields/surface_reflectance", "Tanager ortho reflectance", true}};
+const HcProductRow hc_product_rows_tanager[] = {{.sensor = "Tanager-1",
+                                                 .read = "basic, ortho: radiance, reflectance",
+                                                 .newest = "November 2025",
+                                                 .checked = "layout",
+                                                 .layouts = layouts},
+                                                {0}};
 
 /* A pair of numbers of the grid: NAME=(x,y). */
 static bool read_pair(const char *text, const char *name, double pair[2]) {
@@ -34,7 +43,7 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcErro
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: StructMetadata.0 has no UpperLeftPointMtrs or LowerRightMtrs",
                        file->path));
     }
-    HC_TRY(hc_product_number(file, "/HDFEOS/GRIDS/HYP", "epsg_code", &epsg, err));
+    HC_TRY(hc_product_number(file, GRID, "epsg_code", &epsg, err));
     const double transform[6] = {from[0], (to[0] - from[0]) / (double)scene->samples, 0, from[1],
                                  0,       (to[1] - from[1]) / (double)scene->lines};
     scene->place.has_transform = true;
@@ -53,31 +62,25 @@ static HcStatus add_layers(HcProduct *product, const HcProductFile *file, bool i
         HcProductLayer layer = {
             .band = 1, .usual = true, .axis = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE}};
         snprintf(layer.name, sizeof layer.name, "%s", masks[m][0]);
-        snprintf(dataset, sizeof dataset, "/HDFEOS/%s/HYP/Data Fields/%s", is_map ? "GRIDS" : "SWATHS",
-                 masks[m][1]);
+        snprintf(dataset, sizeof dataset, "%s/Data Fields/%s", is_map ? GRID : SWATH, masks[m][1]);
         HC_OR_RETURN(hc_product_add_flat(product, file, &layer, dataset, err));
     }
     return HC_OK;
 }
 
 HcStatus hc_product_tanager(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const HcAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
-    size_t cube = 0, count = sizeof cubes / sizeof *cubes;
-    while (cube < count && !hc_product_has(file, cubes[cube].dataset)) {
-        cube++;
-    }
-    *is = cube < count;
+    const HcProductLayout *layout = hc_product_layout(file, hc_product_rows_tanager);
+    *is = layout != NULL;
     if (!*is) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_product_name(product, file, cubes[cube].name, cubes[cube].dataset, err));
-    HC_OR_RETURN(hc_product_take(product, file, cubes[cube].dataset, order, err));
-    HC_OR_RETURN(hc_product_add_listed(product, file, cubes[cube].dataset,
-                                       &(HcProductLists){"wavelengths", "fwhm", "good_wavelengths"}, err));
-    HC_OR_RETURN(add_layers(product, file, cubes[cube].is_map, err));
-    if (cubes[cube].is_map) {
+    bool is_map = strncmp(layout->dataset, GRID, strlen(GRID)) == 0;
+    HC_OR_RETURN(hc_product_lay_out(product, file, hc_product_rows_tanager, layout, err));
+    HC_OR_RETURN(hc_product_add_listed(product, file, layout->dataset, &layout->bands, err));
+    HC_OR_RETURN(add_layers(product, file, is_map, err));
+    if (is_map) {
         return take_place(product, file, err);
     }
-    return hc_product_coordinates(product, file, "/HDFEOS/SWATHS/HYP/Geolocation Fields/Longitude",
-                                  "/HDFEOS/SWATHS/HYP/Geolocation Fields/Latitude", err);
+    return hc_product_coordinates(product, file, SWATH "/Geolocation Fields/Longitude",
+                                  SWATH "/Geolocation Fields/Latitude", err);
 }
