@@ -1,6 +1,6 @@
-/* Fuzz harness: texts that describe a raster. An input is a STAC item, or XML as EnMAP and DESIS have it,
- * with an ENVI header behind a 0 byte. The raster beside it has three bands, and so have its quality layers.
- * What stands behind the last "=" of the text is a list of values of a layer. */
+/* Fuzz harness: texts that describe a raster. An input is a STAC item, the text of Hyperion, or XML as EnMAP
+ * and DESIS have it, with an ENVI header behind a 0 byte. The raster beside it has three bands, and so have
+ * its quality layers. What stands behind the last "=" of the text is a list of values of a layer. */
 #include "io/view/view.h"
 #include "tests/fuzz/harness.h"
 
@@ -90,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hc_fuzz_file(path, "a-SPECTRAL_IMAGE.hdr", end != NULL ? end + 1 : data,
                  end != NULL ? size - text - 1 : 0);
     hc_fuzz_file(path, "b.json", data, text);
+    open_scene(path, HC_OVERLAP_USUAL);
+    hc_fuzz_file(path, "c_MTL_L1T.TXT", data, text); /* whose rasters are not there */
     open_scene(path, HC_OVERLAP_USUAL);
     hc_fuzz_file(path, "a-METADATA.XML", data, text);
     open_scene(path, (HcOverlap)(size % 4));

@@ -1,6 +1,7 @@
 /* What a netCDF or HDF5 file holds, through GDAL's interface for arrays. */
 #include "core/allocate.h"
 #include "io/guard/guard.h"
+#include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
@@ -40,10 +41,11 @@ void hc_product_note(HcProduct *product, const char *format, ...) {
 void hc_product_add_news(HcProduct *product, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    char *text = hc_text_vformat(format, arguments);
+    char *said = hc_text_vformat(format, arguments), *text = said != NULL ? hc_envi_clean(said) : NULL;
     va_end(arguments);
     add_remark(&product->note, text);
     add_remark(&product->news, text);
+    free(said);
     free(text);
 }
 
@@ -136,7 +138,7 @@ HcStatus hc_product_units(const HcProductFile *file, const char *dataset, char *
 
 /* ---- the pixels ---- */
 
-static HcStatus fail_shape(const HcProductFile *file, const char *dataset, GDALMDArrayH array, HcError *err) {
+static HcStatus fail_shape(const char *path, const char *dataset, GDALMDArrayH array, HcError *err) {
     HcText shape = {0};
     size_t count = 0;
     GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
@@ -146,14 +148,14 @@ static HcStatus fail_shape(const HcProductFile *file, const char *dataset, GDALM
     }
     GDALReleaseDimensions(axes, count);
     HcStatus status =
-        hc_fail_text(err, HC_E_INPUT, &shape, "%s: %s has the axes (%s), and not three of some pixels",
-                     file->path, dataset, hc_text_shown(&shape));
+        hc_fail_text(err, HC_E_INPUT, &shape, "%s: %s has the axes (%s), and not three of some pixels", path,
+                     dataset, hc_text_shown(&shape));
     hc_text_clear(&shape);
     return status;
 }
 
-static HcStatus take_type(HcProduct *product, const HcProductFile *file, const char *dataset,
-                          GDALMDArrayH array, HcError *err) {
+static HcStatus take_type(HcProduct *product, const char *path, const char *dataset, GDALMDArrayH array,
+                          HcError *err) {
     GDALExtendedDataTypeH type = GDALMDArrayGetDataType(array);
     GDALDataType code = GDALExtendedDataTypeGetClass(type) == GEDTC_NUMERIC
                             ? GDALExtendedDataTypeGetNumericDataType(type)
@@ -161,10 +163,10 @@ static HcStatus take_type(HcProduct *product, const HcProductFile *file, const c
     HcType found = HC_TYPE_COUNT;
     GDALExtendedDataTypeRelease(type);
     if (!hc_read_gdal_code_type(code, &found)) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s: values of type %s are not supported", file->path,
-                       dataset, GDALGetDataTypeName(code));
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s: values of type %s are not supported", path, dataset,
+                       GDALGetDataTypeName(code));
     }
-    if (product->array_count > 0 && found != product->scene.type) {
+    if (product->array_count > 1 && found != product->scene.type) {
         code = GDALDataTypeUnion(code, hc_read_gdal_code(product->scene.type));
         if (hc_read_gdal_code_type(code, &found) && found != product->scene.type) {
             hc_product_note(product, "%s makes all values %s", dataset, hc_type_name(found));
@@ -203,7 +205,7 @@ static HcStatus take_axes(HcProduct *product, HcProductArray *to, GDALMDArrayH a
     if (!*good) {
         return HC_OK;
     }
-    if (product->array_count > 0 &&
+    if (product->array_count > 1 &&
         (size[HC_AXIS_LINE] != scene->lines || size[HC_AXIS_SAMPLE] != scene->samples)) {
         status = hc_fail(err, HC_E_INPUT,
                          "%s: %s has %" PRId64 " lines x %" PRId64 " samples, %s has %" PRId64 " x %" PRId64,
@@ -216,47 +218,37 @@ static HcStatus take_axes(HcProduct *product, HcProductArray *to, GDALMDArrayH a
     return status;
 }
 
-HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
-                         const HcAxis order[3], HcError *err) {
+HcStatus hc_product_take_array(HcProduct *product, const char *path, const char *name, void *opened,
+                               const HcAxis order[3], HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     bool good = true;
     int has = 0;
-    GDALMDArrayH array = open_array(file, dataset);
-    if (array == NULL) {
-        return hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
-    }
+    GDALMDArrayH array = opened;
     hc_gdal_catch(&messages);
-    if (product->array_count == HC_PRODUCT_ARRAYS) {
-        GDALMDArrayRelease(array);
-        hc_gdal_release();
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: has more than %d arrays of pixels", file->path,
-                       HC_PRODUCT_ARRAYS);
-    }
-    HcProductArray *to = &product->array[product->array_count];
-    if (order[0] == HC_AXIS_BAND && GDALMDArrayGetDimensionCount(array) == 2) {
+    HcProductArray *to = &product->array[product->array_count++];
+    if (array != NULL && order[0] == HC_AXIS_BAND && GDALMDArrayGetDimensionCount(array) == 2) {
         array = flat_as_band(array);
     }
-    to->file = strdup(file->path);
-    to->dataset = strdup(dataset);
+    to->file = strdup(path);
+    to->dataset = strdup(name);
     memcpy(to->axis, order, sizeof to->axis);
     if (array == NULL) {
-        HC_TRY(hc_gdal_fail(err, HC_E_INPUT, file->path, &messages));
+        HC_TRY(hc_gdal_fail(err, HC_E_INPUT, path, &messages));
     }
     if (to->file == NULL || to->dataset == NULL) {
-        status = hc_fail_memory(err, (double)strlen(file->path), "a path");
-        goto done;
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
     }
-    HC_TRY(take_type(product, file, dataset, array, err));
+    HC_TRY(take_type(product, path, name, array, err));
     HC_TRY(take_axes(product, to, array, &good, err));
     if (!good) {
-        HC_TRY(fail_shape(file, dataset, array, err));
+        HC_TRY(fail_shape(path, name, array, err));
     }
     double nodata = GDALMDArrayGetNoDataValueAsDouble(array, &has);
     HcScene *scene = &product->scene;
     nodata = scene->type == HC_FLOAT32 ? (double)(float)nodata : nodata;
     if (has && scene->has_nodata && nodata != scene->nodata && !(isnan(nodata) && isnan(scene->nodata))) {
-        hc_product_note(product, "nodata is %g, and not the %g of %s", scene->nodata, nodata, dataset);
+        hc_product_note(product, "nodata is %g, and not the %g of %s", scene->nodata, nodata, name);
     } else if (has) {
         scene->has_nodata = true;
         scene->nodata = nodata;
@@ -265,11 +257,21 @@ HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const ch
     array = NULL;
 done:
     hc_gdal_release();
-    product->array_count++;
     if (array != NULL) {
         GDALMDArrayRelease(array);
     }
     return status;
+}
+
+HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
+                         const HcAxis order[3], HcError *err) {
+    if (product->array_count == HC_PRODUCT_ARRAYS) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: has more than %d arrays of pixels", file->path,
+                       HC_PRODUCT_ARRAYS);
+    }
+    GDALMDArrayH array = open_array(file, dataset);
+    return array != NULL ? hc_product_take_array(product, file->path, dataset, array, order, err)
+                         : hc_fail(err, HC_E_INPUT, "%s: there is no array %s", file->path, dataset);
 }
 
 /* ---- lists ---- */

@@ -253,8 +253,10 @@ static HcStatus look_beside(HcProduct *product, const char *path, bool *is, HcEr
 
 /* ---- any path ---- */
 
+/* XML, JSON, or a text like those of Landsat. */
 static bool is_text(const char *path) {
-    return hc_text_ends_with(path, ".xml") || hc_text_ends_with(path, ".json");
+    bool is_list = hc_text_ends_with(path, ".txt") && strstr(hc_product_base(path), "_MTL_") != NULL;
+    return is_list || hc_text_ends_with(path, ".xml") || hc_text_ends_with(path, ".json");
 }
 
 static HcStatus look_at(HcProduct *product, const char *path, HcFileKind kind, bool *is, HcError *err) {

@@ -36,7 +36,7 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
     SENSOR(emit)                                                                                             \
     SENSOR(minerals)                                                                                         \
     SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube) SENSOR(swath)
-#define HC_SENSORS_OF_RASTERS(SENSOR) SENSOR(enmap) SENSOR(desis) SENSOR(stac)
+#define HC_SENSORS_OF_RASTERS(SENSOR) SENSOR(enmap) SENSOR(desis) SENSOR(stac) SENSOR(hyperion)
 
 #define HC_DESCRIBE(name)        HcProductDescribe hc_product_##name;
 #define HC_DESCRIBE_RASTER(name) HcProductDescribeRaster hc_product_##name;
@@ -87,6 +87,10 @@ char **hc_product_names(const HcProductFile *file, const char *group, size_t axe
  * smallest type that has all their values. */
 HcStatus hc_product_take(HcProduct *product, const HcProductFile *file, const char *dataset,
                          const HcAxis order[3], HcError *err) HC_MUST_CHECK;
+/* The same for an open array of GDAL, which is taken in any case; NULL: GDAL has said why. `name` is for
+ * messages. */
+HcStatus hc_product_take_array(HcProduct *product, const char *path, const char *name, void *array,
+                               const HcAxis order[3], HcError *err) HC_MUST_CHECK;
 
 /* `count` numbers of a dataset; HC_E_INPUT where it is missing or of another count. Fresh memory. */
 HcStatus hc_product_list(const HcProductFile *file, const char *dataset, int32_t count, double **values,
