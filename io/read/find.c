@@ -60,7 +60,8 @@ static HcStatus first_bytes(const char *path, char *begin, size_t most, size_t *
                                : hc_fail(err, status, "%s: cannot be opened: %s", path, strerror(errno));
     }
     *bytes = VSIFReadL(begin, 1, most, file);
-    bool ended = *bytes == most || VSIFEofL(file);
+    char more = 0; /* in an archive the end shows at the next read only */
+    bool ended = *bytes == most || VSIFEofL(file) || (VSIFReadL(&more, 1, 1, file) == 0 && VSIFEofL(file));
     VSIFCloseL(file);
     return ended ? HC_OK : hc_fail(err, HC_E_IO, "%s: cannot be read", path);
 }

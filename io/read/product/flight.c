@@ -1,6 +1,6 @@
-/* AVIRIS-NG and AVIRIS Classic: a folder of ENVI files of one flight line. Their names begin alike, with date
- * and time of the flight, and their endings say what each holds: the image, its lookup table (_glt), places
- * of pixels (_igm, _loc), angles (_obs). The image alone has wavelengths. */
+/* AVIRIS-3 as ENVI, AVIRIS-NG and AVIRIS Classic: a folder of ENVI files of one flight line. Their names
+ * begin alike, with date and time of the flight, and their endings say what each holds: the image, its lookup
+ * table (_glt), places of pixels (_igm, _loc), angles (_obs). The image alone has wavelengths. */
 #include "io/load.h"
 #include "core/allocate.h"
 #include "io/read/metadata/envi_header.h"
@@ -14,22 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_flight[] = {{.sensor = "AVIRIS-NG, Classic",
-                                                .read = "L1 radiance, L2 reflectance (ENVI)",
+const HcProductRow hc_product_rows_flight[] = {{.sensor = "AVIRIS (ENVI)",
+                                                .read = "3, NG, Classic: radiance, reflectance",
                                                 .newest = "lines of 2020",
                                                 .checked = "real headers, layout"},
                                                {0}};
 
 /* What lies beside an image, by the end of its name. */
-static const char *const endings[] = {"_glt", "_igm", "_loc", "_obs", "_obs_ort", NULL};
+static const char *const endings[] = {"_glt",     "_igm",     "_loc",     "_obs",     "_obs_ort",
+                                      "_loc_ort", "_glt_ort", "_unc_ort", "_atm_ort", NULL};
 
 static size_t digits(const char *text) {
     return strspn(text, "0123456789");
 }
 
-/* The part of a name that says which flight line: ang20160831t201002, f130612t01p00r09; 0 = none. */
+/* The part of a name that says which flight line: ang20160831t201002, AV320231005t181518, f130612t01p00r09;
+ * 0 = none. */
 static size_t flight_length(const char *name) {
-    size_t letters = strncmp(name, "ang", 3) == 0 ? 3 : name[0] == 'f' ? 1 : 0;
+    bool is_long = strncmp(name, "ang", 3) == 0 || strncmp(name, "AV3", 3) == 0;
+    size_t letters = is_long ? 3 : name[0] == 'f' ? 1 : 0;
     size_t date = digits(name + letters), at = letters + date;
     if (letters == 0 || date != (letters == 3 ? 8 : 6) || name[at] != 't' || digits(name + at + 1) < 2) {
         return 0;
@@ -268,9 +271,10 @@ static HcStatus compare_table(HcProduct *product, const Flight *flight, const Hc
 /* Only the names distinguish radiance from reflectance. */
 static HcStatus set_name(HcProduct *product, const char *name, HcError *err) {
     const char *rest = name + flight_length(name);
-    bool radiance = strstr(rest, "rdn") != NULL;
-    bool reflectance = strstr(rest, "rfl") != NULL || strstr(rest, "corr") != NULL;
-    product->name = hc_text_format("%s%s", name[0] == 'a' ? "AVIRIS-NG" : "AVIRIS Classic",
+    bool radiance = strcasestr(rest, "rdn") != NULL;
+    bool reflectance = strcasestr(rest, "rfl") != NULL || strstr(rest, "corr") != NULL;
+    const char *sensor = name[0] == 'a' ? "AVIRIS-NG" : name[0] == 'A' ? "AVIRIS-3" : "AVIRIS Classic";
+    product->name = hc_text_format("%s%s", sensor,
                                    reflectance ? " reflectance"
                                    : radiance  ? " radiance"
                                                : "");

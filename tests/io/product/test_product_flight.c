@@ -121,6 +121,36 @@ static void a_folder_is_its_image(void **state) {
     remove_all("flight", ng);
 }
 
+/* AVIRIS-3 as ENVI: a rotated map, with angles beside it; what lies beside may have wavelengths, too. */
+static void aviris_3_opens(void **state) {
+    (void)state;
+    static const char *const names[] = {"AV320231005t181518_L2A_OE_main_98b13fff_RFL_ORT",
+                                        "AV320231005t181518_L2A_OE_main_98b13fff_RFL_ORT.hdr",
+                                        "AV320231005t181518_L2A_OE_main_98b13fff_UNC_ORT",
+                                        "AV320231005t181518_L2A_OE_main_98b13fff_UNC_ORT.hdr",
+                                        "AV320231005t181518_L1B_ORT_main_d71e8b07_OBS_ORT",
+                                        "AV320231005t181518_L1B_ORT_main_d71e8b07_OBS_ORT.hdr",
+                                        NULL};
+    char name[200];
+    assert_int_equal(mkdir(in_folder("flight"), 0700), 0);
+    for (int f = 0; f < 6; f += 2) {
+        snprintf(name, sizeof name, "flight/%s", names[f]);
+        if (f < 4) {
+            write_image(name);
+        } else {
+            write_envi(name, PRODUCT_LINES, PRODUCT_SAMPLES, 11, 5, "");
+        }
+    }
+    HcReader *reader = open_scene(in_folder("flight"));
+    assert_string_equal(hc_reader_product(reader), "AVIRIS-3 reflectance");
+    check_list(hc_reader_scene(reader)->wavelength, centres, BANDS);
+    assert_true(hc_reader_scene(reader)->place.transform[2] != 0);
+    check_says(hc_reader_note(reader), "beside it: ... OBS_ORT, ... UNC_ORT");
+    hc_reader_close(reader);
+    check_cubes(in_folder("flight"), stored);
+    remove_all("flight", names);
+}
+
 static void sensor_geometry_is_told(void **state) {
     (void)state;
     assert_int_equal(mkdir(in_folder("flight"), 0700), 0);
@@ -304,10 +334,11 @@ static void other_files_are_no_flight(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_is_its_image),    cmocka_unit_test(sensor_geometry_is_told),
-        cmocka_unit_test(flaws_are_told),           cmocka_unit_test(wavelengths_make_sense),
-        cmocka_unit_test(factors_are_the_scale),    cmocka_unit_test(fill_of_classic_is_known),
-        cmocka_unit_test(bands_come_by_wavelength), cmocka_unit_test(other_files_are_no_flight),
+        cmocka_unit_test(a_folder_is_its_image),     cmocka_unit_test(aviris_3_opens),
+        cmocka_unit_test(sensor_geometry_is_told),   cmocka_unit_test(flaws_are_told),
+        cmocka_unit_test(wavelengths_make_sense),    cmocka_unit_test(factors_are_the_scale),
+        cmocka_unit_test(fill_of_classic_is_known),  cmocka_unit_test(bands_come_by_wavelength),
+        cmocka_unit_test(other_files_are_no_flight),
     };
     GDALAllRegister();
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
