@@ -133,6 +133,10 @@ static void flaws_are_told(void **state) {
     check_refused(write_hyperion(FLAW_NO_SCALE), HC_E_INPUT, "SCALING_FACTOR_SWIR is missing");
     check_refused(write_hyperion(FLAW_ZERO), HC_E_INPUT,
                   "SCALING_FACTOR_SWIR is missing, or no number above 0");
+    put_file(in_folder("EO1H0410342005105110KF_MTL_L1T.TXT"),
+             "SCALING_FACTOR_VNIR = 40.0\nSCALING_FACTOR_SWIR = 8");
+    check_refused(in_folder("EO1H0410342005105110KF_MTL_L1T.TXT"), HC_E_INPUT,
+                  "SCALING_FACTOR_SWIR is missing");
     static const struct {
         Flaw flaw;
         const char *text;

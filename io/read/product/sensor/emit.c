@@ -25,7 +25,7 @@
     {                                                                                                        \
         .product = of_product, .version = of_version, .dataset = array, .axes = "line sample band",          \
         .units = of_units, .bands = {CENTRES, WIDTHS, GOOD},                                                 \
-        .others = CENTRES ";" WIDTHS ";" BANDS "good_*;" PLACES more, .is_companion = companion                     \
+        .others = CENTRES ";" WIDTHS ";" BANDS "good_*;" PLACES more, .is_companion = companion              \
     }
 #define RADIANCE(version) SPECTRUM("EMIT L1B radiance", version, "/radiance", "uW/cm^2/SR/nm", "", false)
 #define REFLECTANCE(version, more)                                                                           \

@@ -57,12 +57,13 @@ static const double widths[USED] = {
 #define VNIR_KEY "SCALING_FACTOR_VNIR"
 #define SWIR_KEY "SCALING_FACTOR_SWIR"
 
-/* The number after a key of the text ("KEY = 40.000000"); 0 where it is missing or no number. */
+/* The number after a key of the text ("KEY = 40.000000"); 0 where it is missing, no number, or where the text
+ * ends in it: a file that is cut off there would have another scale. */
 static double number_of(const char *text, const char *key) {
     const char *at = strstr(text, key);
-    char word[32] = "";
+    char word[32] = "", end = '\0';
     double value = 0;
-    bool found = at != NULL && sscanf(at + strlen(key), " = %31s", word) == 1;
+    bool found = at != NULL && sscanf(at + strlen(key), " = %31s%c", word, &end) == 2;
     return found && hc_text_parse_double(word, &value) ? value : 0;
 }
 
