@@ -53,7 +53,7 @@ static HcStatus print_products_json(HcError *err) {
         hc_json_open_object(&json, NULL);
         hc_json_put_text(&json, "sensor", row->sensor);
         hc_json_put_text(&json, "read", row->read);
-        hc_json_put_text(&json, "newest_layout", row->newest);
+        hc_json_put_text(&json, "versions", row->versions);
         hc_json_put_text(&json, "checked_against", row->checked);
         put_layouts(row->layouts, &json);
         hc_json_close(&json);
@@ -69,7 +69,7 @@ void hc_describe_products(HcUsage *usage) {
 
 HcStatus hc_command_products(int32_t word_count, const char *const *words, HcError *err) {
     static const HcProductRow head = {
-        .sensor = "sensor", .read = "read", .newest = "newest layout", .checked = "checked against"};
+        .sensor = "sensor", .read = "read", .versions = "versions", .checked = "checked against"};
     ProductsParams params;
     HcOptionSet set = {.table = products_options, .params = &params};
     hc_options_reset(products_options, &params);
@@ -79,7 +79,7 @@ HcStatus hc_command_products(int32_t word_count, const char *const *words, HcErr
     }
     const HcProductRow *row = &head;
     for (int32_t n = 0; row != NULL; row = hc_product_row(n++)) {
-        printf("%-18s  %-39s  %-22s  %s\n", row->sensor, row->read, row->newest, row->checked);
+        printf("%-18s  %-39s  %-24s  %s\n", row->sensor, row->read, row->versions, row->checked);
     }
     return HC_OK;
 }

@@ -16,7 +16,7 @@
 
 const HcProductRow hc_product_rows_flight[] = {{.sensor = "AVIRIS (ENVI)",
                                                 .read = "3, NG, Classic: radiance, reflectance",
-                                                .newest = "lines of 2020",
+                                                .versions = "lines to 2023",
                                                 .checked = "real headers, layout"},
                                                {0}};
 

@@ -107,7 +107,7 @@ typedef struct HcProduct {
 /* What hcube reads of a sensor. */
 typedef struct HcProductRow {
     const char *sensor, *read;      /* levels and quantities */
-    const char *newest;             /* layout that is known, "-" = the product names no version */
+    const char *versions;           /* of layouts that are known, the newest last; "-": it names none */
     const char *checked;            /* what the reader was checked against */
     const HcProductLayout *layouts; /* older versions of a product first; NULL: the reader finds all itself */
     const char *version_in;         /* the attribute of a file that says its version, or NULL */

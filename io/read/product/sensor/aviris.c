@@ -20,7 +20,7 @@ static const HcProductLayout layouts[] = {LAYOUT("AVIRIS L1B radiance", "/radian
 
 const HcProductRow hc_product_rows_aviris[] = {{.sensor = "AVIRIS-3, AVIRIS-5",
                                                 .read = "L1B radiance, L2A reflectance (netCDF)",
-                                                .newest = "-",
+                                                .versions = "-",
                                                 .checked = "layout",
                                                 .layouts = layouts},
                                                {0}};

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_cube[] = {
-    {.sensor = "hcube", .read = "netCDF that write makes", .newest = "this version", .checked = "own files"},
-    {0}};
+const HcProductRow hc_product_rows_cube[] = {{.sensor = "hcube",
+                                              .read = "netCDF that write makes",
+                                              .versions = "this version",
+                                              .checked = "own files"},
+                                             {0}};
 
 static HcStatus is_ours(const HcProductFile *file, bool *is, HcError *err) {
     char *source = NULL;

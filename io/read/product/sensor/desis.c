@@ -11,7 +11,7 @@
 #include <strings.h>
 
 const HcProductRow hc_product_rows_desis[] = {
-    {.sensor = "DESIS", .read = "L1B, L1C, L2A", .newest = "V0220", .checked = "real STAC item, layout"},
+    {.sensor = "DESIS", .read = "L1B, L1C, L2A", .versions = "V0220", .checked = "real STAC item, layout"},
     {0}};
 
 /* What describes the bands, all of the same count: fields of a header, or elements of the metadata. */

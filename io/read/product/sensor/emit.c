@@ -47,7 +47,7 @@ static const HcProductLayout layouts[] = {
 
 const HcProductRow hc_product_rows_emit[] = {{.sensor = "EMIT",
                                               .read = "L1B RAD, OBS; L2A RFL, RFLUNCERT, MASK",
-                                              .newest = "RFL_002, MASK_003",
+                                              .versions = "V001, V002; MASK to V003",
                                               .checked = "layout, synthetic parts",
                                               .layouts = layouts,
                                               .version_in = "product_version",

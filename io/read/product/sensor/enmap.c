@@ -8,8 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
-const HcProductRow hc_product_rows_enmap[] = {
-    {.sensor = "EnMAP", .read = "L1B, L1C, L2A", .newest = "V01", .checked = "real metadata, lists"}, {0}};
+const HcProductRow hc_product_rows_enmap[] = {{.sensor = "EnMAP",
+                                               .read = "L1B, L1C, L2A",
+                                               .versions = "00.02.04, V01",
+                                               .checked = "real metadata, lists"},
+                                              {0}};
 
 /* One number of an element. */
 static HcStatus read_number(const HcProductText *text, CPLXMLNode *node, int32_t band, const char *name,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const HcProductRow hc_product_rows_hyperion[] = {
-    {.sensor = "EO-1 Hyperion", .read = "L1T, L1Gst radiance", .newest = "-", .checked = "layout"}, {0}};
+    {.sensor = "EO-1 Hyperion", .read = "L1T, L1Gst radiance", .versions = "-", .checked = "layout"}, {0}};
 
 /* Bands that are calibrated, from 1: 8 to 57 of VNIR and 77 to 224 of SWIR. The others are zeros, or noise.
  */

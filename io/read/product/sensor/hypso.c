@@ -8,11 +8,11 @@
 
 const HcProductRow hc_product_rows_hypso[] = {{.sensor = "HYPSO-1, HYPSO-2",
                                                .read = "L1 radiance, L1d reflectance",
-                                               .newest = "-",
+                                               .versions = "-",
                                                .checked = "layout"},
                                               {.sensor = "HICO",
                                                .read = "L1B",
-                                               .newest = "H2013302140823",
+                                               .versions = "H2013302140823",
                                                .checked = "lists, layout",
                                                .instrument = "HICO"},
                                               {0}};

@@ -29,7 +29,7 @@ static const HcProductLayout layouts[] = {
 
 const HcProductRow hc_product_rows_minerals[] = {{.sensor = "EMIT",
                                                   .read = "L2B MIN, MINUNCERT; L3 ASA",
-                                                  .newest = "MIN_001, ASA_002",
+                                                  .versions = "V001, V002; ASA V002",
                                                   .checked = "layout",
                                                   .layouts = layouts,
                                                   .version_in = "product_version"},

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const HcProductRow hc_product_rows_neon[] = {
-    {.sensor = "NEON AOP", .read = "DP1.30006, DP3.30006 reflectance", .newest = "-", .checked = "real crop"},
-    {0}};
+const HcProductRow hc_product_rows_neon[] = {{.sensor = "NEON AOP",
+                                              .read = "DP1.30006, DP3.30006 reflectance",
+                                              .versions = "-",
+                                              .checked = "real crop"},
+                                             {0}};
 
 /* Dataset or group of the site. */
 typedef struct Name {

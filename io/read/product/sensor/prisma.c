@@ -24,7 +24,7 @@ static const HcProductLayout layouts[] = {
 
 const HcProductRow hc_product_rows_prisma[] = {{.sensor = "PRISMA",
                                                 .read = "L1, L2B, L2C, L2D",
-                                                .newest = "granules of April 2024",
+                                                .versions = "granules to April 2024",
                                                 .checked = "lists of L1 to L2D, layout",
                                                 .layouts = layouts},
                                                {0}};

@@ -9,7 +9,7 @@
 
 const HcProductRow hc_product_rows_stac[] = {{.sensor = "Wyvern and others",
                                               .read = "STAC item beside a GeoTIFF",
-                                              .newest = "STAC 1.1",
+                                              .versions = "STAC 1.1",
                                               .checked = "layout"},
                                              {0}};
 

@@ -12,16 +12,16 @@
 
 const HcProductRow hc_product_rows_swath[] = {{.sensor = "PACE OCI",
                                                .read = "L1B",
-                                               .newest = "V3 of April 2026",
+                                               .versions = "V2, V3 of April 2026",
                                                .checked = "lists, layout",
                                                .instrument = "OCI"},
                                               {.sensor = "Ocean Biology",
                                                .read = "L2 (PACE OCI and others)",
-                                               .newest = "V3.1 (SFREFL)",
+                                               .versions = "V3.1 (SFREFL)",
                                                .checked = "lists of L2 IOP, layout"},
                                               {.sensor = "CF swaths",
                                                .read = "cubes with coordinates and wavelengths",
-                                               .newest = "-",
+                                               .versions = "-",
                                                .checked = "layout"},
                                               {0}};
 

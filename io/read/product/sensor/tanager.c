@@ -20,7 +20,7 @@ static const HcProductLayout layouts[] = {LAYOUT("Tanager basic radiance", SWATH
 
 const HcProductRow hc_product_rows_tanager[] = {{.sensor = "Tanager-1",
                                                  .read = "basic, ortho: radiance, reflectance",
-                                                 .newest = "November 2025",
+                                                 .versions = "November 2025",
                                                  .checked = "layout",
                                                  .layouts = layouts},
                                                 {0}};
