@@ -151,14 +151,15 @@ HcStatus hc_product_lay_out(HcProduct *product, const HcProductFile *file, const
 
 /* ---- no layout at all ---- */
 
-HcStatus hc_product_unknown(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+HcStatus hc_product_unknown(HcProduct *product, const HcProductFile *file, const HcProductRow *row, bool *is,
+                            HcError *err) {
     char *says = NULL;
-    const HcProductRow *row = NULL;
     *is = false;
-    HC_OR_RETURN(hc_product_text(file, NULL, "instrument", &says, err));
-    for (int32_t r = 0; says != NULL && !*is && (row = hc_product_row(r)) != NULL; r++) {
-        *is = row->instrument != NULL && strcasecmp(says, row->instrument) == 0;
+    if (row->instrument == NULL) {
+        return HC_OK;
     }
+    HC_OR_RETURN(hc_product_text(file, NULL, "instrument", &says, err));
+    *is = says != NULL && strcasecmp(says, row->instrument) == 0;
     free(says);
     if (!*is) {
         return HC_OK;

@@ -65,7 +65,11 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, bool *is
     for (size_t s = 0; s < sizeof of_arrays / sizeof *of_arrays && !*is; s++) {
         HC_OR_RETURN(of_arrays[s](product, file, is, err));
     }
-    return *is ? HC_OK : hc_product_unknown(product, file, is, err);
+    const HcProductRow *row = NULL;
+    for (int32_t r = 0; !*is && (row = hc_product_row(r)) != NULL; r++) {
+        HC_OR_RETURN(hc_product_unknown(product, file, row, is, err));
+    }
+    return HC_OK;
 }
 
 /* A file that did not open for lack of memory or descriptors: some versions of GDAL do not say that, and then

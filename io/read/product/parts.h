@@ -63,8 +63,8 @@ HcStatus hc_product_lay_out(HcProduct *product, const HcProductFile *file, const
 /* The remark alone, for products whose file takes the pixels itself. */
 HcStatus hc_product_compare(HcProduct *product, const HcProductFile *file, const HcProductRow *row,
                             const HcProductLayout *layout, HcError *err) HC_MUST_CHECK;
-/* A file of no layout whose instrument is known: a raster with a remark. */
-HcStatus hc_product_unknown(HcProduct *product, const HcProductFile *file, bool *is,
+/* A file of no layout whose instrument is that of the row: a raster with a remark. */
+HcStatus hc_product_unknown(HcProduct *product, const HcProductFile *file, const HcProductRow *row, bool *is,
                             HcError *err) HC_MUST_CHECK;
 
 /* ---- arrays.c: what an open file holds ---- */
