@@ -10,6 +10,7 @@
     STAGE(read)                                                                                              \
     STAGE(bands)                                                                                             \
     STAGE(reflectance)                                                                                       \
+    STAGE(destripe)                                                                                          \
     STAGE(filter)                                                                                            \
     STAGE(smooth)                                                                                            \
     STAGE(resample)                                                                                          \

@@ -23,6 +23,8 @@ each_chain() {
     done
     "$check" filter mean3x3
     "$check" reflectance --dark dark.img --white white.img
+    "$check" destripe
+    "$check" destripe --direction lines
     "$check" smooth --points 5 --derivative 1
     "$check" smooth --normalise snv
     "$check" resample --wavelengths 450-2300:100

@@ -56,6 +56,8 @@ DISTURBED = {
     "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
     "continuum": ["continuum", SCENE, "out/a.img", "--output", "depth"],
     "reflectance": ["reflectance", SCENE, "out/a.img", "--dark", "in/dark.hdr", "--white", "in/white.hdr"],
+    "destripe": ["destripe", SCENE, "out/a.img"],
+    "destripe-lines": ["destripe", SCENE, "out/a.img", "--direction", "lines"],
 } # DISTURBED
 
 # name -> (scene, cap [MiB], words): on a large scene, or a small one for slow stages (caps.py).
@@ -104,4 +106,6 @@ CAPPED = {
                                    "out.{stem}.img", "--jobs", "2", "--threads", "2"]),
     "continuum": ("bil", 120, ["continuum", "SCENE", "out.img"]),
     "reflectance": ("bil", 120, ["reflectance", "SCENE", "out.img", "--dark", "dark.hdr", "--white", "white.hdr"]),
+    "destripe": ("small", 120, ["destripe", "SCENE", "out.img"]),
+    "destripe-lines": ("small", 120, ["destripe", "SCENE", "out.img", "--direction", "lines"]),
 } # CAPPED

@@ -432,6 +432,7 @@ static void chains_agree(void **state) {
         {"continuum --output hull ! mnf --components 5", 5, 1e-5},
         {"continuum --range 400-1000,900-2400 --gap 500 --features", 10, 0},
         {"index NDVI,EVI,OCVI,exp(R660/80),(-log(b3))^1.7 ! filter median3x3", 5, 0},
+        {"destripe", 59, 0},
         {"reflectance --dark columns=1-3 --white lines=1-9", 59, 0},
         {"filter shift --noise ! bands 1-3 ! filter median3x3", 3, 0},
     };

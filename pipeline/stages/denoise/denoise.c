@@ -220,7 +220,7 @@ static HcStatus check_params(const HcStage *stage, HcError *err) {
                        params->noise);
     }
     if (params->stripes) {
-        HC_OR_RETURN(hc_stripes_check(&stage->in, "denoise", err));
+        HC_OR_RETURN(hc_stripes_check(&stage->in, "denoise: --stripes", err));
     }
     if (params->columns > 1 && params->stripes) {
         return hc_fail(err, HC_E_USAGE, "denoise: --columns %lld: with --stripes it is 1",
@@ -240,7 +240,7 @@ static void plan_stripes(HcStage *stage, bool fits) {
         stage->needs.observes = true;
         stage->needs.rounds = 2;
         stage->needs.rank_lines = hc_stripes_segment(&stage->in);
-        hc_stage_takes(stage, HC_SPACE_HOST, hc_stripes_bytes(&stage->in));
+        hc_stage_takes(stage, HC_SPACE_HOST, hc_stripes_bytes(&stage->in, false));
         hc_stage_takes(stage, HC_SPACE_DEVICE, hc_stripes_bytes_device(&stage->in));
         if (stage->round == 0) {
             hc_scene_sums_plan(stage, (HcDifference)HC_STENCIL_LOWER);

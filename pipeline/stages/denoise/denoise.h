@@ -3,11 +3,11 @@
 #define HC_PIPELINE_STAGES_DENOISE_H
 
 #include "core/operation/svd/patches.h"
-#include "pipeline/stages/denoise/column_change.h"
+#include "pipeline/stages/destripe/column_change.h"
 #include "pipeline/stages/denoise/evidence.h"
 #include "pipeline/stages/denoise/levels.h"
 #include "pipeline/stages/denoise/sigma_map.h"
-#include "pipeline/stages/denoise/stripes.h"
+#include "pipeline/stages/destripe/stripes.h"
 #include "pipeline/stages/shared/linear.h"
 #include "pipeline/statistics/noise/choice.h"
 #include "pipeline/statistics/sums.h"

@@ -237,7 +237,7 @@ static HcStatus transform(HcStage *stage, HcQueue *queue, const HcBlock *in, con
                           HcError *err) {
     const HcDenoise *state = stage->state;
     const HcLinearMatrices *device = &state->linear.device;
-    HcColumnChange change = {state->offset, scales(stage) ? state->levels.inverse : NULL};
+    HcColumnChange change = {.offset = state->offset, .factor = scales(stage) ? state->levels.inverse : NULL};
     HC_OR_RETURN(hc_project(queue, in, device->forward.data, device->mean.data, NULL, components, err));
     return change.offset == NULL && change.factor == NULL
                ? HC_OK
@@ -249,7 +249,7 @@ static HcStatus transform_back(HcStage *stage, HcQueue *queue, const HcBlock *co
                                HcError *err) {
     const HcDenoise *state = stage->state;
     const HcLinearMatrices *device = &state->linear.device;
-    HcColumnChange change = {NULL, state->levels.level};
+    HcColumnChange change = {.factor = state->levels.level};
     if (scales(stage)) {
         HC_OR_RETURN(
             hc_column_change(&change, queue, components, components, &state->room, state->room_bytes, err));
@@ -369,7 +369,7 @@ HcStatus hc_denoise_process(HcStage *stage, HcQueue *queue, const HcBlock *in, c
                             void *scratch, HcError *err) {
     const HcDenoise *state = stage->state;
     if (hc_denoise_hands_on(stage)) { /* but for its stripes */
-        HcColumnChange change = {state->stripes.term, NULL};
+        HcColumnChange change = {.offset = state->stripes.term};
         return hc_column_change(&change, queue, in, out, &state->room, state->room_bytes, err);
     }
     if (!hc_denoise_by_patches(stage) && !hc_denoise_maps(stage)) {

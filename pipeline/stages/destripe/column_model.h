@@ -1,6 +1,6 @@
 /* Column model: which part of the medians of columns is stripes (stripes.h has the model). */
-#ifndef HC_PIPELINE_STAGES_DENOISE_COLUMN_MODEL_H
-#define HC_PIPELINE_STAGES_DENOISE_COLUMN_MODEL_H
+#ifndef HC_PIPELINE_STAGES_DESTRIPE_COLUMN_MODEL_H
+#define HC_PIPELINE_STAGES_DESTRIPE_COLUMN_MODEL_H
 
 #include "core/status.h"
 #include "core/system/team.h"

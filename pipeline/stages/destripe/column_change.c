@@ -1,7 +1,9 @@
-#include "pipeline/stages/denoise/column_change.h"
+#include "pipeline/stages/destripe/column_change.h"
 
-static void change_pixel(const HcColumnChange *change, float *value, int32_t bands, size_t sample) {
+static void change_pixel(const HcColumnChange *change, float *value, int32_t bands, size_t sample,
+                         int64_t line) {
     const double *offset = change->offset != NULL ? change->offset + sample * (size_t)bands : NULL;
+    offset = change->line != NULL ? change->line + line * bands : offset;
     double factor = change->factor != NULL ? change->factor[sample] : 1;
     for (int32_t b = 0; b < bands; b++) {
         value[b] = (float)(((double)value[b] - (offset != NULL ? offset[b] : 0)) * factor);
@@ -27,7 +29,8 @@ HcStatus hc_column_change(const HcColumnChange *change, HcQueue *queue, const Hc
         HC_OR_RETURN(hc_wait(queue, err));
         for (size_t p = 0; p < pixels; p++, value += in.bands) {
             if (mask[p] != 0) {
-                change_pixel(change, value, in.bands, p % (size_t)in.samples);
+                change_pixel(change, value, in.bands, p % (size_t)in.samples,
+                             first + (int64_t)(p / (size_t)in.samples));
             }
         }
         HC_OR_RETURN(hc_upload(queue, room->data, out.data, bytes, err));

@@ -1,5 +1,5 @@
 /* Stripes: a term for each detector column and band, by least absolute deviations, that is taken from a
- * scene.
+ * scene. So it is with lines: they are columns of the scene that lies on its side.
  *
  * The lower neighbour of a pixel has the same column term. So the differences of lines, free of stripes, give
  * components (the basis): the first have the texture of the scene, the last are noise alone. In each of them
@@ -17,8 +17,8 @@
  * whether there are stripes. The scene is a random walk along the columns to the steps, and terms are the
  * best linear estimate. Where a component has no texture, its medians over a column say more than steps do.
  */
-#ifndef HC_PIPELINE_STAGES_DENOISE_STRIPES_H
-#define HC_PIPELINE_STAGES_DENOISE_STRIPES_H
+#ifndef HC_PIPELINE_STAGES_DESTRIPE_STRIPES_H
+#define HC_PIPELINE_STAGES_DESTRIPE_STRIPES_H
 
 #include "core/system/team.h"
 #include "pipeline/stages/shared/linear.h"
@@ -30,7 +30,10 @@ enum { HC_STRIPES_LINES = 24, HC_STRIPES_SAMPLES = 24 }; /* fewest of a scene */
 typedef struct HcStripes {
     HcCompute *compute; /* borrowed */
     HcTransform basis;  /* with a method once it is there */
+    bool of_lines;      /* set before open: each line has a term, not each column */
+    bool keeps_means;   /* set before open */
     int64_t lines, samples;
+    int64_t items;    /* columns, or lines, that have terms */
     int32_t segment;  /* lines of a segment */
     int64_t every;    /* one of N segments is looked at */
     int32_t segments; /* that are looked at */
@@ -39,32 +42,36 @@ typedef struct HcStripes {
     HcBuffer fetched; /* [host] the same */
     HcTeam *team;
     float *lines_of;   /* [segment][samples][components] that came last; NaN = masked */
-    int32_t filled;    /* lines of them */
-    float *level;      /* [segments][samples][components] medians; NaN = no valid pixel */
+    float *room;       /* [threads][samples] of lines; NULL = of columns */
+    int64_t next;      /* line that comes next, of lines */
+    float *level;      /* [segments][items][components] medians; NaN = no valid pixel */
     float *step;       /* the same of differences to the next column */
-    int64_t *sum;      /* [samples][components] of all lines, in units of 2^-20 */
-    int64_t *count;    /* [samples] valid pixels of all lines */
-    double *component; /* [samples][components] terms */
+    int64_t *sum;      /* [items][components] of all pixels, in units of 2^-20 */
+    int64_t *count;    /* [items] valid pixels */
+    double *component; /* [items][components] terms */
     bool found;
-    double *term; /* [samples][bands] in units of the scene; the mean over the pixels of a band is 0 */
+    double *term; /* [items][bands] in units of the scene; the mean over the pixels of a band is 0 */
+    double *mean; /* [items][bands] means of the values, with keeps_means; NaN = no valid pixel */
 } HcStripes;
 
 /* Whether the scene has enough lines and samples; `who` begins the message. */
 HcStatus hc_stripes_check(const HcScene *scene, const char *who, HcError *err) HC_MUST_CHECK;
 
-/* Lines that one rank has to have together. */
+/* Lines that one rank has to have together; stripes of lines need a line of context instead. */
 int32_t hc_stripes_segment(const HcScene *scene);
 
 /* Memory while stripes are looked for, and of the terms [bytes]. */
 size_t hc_stripes_bytes_device(const HcScene *scene);
-size_t hc_stripes_bytes(const HcScene *scene);
+size_t hc_stripes_bytes(const HcScene *scene, bool of_lines);
 
-/* Makes the basis of sums of the differences of lower neighbours (HC_STENCIL_LOWER), about the mean of the
- * scene, and gets ready for blocks.
+/* Differences along the stripes, which have none of them. */
+HcDifference hc_stripes_difference(bool of_lines);
+
+/* Makes the basis of sums of these differences, about the mean of the scene, and gets ready for blocks.
  *
  * HC_E_NUMERIC: too few pixels for the bands, or bands that are combinations of others. */
 HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *scene, const double *mean,
-                         const HcMoments *lower, HcError *err) HC_MUST_CHECK;
+                         const HcMoments *along, HcError *err) HC_MUST_CHECK;
 void hc_stripes_close(HcStripes *stripes);
 
 /* Adds a block; blocks come in order. Waits for the queue. */

@@ -2,7 +2,7 @@
  * independent terms give neighbouring steps a negative covariance, changes of the scene give none. It is
  * taken between two halves of the scene, which have no noise in common. Where there is no texture, levels of
  * columns say more than steps. */
-#include "pipeline/stages/denoise/column_model.h"
+#include "pipeline/stages/destripe/column_model.h"
 #include "core/allocate.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* The search keeps medians of at most 32 segments, so that its memory does not grow with the lines. The
  * covariance without stripes comes from sums of columns that the search has kept: no pass is needed for it.
  * Terms have the mean 0 over all valid pixels, which leaves the means of bands as they were. */
-#include "pipeline/stages/denoise/stripes.h"
+#include "pipeline/stages/destripe/stripes.h"
 #include "core/allocate.h"
 #include "core/operation/image/project.h"
 #include "pipeline/memory.h"
-#include "pipeline/stages/denoise/column_model.h"
+#include "pipeline/stages/destripe/column_model.h"
 #include "pipeline/statistics/noise/noise.h"
 
 #include <math.h>
@@ -29,9 +29,8 @@ static const char what[] = "stripes";
 HcStatus hc_stripes_check(const HcScene *scene, const char *who, HcError *err) {
     if (scene->lines < HC_STRIPES_LINES || scene->samples < HC_STRIPES_SAMPLES) {
         return hc_fail(
-            err, HC_E_INPUT,
-            "%s: --stripes: the scene has %lld lines and %lld samples, at least %d and %d are needed", who,
-            (long long)scene->lines, (long long)scene->samples, HC_STRIPES_LINES, HC_STRIPES_SAMPLES);
+            err, HC_E_INPUT, "%s: the scene has %lld lines and %lld samples, at least %d and %d are needed",
+            who, (long long)scene->lines, (long long)scene->samples, HC_STRIPES_LINES, HC_STRIPES_SAMPLES);
     }
     return HC_OK;
 }
@@ -50,8 +49,9 @@ static int64_t every_of(const HcScene *scene) {
     return (whole_segments(scene) + SEGMENTS_MAX - 1) / SEGMENTS_MAX;
 }
 
-static int64_t segments_of(const HcScene *scene) {
-    return (whole_segments(scene) + every_of(scene) - 1) / every_of(scene);
+/* Of lines, the halves of the scene are those of its columns. */
+static int64_t segments_of(const HcScene *scene, bool of_lines) {
+    return of_lines ? 2 : (whole_segments(scene) + every_of(scene) - 1) / every_of(scene);
 }
 
 static size_t strip_bytes(int64_t samples, size_t bands) {
@@ -63,13 +63,19 @@ size_t hc_stripes_bytes_device(const HcScene *scene) {
     return strip_bytes(scene->samples, bands) + (2 * bands + 1) * bands * sizeof(double);
 }
 
-size_t hc_stripes_bytes(const HcScene *scene) {
+size_t hc_stripes_bytes(const HcScene *scene, bool of_lines) {
     size_t bands = (size_t)scene->bands;
-    size_t columns = (size_t)scene->samples;
-    size_t lines = (size_t)hc_stripes_segment(scene) + 2 * (size_t)segments_of(scene);
-    return strip_bytes(scene->samples, bands) + lines * columns * bands * sizeof(float) +
-           columns * bands * (sizeof(int64_t) + (2 + HC_COLUMN_MODEL_VALUES) * sizeof(double)) +
+    size_t items = (size_t)(of_lines ? scene->lines : scene->samples);
+    size_t lines = of_lines ? 2 : (size_t)hc_stripes_segment(scene);
+    return strip_bytes(scene->samples, bands) + lines * (size_t)scene->samples * bands * sizeof(float) +
+           2 * (size_t)segments_of(scene, of_lines) * items * bands * sizeof(float) +
+           items * bands * (sizeof(int64_t) + (3 + HC_COLUMN_MODEL_VALUES) * sizeof(double)) +
+           (of_lines ? TEAM * (size_t)scene->samples * sizeof(float) : 0) +
            6 * bands * bands * sizeof(double);
+}
+
+HcDifference hc_stripes_difference(bool of_lines) {
+    return of_lines ? HC_DIFFERENCE_SHIFT : (HcDifference)HC_STENCIL_LOWER;
 }
 
 /* What only the search needs. */
@@ -81,8 +87,9 @@ static void free_search(HcStripes *stripes) {
     free(stripes->lines_of);
     free(stripes->level);
     free(stripes->step);
+    free(stripes->room);
     stripes->team = NULL;
-    stripes->lines_of = stripes->level = stripes->step = NULL;
+    stripes->room = stripes->lines_of = stripes->level = stripes->step = NULL;
 }
 
 /* And what the correction needs. */
@@ -98,22 +105,25 @@ void hc_stripes_close(HcStripes *stripes) {
     free_search(stripes);
     free_sums(stripes);
     free(stripes->term);
+    free(stripes->mean);
     hc_transform_clear(&stripes->basis);
     *stripes = (HcStripes){0};
 }
 
-/* Components of the differences of lines, in units of their noise. */
+/* Components of the differences along the stripes, in units of their noise. */
 static HcStatus make_basis(HcStripes *stripes, const HcScene *scene, const double *mean,
-                           const HcMoments *lower, HcError *err) {
+                           const HcMoments *along, HcError *err) {
     HcStatus status = HC_OK;
     HcStatistics differences = {0};
     HcStatistics noise = {0};
     HcError refused = {0};
-    status = hc_noise_spatial_spectral_of(&noise, scene, lower, HC_NOISE_DIAGONAL, &refused);
+    status = hc_noise_spatial_spectral_of(&noise, scene, along, HC_NOISE_DIAGONAL, &refused);
     if (status != HC_OK) {
-        HC_TRY(hc_fail(err, status, "--stripes: differences of lines: %s", refused.text));
+        HC_TRY(hc_fail(err, status, "%s: %s",
+                       stripes->of_lines ? "differences of columns" : "--stripes: differences of lines",
+                       refused.text));
     }
-    HC_TRY(hc_statistics_make(&differences, scene, lower, (HcDifference)HC_STENCIL_LOWER, "", err));
+    HC_TRY(hc_statistics_make(&differences, scene, along, hc_stripes_difference(stripes->of_lines), "", err));
     HC_TRY(hc_scene_copy(&stripes->basis.scene, scene, err));
     stripes->basis.pixels = differences.pixels;
     HC_TRY(hc_transform_fit_mnf(&stripes->basis, stripes->compute, mean, differences.covariance,
@@ -125,29 +135,35 @@ done:
 }
 
 HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *scene, const double *mean,
-                         const HcMoments *lower, HcError *err) {
+                         const HcMoments *along, HcError *err) {
     HcComputeInfo info;
     hc_compute_info(compute, &info);
     stripes->compute = compute;
     stripes->lines = scene->lines;
     stripes->samples = scene->samples;
-    stripes->segment = hc_stripes_segment(scene);
+    stripes->items = stripes->of_lines ? scene->lines : scene->samples;
+    stripes->segment = stripes->of_lines ? 2 : hc_stripes_segment(scene);
     stripes->every = every_of(scene);
-    stripes->segments = (int32_t)segments_of(scene);
-    HC_OR_RETURN(make_basis(stripes, scene, mean, lower, err));
-    size_t columns = (size_t)scene->samples;
-    size_t values = columns * (size_t)stripes->basis.components;
+    stripes->segments = (int32_t)segments_of(scene, stripes->of_lines);
+    stripes->next = -1;
+    HC_OR_RETURN(make_basis(stripes, scene, mean, along, err));
+    size_t line = (size_t)scene->samples * (size_t)stripes->basis.components;
+    size_t values = (size_t)stripes->items * (size_t)stripes->basis.components;
     size_t bytes = strip_bytes(scene->samples, (size_t)stripes->basis.components);
     stripes->team = hc_team_open(hc_team_count(info.threads, TEAM));
     HC_OR_RETURN(
         hc_linear_upload(compute, &stripes->basis, stripes->basis.components, &stripes->device, err));
     HC_OR_RETURN(hc_memory_zeros(compute, bytes, &stripes->strip, err));
     HC_OR_RETURN(hc_alloc(compute, HC_MEMORY_HOST, bytes, &stripes->fetched, err));
-    HC_OR_RETURN(hc_new(stripes->lines_of, (size_t)stripes->segment * values, what, err));
+    HC_OR_RETURN(hc_new(stripes->lines_of, (size_t)stripes->segment * line, what, err));
     HC_OR_RETURN(hc_new(stripes->level, (size_t)stripes->segments * values, what, err));
     HC_OR_RETURN(hc_new(stripes->step, (size_t)stripes->segments * values, what, err));
     HC_OR_RETURN(hc_new(stripes->sum, values, what, err));
-    return hc_new(stripes->count, columns, what, err);
+    if (stripes->of_lines) {
+        size_t threads = (size_t)hc_team_threads(stripes->team);
+        HC_OR_RETURN(hc_new(stripes->room, threads * (size_t)scene->samples, what, err));
+    }
+    return hc_new(stripes->count, stripes->items, what, err);
 }
 
 /* ---- the search: medians of segments ---- */
@@ -192,33 +208,122 @@ static void find_medians(void *user, int64_t sample, int32_t thread) {
     }
 }
 
-/* Keeps a line of components for its segment, and adds it to the sums of its columns. */
+/* Keeps a line of components, and adds it to the sums of its columns, or to its own. */
+static void keep_line(HcStripes *stripes, int64_t line, const float *value, const uint8_t *mask) {
+    size_t n = (size_t)stripes->basis.components;
+    float *kept = stripes->lines_of + (size_t)(line % stripes->segment) * (size_t)stripes->samples * n;
+    for (size_t s = 0; s < (size_t)stripes->samples; s++) {
+        bool valid = mask[s] != 0;
+        size_t item = stripes->of_lines ? (size_t)line : s;
+        stripes->count[item] += valid;
+        for (size_t k = 0; k < n; k++) {
+            float now = value[s * n + k];
+            kept[s * n + k] = valid ? now : NAN;
+            double scaled = fmax(-sum_limit, fmin((double)now, sum_limit)) * sum_unit;
+            stripes->sum[item * n + k] += valid ? llround(scaled) : 0;
+        }
+    }
+}
+
 static void take_line(HcStripes *stripes, int64_t line, const float *value, const uint8_t *mask) {
     size_t n = (size_t)stripes->basis.components;
     int64_t number = line / stripes->segment;
     bool wanted = number % stripes->every == 0 && number / stripes->every < stripes->segments;
-    int32_t row = (int32_t)(line % stripes->segment);
-    float *kept = stripes->lines_of + (size_t)row * (size_t)stripes->samples * n;
-    for (size_t s = 0; s < (size_t)stripes->samples; s++) {
-        bool valid = mask[s] != 0;
-        stripes->count[s] += valid;
-        for (size_t k = s * n; k < (s + 1) * n; k++) {
-            kept[k] = valid ? value[k] : NAN;
-            double scaled = fmax(-sum_limit, fmin((double)value[k], sum_limit)) * sum_unit;
-            stripes->sum[k] += valid ? llround(scaled) : 0;
-        }
-    }
-    if (wanted && row + 1 == stripes->segment) {
+    keep_line(stripes, line, value, mask);
+    if (wanted && line % stripes->segment + 1 == stripes->segment) {
         size_t at = (size_t)(number / stripes->every) * (size_t)stripes->samples * n;
         Segment segment = {stripes, stripes->level + at, stripes->step + at};
         hc_team_run(stripes->team, stripes->samples, find_medians, &segment);
     }
 }
 
+/* ---- of lines ---- */
+
+/* The value of that rank among `count`; reorders them (Hoare 1961). */
+static float ranked(float *value, int64_t count, int64_t rank) {
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        float pivot = value[low + (high - low) / 2];
+        int64_t i = low - 1, j = high + 1;
+        for (;;) {
+            do {
+                i++;
+            } while (value[i] < pivot);
+            do {
+                j--;
+            } while (value[j] > pivot);
+            if (i >= j) {
+                break;
+            }
+            float kept = value[i];
+            value[i] = value[j];
+            value[j] = kept;
+        }
+        low = rank > j ? j + 1 : low;
+        high = rank > j ? high : j;
+    }
+    return value[rank];
+}
+
+/* Median of one component in half of the columns: of `line`, less `before` where there is one. */
+static float median_of_half(const HcStripes *stripes, const float *line, const float *before, int32_t half,
+                            float *room) {
+    size_t n = (size_t)stripes->basis.components;
+    int64_t middle = stripes->samples / 2, count = 0;
+    for (int64_t s = half == 0 ? 0 : middle; s < (half == 0 ? middle : stripes->samples); s++) {
+        float value = line[(size_t)s * n] - (before != NULL ? before[(size_t)s * n] : 0);
+        room[count] = value;
+        count += !isnan(value);
+    }
+    return count > 0 ? ranked(room, count, count / 2) : NAN;
+}
+
+typedef struct Line {
+    const HcStripes *stripes;
+    int64_t line;
+    bool levels, steps; /* what is looked for: of the line, and from the one before to it */
+} Line;
+
+static void find_line_medians(void *user, int64_t item, int32_t thread) {
+    const Line *now = user;
+    const HcStripes *stripes = now->stripes;
+    size_t n = (size_t)stripes->basis.components, values = (size_t)stripes->lines * n;
+    float *room = stripes->room + (size_t)thread * (size_t)stripes->samples;
+    const float *line = stripes->lines_of + (size_t)(now->line % 2) * (size_t)stripes->samples * n + item;
+    const float *before =
+        stripes->lines_of + (size_t)((now->line + 1) % 2) * (size_t)stripes->samples * n + item;
+    for (int32_t half = 0; half < 2; half++) {
+        size_t at = (size_t)half * values + (size_t)now->line * n + (size_t)item;
+        if (now->levels) {
+            stripes->level[at] = median_of_half(stripes, line, NULL, half, room);
+        }
+        if (now->steps) {
+            stripes->step[at - n] = median_of_half(stripes, line, before, half, room);
+        }
+    }
+}
+
+/* A line of context, above the first line of a rank, has levels and sums of another rank. */
+static void take_own_line(HcStripes *stripes, int64_t line, bool context, const float *value,
+                          const uint8_t *mask) {
+    size_t n = (size_t)stripes->basis.components;
+    int64_t count = stripes->count[line];
+    keep_line(stripes, line, value, mask);
+    if (context) {
+        stripes->count[line] = count;
+        memset(stripes->sum + (size_t)line * n, 0, n * sizeof *stripes->sum);
+    }
+    Line now = {stripes, line, !context, stripes->next == line};
+    hc_team_run(stripes->team, (int64_t)n, find_line_medians, &now);
+    stripes->next = line + 1;
+}
+
 HcStatus hc_stripes_observe(HcStripes *stripes, HcQueue *queue, const HcBlock *in, HcError *err) {
     size_t n = (size_t)stripes->basis.components;
     int64_t end = in->line0 + in->lines;
-    for (int64_t first = in->line0; first < end; first += OBSERVED) {
+    int64_t begin =
+        stripes->of_lines && stripes->next != in->line0 && in->above > 0 ? in->line0 - 1 : in->line0;
+    for (int64_t first = begin; first < end; first += OBSERVED) {
         int64_t lines = hc_min64(OBSERVED, end - first);
         HcBlock part = hc_block_part(in, first, first + lines, 0);
         HcBlock strip = part;
@@ -235,8 +340,13 @@ HcStatus hc_stripes_observe(HcStripes *stripes, HcQueue *queue, const HcBlock *i
                                  hc_block_pixels(&strip), err));
         HC_OR_RETURN(hc_wait(queue, err));
         for (int64_t i = 0; i < lines; i++) {
-            take_line(stripes, first + i, value + (size_t)(i * stripes->samples) * n,
-                      mask + i * stripes->samples);
+            const float *from = value + (size_t)(i * stripes->samples) * n;
+            const uint8_t *valid = mask + i * stripes->samples;
+            if (stripes->of_lines) {
+                take_own_line(stripes, first + i, first + i < in->line0, from, valid);
+            } else {
+                take_line(stripes, first + i, from, valid);
+            }
         }
     }
     return HC_OK;
@@ -248,7 +358,7 @@ HcStatus hc_stripes_observe(HcStripes *stripes, HcQueue *queue, const HcBlock *i
 static double median_of_segments(const HcStripes *stripes, const float *medians, int32_t first, int32_t end,
                                  size_t at) {
     float value[SEGMENTS_MAX];
-    size_t size = (size_t)stripes->samples * (size_t)stripes->basis.components;
+    size_t size = (size_t)stripes->items * (size_t)stripes->basis.components;
     for (int32_t k = first; k < end; k++) {
         value[k - first] = medians[(size_t)k * size + at];
     }
@@ -260,8 +370,8 @@ static void fill_model(const HcStripes *stripes, HcColumnModel *model) {
     size_t n = (size_t)stripes->basis.components;
     int32_t half = stripes->segments / 2;
     for (size_t k = 0; k < n; k++) {
-        for (size_t s = 0; s < (size_t)stripes->samples; s++) {
-            size_t to = k * (size_t)stripes->samples + s;
+        for (size_t s = 0; s < (size_t)stripes->items; s++) {
+            size_t to = k * (size_t)stripes->items + s;
             size_t at = s * n + k;
             model->step[0][to] = median_of_segments(stripes, stripes->step, 0, half, at);
             model->step[1][to] = median_of_segments(stripes, stripes->step, half, stripes->segments, at);
@@ -285,7 +395,7 @@ static int32_t first_flat(const HcTransform *basis) {
 /* Terms of components become those of bands. All valid pixels of a component have the mean 0. */
 static HcStatus make_terms(HcStripes *stripes, const HcColumnModel *model, HcError *err) {
     size_t n = (size_t)stripes->basis.components;
-    size_t columns = (size_t)stripes->samples;
+    size_t columns = (size_t)stripes->items;
     size_t bands = (size_t)stripes->basis.bands;
     HC_OR_RETURN(hc_new(stripes->component, columns * n, what, err));
     HC_OR_RETURN(hc_new(stripes->term, columns * bands, what, err));
@@ -311,22 +421,44 @@ static HcStatus make_terms(HcStripes *stripes, const HcColumnModel *model, HcErr
     return HC_OK;
 }
 
+/* Means of columns, from the sums of their components. */
+static HcStatus make_means(HcStripes *stripes, HcError *err) {
+    size_t n = (size_t)stripes->basis.components, bands = (size_t)stripes->basis.bands;
+    HC_OR_RETURN(hc_new(stripes->mean, (size_t)stripes->items * bands, what, err));
+    for (size_t s = 0; s < (size_t)stripes->items; s++) {
+        double *mean = stripes->mean + s * bands, count = (double)stripes->count[s];
+        for (size_t b = 0; b < bands; b++) {
+            mean[b] = count > 0 ? stripes->basis.mean[b] : NAN;
+        }
+        for (size_t k = 0; k < n && count > 0; k++) {
+            double value = (double)stripes->sum[s * n + k] / sum_unit / count;
+            for (size_t b = 0; b < bands; b++) {
+                mean[b] += value * stripes->basis.inverse[k * bands + b];
+            }
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_stripes_settle(HcStripes *stripes, HcRanks *ranks, HcError *err) {
     HcStatus status = HC_OK;
     HcColumnModel model = {0};
     size_t n = (size_t)stripes->basis.components;
-    size_t values = (size_t)stripes->samples * n;
+    size_t values = (size_t)stripes->items * n;
     size_t bytes = (size_t)stripes->segments * values * sizeof(float);
     HC_TRY(hc_ranks_join(ranks, stripes->level, bytes, err));
     HC_TRY(hc_ranks_join(ranks, stripes->step, bytes, err));
     HC_TRY(hc_ranks_sum(ranks, stripes->sum, values, err));
-    HC_TRY(hc_ranks_sum(ranks, stripes->count, (size_t)stripes->samples, err));
-    HC_TRY(hc_column_model_open(&model, (int32_t)n, stripes->samples, first_flat(&stripes->basis),
+    HC_TRY(hc_ranks_sum(ranks, stripes->count, (size_t)stripes->items, err));
+    HC_TRY(hc_column_model_open(&model, (int32_t)n, stripes->items, first_flat(&stripes->basis),
                                 stripes->team, err));
     fill_model(stripes, &model);
     stripes->found = hc_column_model_fit(&model, stripes->team);
     if (stripes->found) {
         HC_TRY(make_terms(stripes, &model, err));
+    }
+    if (stripes->keeps_means) {
+        HC_TRY(make_means(stripes, err));
     }
 done:
     hc_column_model_close(&model);
@@ -337,7 +469,7 @@ done:
 /* Sum over all valid pixels of x x' - (x - term)(x - term)', in components: sums[n][n]. */
 static void add_products(const HcStripes *stripes, double *sums) {
     size_t n = (size_t)stripes->basis.components;
-    for (size_t s = 0; s < (size_t)stripes->samples; s++) {
+    for (size_t s = 0; s < (size_t)stripes->items; s++) {
         const double *term = stripes->component + s * n;
         const int64_t *sum = stripes->sum + s * n;
         double count = (double)stripes->count[s];
@@ -393,9 +525,9 @@ done:
 
 double hc_stripes_of_band(const HcStripes *stripes, int32_t band) {
     double sum = 0;
-    for (int64_t s = 0; s < stripes->samples && stripes->found; s++) {
+    for (int64_t s = 0; s < stripes->items && stripes->found; s++) {
         double term = stripes->term[s * stripes->basis.bands + band];
         sum += term * term;
     }
-    return sqrt(sum / (double)stripes->samples);
+    return sqrt(sum / (double)stripes->items);
 }
