@@ -52,3 +52,12 @@ mv headwall/raw.hdr headwall/scene.hdr && mv headwall/raw.img headwall/scene.img
 run 3 info headwall
 has 'holds 2 raw scenes, open one of them'
 [[ ! -e no.img ]] || fail 'an output was left'
+
+# A drill core, from its folder to a map of minerals, beside the truth
+run 0 run read "$SAMPLE/core" ! reflectance --panel 0.99 ! identify --library "$SAMPLE/endmembers.sli" \
+    --rules "$SAMPLE/rules.json" ! bands 1 ! write minerals.img
+run 0 compare minerals.img "$SAMPLE/core/class.hdr"
+for mineral in Kaolinite Iron-oxide; do
+    f1=$(sed -nE "s/^[0-9]+ +$mineral .* ([0-9.]+)$/\1/p" <<<"$out")
+    [[ $f1 == 0.99* || $f1 == 1.0000 ]] || fail "$mineral: F1 is '$f1' in $out"
+done
