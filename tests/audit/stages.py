@@ -56,6 +56,8 @@ DISTURBED = {
     "lp": ["solve", "lp", "in/small.mps", "out/x.csv", "--verify", "--prices", "out/p.csv"],
     "continuum": ["continuum", SCENE, "out/a.img", "--output", "depth"],
     "reflectance": ["reflectance", SCENE, "out/a.img", "--dark", "in/dark.hdr", "--white", "in/white.hdr"],
+    "reflectance-line": ["reflectance", SCENE, "out/a.img", "--empirical", "in/class.hdr", "--spectra", "in/endmembers.hdr",
+                         "--picture", "out/p.png"],
     "destripe": ["destripe", SCENE, "out/a.img"],
     "destripe-lines": ["destripe", SCENE, "out/a.img", "--direction", "lines"],
 } # DISTURBED

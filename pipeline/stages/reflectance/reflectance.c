@@ -1,11 +1,13 @@
 /* reflectance: raw counts of a line scanner become reflectance, by a dark and a white reference. Each column
- * of the detector has an offset and a gain in each band (core/operation/image/calibrate.h). */
+ * of the detector has an offset and a gain in each band (core/operation/image/calibrate.h). Those of an
+ * empirical line (empirical.h) are the same in all columns. */
 #include "core/allocate.h"
 #include "core/operation/image/calibrate.h"
 #include "io/read/scanner.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/spectra/library/fit.h"
+#include "pipeline/stages/reflectance/empirical.h"
 #include "pipeline/stages/reflectance/reference.h"
 #include "pipeline/stages/stages.h"
 
@@ -20,12 +22,14 @@ typedef struct Params {
     const char *white, *white_dark, *panel;
     int32_t exposure;
     double saturation;
+    HcEmpiricalParams empirical;
 } Params;
 
 /* The second dark is taken after the scene. */
 enum { DARK, LATER_DARK, WHITE, WHITE_DARK, REFERENCES };
 
 typedef struct State {
+    HcEmpirical empirical;
     HcScanner scanner; /* what lies beside the scene */
     bool looked;
     HcReferenceOf of[REFERENCES];  /* path NULL = there is none */
@@ -73,7 +77,29 @@ static const HcOption options[] = {
     {HC_REAL(Params, saturation), .range = {0, INFINITY}, .open = HC_OPEN_LOW, .initial = NAN,
      .value = "COUNT", .otherwise = "the largest value of integers of 8 or 16 bits",
      .help = "values from here on are saturated"},
+    {HC_TEXT(Params, empirical.points, "empirical"), .file = HC_FILE_READ, .value = "FILE",
+     .needs = "spectra", .excludes = "dark white white-dark panel exposure saturation",
+     .help = "targets of known reflectance in the scene, in place of references: polygons, points (also a "
+             "table of points as CSV) or a class raster"},
+    {HC_TEXT(Params, empirical.spectra, "spectra"), .file = HC_FILE_READ, .value = "FILE",
+     .needs = "empirical", .help = "spectral library with a spectrum under the name of each target"},
+    {HC_TEXT(Params, empirical.field, "field"), .value = "NAME", .needs = "empirical",
+     .otherwise = "the only attribute", .help = "attribute of polygons and points that names the target"},
+    {HC_TEXT(Params, empirical.layer, "layer"), .value = "NAME", .needs = "empirical",
+     .otherwise = "the only layer", .help = "layer of the polygons and points"},
+    {HC_CHOICE(Params, empirical.fit, "fit"), .choices = hc_empirical_words, .standard = "least-squares",
+     .help = "empirical line: by least squares, or robust: by least absolute deviations"},
+    {HC_TEXT(Params, empirical.picture, "picture"), .file = HC_FILE_WRITTEN, .value = "FILE",
+     .needs = "empirical", .help = "draw the targets and their spectra in the library (.png, .svg, .pdf)"},
     {0}};
+
+static const HcEmpiricalParams *empirical_of(const HcStage *stage) {
+    return &((const Params *)stage->params)->empirical;
+}
+
+static bool is_empirical(const HcStage *stage) {
+    return empirical_of(stage)->points != NULL;
+}
 
 static const char *scene_path(const HcStage *stage) {
     return hc_reader_path(hc_view_reader(stage->chain->source->view));
@@ -225,10 +251,23 @@ static HcStatus plan_scene(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
+static HcStatus plan_empirical(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_empirical_plan(stage, &state->empirical, empirical_of(stage), err));
+    stage->needs.observes = !stage->settled;
+    hc_stage_takes(stage, HC_SPACE_DEVICE,
+                   2 * elements_of(stage) * sizeof(double) + (size_t)stage->in.samples);
+    hc_stage_takes(stage, HC_SPACE_HOST, 2 * elements_of(stage) * sizeof(double));
+    return plan_scene(stage, err);
+}
+
 static HcStatus plan(HcStage *stage, HcError *err) {
     size_t elements = elements_of(stage);
     if (!hc_scene_is_spectral(&stage->in)) {
         return hc_fail(err, HC_E_USAGE, "reflectance: what comes in are no counts of a line scanner");
+    }
+    if (is_empirical(stage)) {
+        return plan_empirical(stage, err);
     }
     HC_OR_RETURN(find_references(stage, err));
     HC_OR_RETURN(plan_exposure(stage, err));
@@ -385,6 +424,9 @@ static HcStatus open_reflectance(HcStage *stage, HcError *err) {
     State *state = stage->state;
     HcReference all[REFERENCES] = {{0}};
     float limit = limit_of(stage);
+    if (is_empirical(stage)) {
+        return hc_spectra_open(&state->empirical.pixels, stage->compute, stage->in.bands, err);
+    }
     for (int r = 0; r < REFERENCES; r++) {
         if (state->of[r].path != NULL) {
             HC_TRY(hc_reference_read(stage, &state->of[r], limit, &all[r], err));
@@ -400,6 +442,38 @@ done:
     return status;
 }
 
+/* ---- the empirical line ---- */
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    const State *state = stage->state;
+    return hc_spectra_gather(&state->empirical.pixels, queue, in, err);
+}
+
+/* All columns have the offset and the gain of their band. */
+static HcStatus make_columns(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    size_t bands = (size_t)stage->in.bands;
+    HC_OR_RETURN(hc_new(state->offset, elements_of(stage), "the offsets", err));
+    HC_OR_RETURN(hc_new(state->gain, elements_of(stage), "the gains", err));
+    HC_OR_RETURN(hc_new(state->live, stage->in.samples, "the columns", err));
+    memset(state->live, 1, (size_t)stage->in.samples);
+    for (size_t i = 0; i < elements_of(stage); i++) {
+        state->gain[i] = state->empirical.gain[i % bands];
+        state->offset[i] = -state->empirical.offset[i % bands] / state->gain[i];
+    }
+    return upload(stage, err);
+}
+
+static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
+    State *state = stage->state;
+    HcStatus status = HC_OK;
+    HC_OR_RETURN(hc_wait(queue, err));
+    HC_OR_RETURN(hc_empirical_settle(stage, &state->empirical, empirical_of(stage), err));
+    status = make_columns(stage, err);
+    free_arrays(state);
+    return status;
+}
+
 static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out, void *scratch,
                         HcError *err) {
     (void)scratch;
@@ -408,9 +482,24 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
 
 /* ---- after the run ---- */
 
+static HcStatus finish(HcStage *stage, HcError *err) {
+    const State *state = stage->state;
+    const char *path = empirical_of(stage)->picture;
+    return path != NULL ? hc_empirical_draw(stage, &state->empirical, path, NULL, err) : HC_OK;
+}
+
+static HcStatus panels(const HcStage *stage, HcPanels *to, HcError *err) {
+    const State *state = stage->state;
+    return state->empirical.gain != NULL ? hc_empirical_draw(stage, &state->empirical, NULL, to, err) : HC_OK;
+}
+
 static void report(const HcStage *stage, HcJson *to) {
     static const char *const names[] = {"dark_file", "later_dark_file", "white_file", "white_dark_file"};
     const State *state = stage->state;
+    if (is_empirical(stage)) {
+        hc_empirical_report(stage, &state->empirical, to);
+        return;
+    }
     for (int r = 0; r < REFERENCES; r++) {
         if (state->of[r].path != NULL) {
             hc_json_put_text(to, names[r], state->of[r].path);
@@ -427,6 +516,7 @@ static void close_reflectance(HcStage *stage) {
         hc_memory_release(stage->compute, &state->memory[i]);
     }
     free_arrays(state);
+    hc_empirical_close(stage, &state->empirical);
     free(state->panel);
     hc_scanner_clear(&state->scanner);
     *state = (State){0};
@@ -440,7 +530,7 @@ static const char *unit(const HcStage *stage, int32_t band) {
 
 const HcStageClass hc_stage_reflectance = {
     .name = "reflectance",
-    .summary = "raw counts of a line scanner to reflectance, by dark and white references",
+    .summary = "raw counts to reflectance, by dark and white references or an empirical line",
     .example = "hcube reflectance scene.hdr out.tif --dark lines=1-10 --white lines=50-60 --panel 0.99",
     .role = HC_ROLE_STAGE,
     .options = options,
@@ -448,8 +538,11 @@ const HcStageClass hc_stage_reflectance = {
     .state_size = sizeof(State),
     .plan = plan,
     .open = open_reflectance,
+    .observe = observe,
+    .settle = settle,
     .process = process,
+    .finish = finish,
     .report = report,
     .close = close_reflectance,
-    .rare = {.unit = unit},
+    .rare = {.unit = unit, .panels = panels},
 };
