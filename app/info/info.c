@@ -8,7 +8,7 @@
 #include "io/read/reader.h"
 #include "pipeline/json/json.h"
 #include "pipeline/picture/look.h"
-#include "pipeline/picture/overlaps.h"
+#include "io/read/overlaps.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* A scene that is a product: what it says goes into the scene, and its arrays give the lines. */
+#include "io/read/overlaps.h"
 #include "io/read/parts.h"
 #include "core/allocate.h"
 
@@ -116,13 +117,44 @@ HcStatus hc_read_order_bands(HcReader *reader, const int32_t *order, HcError *er
     return HC_OK;
 }
 
+/* Of a file whose wavelengths fall back; those of a product of two detectors are in order by now. */
+static HcStatus leave_overlaps(HcReader *reader, HcError *err) {
+    HcScene *scene = &reader->scene;
+    HcOverlap overlap = reader->options.overlap;
+    double seam[HC_OVERLAPS_MAX][2];
+    int32_t count = hc_detector_overlaps(scene, seam), marked = 0;
+    bool chosen = overlap == HC_OVERLAP_VNIR || overlap == HC_OVERLAP_SWIR;
+    if (count == 0 || !(chosen || reader->options.sort)) {
+        return HC_OK;
+    }
+    if (chosen && scene->bad == NULL) {
+        HC_OR_RETURN(hc_new(scene->bad, scene->bands, "the bands", err));
+    }
+    marked = chosen ? hc_overlaps_mark(scene, overlap) : 0;
+    if (chosen) {
+        hc_read_note(reader,
+                     "from %.1f to %.1f nm%s two detectors see the same: %" PRId32
+                     " bands of the detector of %s wavelengths there count as bad (--overlap)",
+                     seam[0][0], seam[0][1], count > 1 ? " and further on" : "", marked,
+                     overlap == HC_OVERLAP_VNIR ? "longer" : "shorter");
+    } else {
+        hc_read_note(reader,
+                     "from %.1f to %.1f nm%s bands of two detectors take turns: spectra have spikes there "
+                     "(--overlap vnir or swir leaves one out)",
+                     seam[0][0], seam[0][1], count > 1 ? " and further on" : "");
+    }
+    return HC_OK;
+}
+
 HcStatus hc_read_sort_bands(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
+    HC_OR_RETURN(leave_overlaps(reader, err));
     const HcScene *scene = &reader->scene;
     int32_t bands = scene->bands, same = 0;
     Placed *placed = NULL;
     int32_t *order = NULL;
-    if (reader->product == NULL || !reader->product->ascends || scene->wavelength == NULL) {
+    bool ascends = reader->options.sort || (reader->product != NULL && reader->product->ascends);
+    if (!ascends || scene->wavelength == NULL) {
         return HC_OK;
     }
     HC_TRY(hc_new(placed, bands, "the bands", err));

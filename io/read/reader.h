@@ -17,7 +17,8 @@ typedef struct HcReaderOptions {
     bool never_direct;           /* read through GDAL only */
     bool ignore_mask;            /* the mask of the file leaves nothing out, and its alpha band is data */
     bool allow_external;         /* the scene may read files that it names as raw bytes */
-    HcOverlap overlap;           /* of products of two detectors */
+    HcOverlap overlap;           /* of products of two detectors, and of scenes whose wavelengths fall back */
+    bool sort;                   /* bands by ascending wavelength, also where the file has others */
     bool by_pixels;              /* as HcPlace has it */
     const char *wavelength_unit; /* "nm" or "um" for scenes that do not say, or NULL */
     /* Pixels of the longest side that suffice, 0 = all. Of a raster more than HC_READER_MUCH times as long,

@@ -7,7 +7,7 @@
 #include "core/scene.h"
 #include "figure/figure.h"
 #include "io/file.h"
-#include "pipeline/picture/overlaps.h"
+#include "io/read/overlaps.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,6 +15,7 @@ typedef struct Params {
     const char *nodata; /* a list of numbers, or "none" */
     int32_t nodata_rule, scale;
     int32_t unit, overlap, quality, metadata;
+    bool sort;
     bool all_bands, by_pixels, ignore_mask, no_direct, allow_external;
     int64_t threads;
 } Params;
@@ -75,8 +76,10 @@ static const HcOption options[] = {
      .otherwise = "um if all are below 100, else nm",
      .help = "unit of the wavelengths if the header has none"},
     {HC_CHOICE(Params, overlap, "overlap"), .choices = overlaps, .otherwise = "swir",
-     .help = "products of two detectors: the detector to use where both overlap. Bands of the other one "
-             "count as bad there"},
+     .help =
+         "products of two detectors: the detector to use where both overlap. Bands of the other one "
+         "count as bad there. Other files: the same where their wavelengths fall back; both if not given"},
+    {HC_FLAG(Params, sort), .help = "put bands in the order of their wavelengths"},
     {HC_FLAG(Params, allow_external, "allow-external"),
      .help = "allow other files that the scene refers to as raw bytes: raw bands of a VRT, external storage, "
              "links and virtual arrays of HDF5"},
@@ -155,6 +158,7 @@ static HcStatus ask_view(const HcStage *stage, Asked *asked, HcError *err) {
                                       .overlap = params->overlap >= 0
                                                      ? (HcOverlap)(params->overlap + HC_OVERLAP_VNIR)
                                                      : HC_OVERLAP_USUAL,
+                                      .sort = params->sort,
                                       .wavelength_unit = params->unit >= 0 ? units[params->unit] : NULL},
                            .masks = params->masks.item,
                            .masks_inside = params->masks_inside.item,
