@@ -15,18 +15,25 @@ static const char *base_of(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
+/* A dark frame in the calibration of a Resonon camera: offset_600bands_4095ceiling_5gain_...bip.hdr */
+static bool is_resonon(const char *name) {
+    return strncmp(name, "offset_", 7) == 0 && strstr(name, "ceiling_") != NULL;
+}
+
 static HcScannerFile kind_of(const char *name) {
-    bool dark = strcasestr(name, "dark") != NULL, white = strcasestr(name, "white") != NULL;
+    bool dark = strcasestr(name, "dark") != NULL || is_resonon(name),
+         white = strcasestr(name, "white") != NULL;
     return dark && white ? HC_SCANNER_WHITE_DARK
            : dark        ? HC_SCANNER_DARK
            : white       ? HC_SCANNER_WHITE
                          : HC_SCANNER_RAW;
 }
 
-/* Whether a header is that of a result: reflectance that the maker's program has made, or labels. */
+/* Whether a header is that of a result, or of no scene: reflectance that the maker's program has made,
+ * labels, factors to radiance. */
 static bool is_result(const char *name) {
-    return strncasecmp(name, "reflectance", 11) == 0 || strncasecmp(name, "calibrated", 10) == 0 ||
-           strncasecmp(name, "gtMap", 5) == 0;
+    return strcmp(name, "gain.bip.hdr") == 0 || strncasecmp(name, "reflectance", 11) == 0 ||
+           strncasecmp(name, "calibrated", 10) == 0 || strncasecmp(name, "gtMap", 5) == 0;
 }
 
 /* ---- the headers of a folder ---- */
@@ -62,9 +69,14 @@ static HcStatus list_headers(const char *folder, HcPaths *out, HcError *err) {
 
 /* ---- which of them ---- */
 
-/* Whether the name of a reference ends with that of the scene. */
+/* Whether the name of a reference ends with that of the scene (DARKREF_core and core), or both begin alike
+ * and end with their kind (core_darkReference and core_raw). */
 static bool is_of(const char *reference, const char *scene) {
-    return hc_text_ends_with(base_of(reference), base_of(scene));
+    const char *name = base_of(reference), *of = base_of(scene), *cut = strcasestr(name, "_dark");
+    cut = cut != NULL ? cut : strcasestr(name, "_white");
+    size_t begin = cut != NULL ? (size_t)(cut - name) : 0;
+    bool alike = begin > 0 && strncmp(name, of, begin) == 0 && strcasecmp(of + begin, "_raw.hdr") == 0;
+    return alike || hc_text_ends_with(name, of);
 }
 
 /* The reference of that kind for the scene: by its name, else the only one. */
@@ -134,6 +146,9 @@ static const char *maker_of(const HcScanner *scanner) {
         const char *name = scanner->file[f] != NULL ? base_of(scanner->file[f]) : "";
         if (strncmp(name, "DARKREF_", 8) == 0 || strncmp(name, "WHITEREF_", 9) == 0) {
             return "Specim";
+        }
+        if (is_resonon(name)) {
+            return "Resonon";
         }
         if (strncmp(name, "darkReference", 13) == 0 || strncmp(name, "whiteReference", 14) == 0) {
             return "Headwall";
@@ -206,12 +221,13 @@ void hc_scanner_describe(const HcScanner *scanner, HcText *to) {
 
 /* ---- exposure ---- */
 
-HcStatus hc_scanner_exposure(const char *path, double *exposure, HcError *err) {
-    static const char *const fields[] = {"tint", "exposure", "exposure time", "integration time", "shutter"};
+/* The first of the fields that the header of a scene has; 0 where it has none. */
+static HcStatus read_number(const char *path, const char *const *fields, const char *what, double *number,
+                            HcError *err) {
     HcStatus status = HC_OK;
     HcEnviHeader header = {0};
     char *name = NULL;
-    *exposure = 0;
+    *number = 0;
     bool is_envi = false;
     HC_TRY(header_of(path, &name, err));
     if (name != NULL) {
@@ -222,15 +238,25 @@ HcStatus hc_scanner_exposure(const char *path, double *exposure, HcError *err) {
     }
     HC_TRY(hc_envi_load(&header, name, err));
     bool found = false;
-    for (size_t f = 0; f < sizeof fields / sizeof *fields && !found; f++) {
-        HC_TRY(hc_envi_number(&header, fields[f], exposure, &found, err));
-        if (found && !(*exposure > 0)) {
-            HC_TRY(
-                hc_fail(err, HC_E_INPUT, "%s: %s = %g: an exposure is above 0", name, fields[f], *exposure));
+    for (; *fields != NULL && !found; fields++) {
+        HC_TRY(hc_envi_number(&header, *fields, number, &found, err));
+        if (found && !(*number > 0)) {
+            HC_TRY(hc_fail(err, HC_E_INPUT, "%s: %s = %g: %s is above 0", name, *fields, *number, what));
         }
     }
 done:
     hc_envi_clear(&header);
     free(name);
     return status;
+}
+
+HcStatus hc_scanner_exposure(const char *path, double *exposure, HcError *err) {
+    static const char *const fields[] = {"tint",    "exposure", "exposure time", "integration time",
+                                         "shutter", NULL};
+    return read_number(path, fields, "an exposure", exposure, err);
+}
+
+HcStatus hc_scanner_ceiling(const char *path, double *ceiling, HcError *err) {
+    static const char *const fields[] = {"ceiling", NULL};
+    return read_number(path, fields, "a ceiling", ceiling, err);
 }

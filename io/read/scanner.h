@@ -1,7 +1,8 @@
 /* Scanner: the raw scene of a line scanner and its dark and white references, found by their names:
  *
  *     Specim     capture/NAME.hdr, DARKREF_NAME.hdr, WHITEREF_NAME.hdr, WHITEDARKREF_NAME.hdr
- *     Headwall   raw.hdr, darkReference.hdr, whiteReference.hdr
+ *     Headwall   raw.hdr, darkReference.hdr, whiteReference.hdr; or NAME_raw.hdr, NAME_darkReference.hdr, ...
+ *     Resonon    NAME.bip.hdr, and of an unpacked calibration offset_...ceiling_...bip.hdr
  *     others     NAME.hdr, and headers with "dark" and "white" in their names */
 #ifndef HC_IO_READ_SCANNER_H
 #define HC_IO_READ_SCANNER_H
@@ -34,5 +35,8 @@ void hc_scanner_describe(const HcScanner *scanner, HcText *to);
 /* The exposure in the header of a scene, in the unit of its maker; 0 where it does not say. The fields are
  * tint, exposure, exposure time, integration time and shutter. HC_E_INPUT: it is no number above 0. */
 HcStatus hc_scanner_exposure(const char *path, double *exposure, HcError *err) HC_MUST_CHECK;
+
+/* The first count that is saturated, by the field ceiling (Resonon); 0 where the header does not say. */
+HcStatus hc_scanner_ceiling(const char *path, double *ceiling, HcError *err) HC_MUST_CHECK;
 
 #endif

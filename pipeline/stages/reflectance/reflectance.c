@@ -28,6 +28,8 @@ typedef struct Params {
 /* The second dark is taken after the scene. */
 enum { DARK, LATER_DARK, WHITE, WHITE_DARK, REFERENCES };
 
+enum { DEAD_TOLD = 100 };
+
 typedef struct State {
     HcEmpirical empirical;
     HcScanner scanner; /* what lies beside the scene */
@@ -38,7 +40,9 @@ typedef struct State {
     double *offset, *slope, *gain; /* [samples][bands] until they are uploaded */
     float *limit;
     uint8_t *live;
-    int64_t dead, dead_columns; /* elements of the detector, and columns that have any */
+    int32_t dead_at[2 * DEAD_TOLD]; /* the first of them: column and band of the file, from 1 */
+    double ceiling;                 /* in the header of the scene, 0 = none */
+    int64_t dead, dead_columns;     /* elements of the detector, and columns that have any */
     HcBuffer memory[5];
     HcCalibration how;
 } State;
@@ -75,7 +79,7 @@ static const HcOption options[] = {
      .help =
          "auto: multiply by the exposure of the white over that of the scene, where both headers have one"},
     {HC_REAL(Params, saturation), .range = {0, INFINITY}, .open = HC_OPEN_LOW, .initial = NAN,
-     .value = "COUNT", .otherwise = "the largest value of integers of 8 or 16 bits",
+     .value = "COUNT", .otherwise = "ceiling of the header, or the largest value of integers of 8 or 16 bits",
      .help = "values from here on are saturated"},
     {HC_TEXT(Params, empirical.points, "empirical"), .file = HC_FILE_READ, .value = "FILE",
      .needs = "spectra", .excludes = "dark white white-dark panel exposure saturation",
@@ -109,12 +113,13 @@ static size_t elements_of(const HcStage *stage) {
     return (size_t)stage->in.samples * (size_t)stage->in.bands;
 }
 
-/* The first value that is saturated, INFINITY = none. */
+/* The first value that is saturated, INFINITY = none: of the user, the header of the scene, or its type. */
 static float limit_of(const HcStage *stage) {
     static const float largest[HC_TYPE_COUNT] = {
         [HC_UINT8] = 255, [HC_INT8] = 127, [HC_UINT16] = 65535, [HC_INT16] = 32767};
     const Params *params = stage->params;
-    float limit = largest[stage->in.type];
+    double ceiling = ((const State *)stage->state)->ceiling;
+    float limit = ceiling > 0 ? (float)ceiling : largest[stage->in.type];
     return !isnan(params->saturation) ? (float)params->saturation : limit > 0 ? limit : INFINITY;
 }
 
@@ -184,6 +189,10 @@ static HcStatus plan_exposure(HcStage *stage, HcError *err) {
     State *state = stage->state;
     double scene = 0, white = 0;
     HC_OR_RETURN(hc_scanner_exposure(scene_path(stage), &scene, err));
+    HC_OR_RETURN(hc_scanner_ceiling(scene_path(stage), &state->ceiling, err));
+    if (state->ceiling > 0 && isnan(params->saturation)) {
+        hc_stage_note(stage, "values from %g on are saturated (ceiling of the header)", state->ceiling);
+    }
     HC_OR_RETURN(hc_scanner_exposure(state->of[WHITE].path, &white, err));
     bool known = scene > 0 && white > 0;
     state->factor = known && params->exposure == EXPOSURE_AUTO ? white / scene : 1;
@@ -311,6 +320,15 @@ static HcStatus make_offsets(HcStage *stage, const HcReference *all, HcError *er
     return HC_OK;
 }
 
+static int64_t first_sample(const HcStage *stage) {
+    return stage->in.cut.lines > 0 ? stage->in.cut.sample0 : 0;
+}
+
+/* The number of a band in the file, from 1. */
+static int32_t file_band(const HcStage *stage, int32_t band) {
+    return (stage->in.source_band != NULL ? stage->in.source_band[band] : band) + 1;
+}
+
 /* Where the white is not above its dark, or saturated, the element is dead. */
 static HcStatus make_gains(HcStage *stage, const HcReference *all, HcError *err) {
     State *state = stage->state;
@@ -322,6 +340,10 @@ static HcStatus make_gains(HcStage *stage, const HcReference *all, HcError *err)
         double range = white->mean[i] - dark->mean[i];
         bool lives = range > 0 && white->saturated[i] == 0 && isfinite(state->offset[i]);
         darker += !(range > 0);
+        if (!lives && state->dead < DEAD_TOLD) {
+            state->dead_at[2 * state->dead] = (int32_t)(first_sample(stage) + (int64_t)(i / bands)) + 1;
+            state->dead_at[2 * state->dead + 1] = file_band(stage, (int32_t)(i % bands));
+        }
         state->dead += !lives;
         state->gain[i] = lives ? (double)state->panel[i % bands] * state->factor / range : 0;
     }
@@ -354,7 +376,7 @@ static int32_t worst_band(const HcStage *stage) {
         worst = dead > most ? b : worst;
         most = dead > most ? dead : most;
     }
-    return (stage->in.source_band != NULL ? stage->in.source_band[worst] : worst) + 1;
+    return file_band(stage, worst);
 }
 
 static HcStatus tell_dead(HcStage *stage, HcError *err) {
@@ -508,6 +530,7 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_put_double(to, "exposure_factor", state->factor);
     hc_json_put_number(to, "dead_elements", (double)state->dead);
     hc_json_put_number(to, "dead_columns", (double)state->dead_columns);
+    hc_json_put_ints(to, "dead_column_band", state->dead_at, 2 * (size_t)hc_min64(state->dead, DEAD_TOLD));
 }
 
 static void close_reflectance(HcStage *stage) {

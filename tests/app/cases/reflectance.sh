@@ -53,6 +53,36 @@ run 3 info headwall
 has 'holds 2 raw scenes, open one of them'
 [[ ! -e no.img ]] || fail 'an output was left'
 
+# Names that begin alike, and the calibration of a Resonon camera beside its scene
+mkdir alike resonon
+counts alike/leaf_raw 90 01 5 ''
+counts alike/leaf_darkReference 64 00 2 ''
+counts alike/leaf_whiteReference 20 03 2 ''
+counts alike/stem_darkReference 64 00 2 ''
+run 0 run read alike ! reflectance --panel 0.7 ! write alike.img --type float32
+has 'alike/leaf_darkReference.hdr'
+cmp alike.img headwall.img || fail 'other values than those of the same counts'
+counts resonon/plant.bip 84 03 5 'ceiling = 900'
+counts resonon/gain.bip 90 01 1 ''
+counts resonon/offset_3bands_4095ceiling_0gain_4samples_8shutter.bip 64 00 1 ''
+run 0 info resonon
+has 'a folder of Resonon: the scene is plant.bip.hdr, its dark is offset_3bands'
+run 0 reflectance resonon saturated.img --white alike/leaf_whiteReference.hdr
+has 'values from 900 on are saturated (ceiling of the header)' # as all of its values are
+has '20 pixels are masked'
+run 0 reflectance resonon living.img --white alike/leaf_whiteReference.hdr --saturation 901 --record living.json
+[[ $err != *'pixels are masked'* ]] || fail "$err"
+sed -i 's/ceiling = 900/ceiling = 0/' resonon/plant.bip.hdr
+run 3 reflectance resonon no.img --white alike/leaf_whiteReference.hdr
+has 'ceiling = 0: a ceiling is above 0'
+
+# Elements that are dead: column 2 in band 3
+head -c 16 headwall/whiteReference.img >dead.img && printf '\x20\x03\x32\x00\x20\x03\x20\x03' >>dead.img
+header dead 4 1 3 12 bil
+run 0 reflectance alike/leaf_raw.hdr mended.img --dark headwall/darkReference.hdr --white dead.hdr --record dead.json
+tr -d ' \t\n' <dead.json >flat.json
+grep '"dead_column_band":\[2,3\]' flat.json >found.txt || fail "the record does not name the element"
+
 # A drill core, from its folder to a map of minerals, beside the truth
 run 0 run read "$SAMPLE/core" ! reflectance --panel 0.99 ! identify --library "$SAMPLE/endmembers.sli" \
     --rules "$SAMPLE/rules.json" ! bands 1 ! write minerals.img
