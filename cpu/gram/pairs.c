@@ -8,7 +8,11 @@
  * lie near their center, so that most panels are one segment.
  *
  * A value of two or three limbs is x = l0 + 2^12 l1 + 2^24 l2. Squares and sums of limbs need products of a
- * plane with itself alone, which are symmetric: l0 l1' + l1 l0' = (l0 + l1)(l0 + l1)' - l0 l0' - l1 l1'. */
+ * plane with itself alone, which are symmetric: l0 l1' + l1 l0' = (l0 + l1)(l0 + l1)' - l0 l0' - l1 l1'.
+ *
+ * Whole numbers of a grid have 32 bits and more, but most end in zeros: a float32 value of at least s / 4 is
+ * a multiple of 8 units. So x = center + 2^shift y with a small y, which has two limbs of 14 bits, or one
+ * where a float scene holds integers. Pixels with another value have three limbs, and panels of their own. */
 #include "cpu/gram/pairs.h"
 #include "cpu/gram/gram.h"
 
@@ -21,16 +25,12 @@ enum {
     STRIDE = (HC_PAIRS + 1) * BLOCK, /* words of a block; blocks begin in different sets of the cache */
     TILE = BLOCK * BLOCK,
     LIMBS = 3,
-    LIMB_BITS = 12,
+    LIMB_BITS = HC_PAIRS_LIMB,
     PLANES = LIMBS * (LIMBS + 1) / 2, /* the limbs, lowest first, then the sums of two: 0+1, 0+2, 1+2 */
     LEVELS = 7,                       /* 2^7 = HC_PAIRS */
     PIXELS_MAX = 1 << 27,             /* of |x| < 2^35: sums stay below 2^63, those of products too */
     NEAR_CENTER = 256                 /* a center that is off by no more costs nothing */
 };
-
-/* 2^12 and 2^24 */
-static const double limb_weight = (double)(1 << LIMB_BITS);
-static const double limb_weight2 = (double)(1 << 2 * LIMB_BITS);
 
 /* Pixels of the same number of limbs. */
 typedef struct Panel {
@@ -44,7 +44,8 @@ typedef struct Panel {
 struct HcPanels {
     const HcPairsUnit *unit;
     int32_t bands, blocks;
-    bool has_center;      /* false: a grid has one of its own, or there are no pixels yet */
+    bool has_center;      /* false: there are no pixels yet, or three limbs */
+    int limb_bits;        /* of a limb */
     float limit;          /* of integers, 0 = whole numbers of a grid */
     Panel panel[LIMBS];   /* of 1, 2 and 3 limbs */
     int32_t *row[LIMBS];  /* [padded]: the limbs of one pixel */
@@ -55,6 +56,10 @@ struct HcPanels {
     int64_t count;        /* pixels in the products */
     int64_t *sum;         /* [padded] of these, less the center */
     int32_t *center;      /* [padded] */
+    int32_t *shift;       /* [padded]: a value is center + 2^shift times what panels hold */
+    double *scale;        /* [padded]: 2^-shift */
+    double *square;       /* [padded]: what the moments have of the squares, roughly */
+    HcPanels *rest;       /* of a grid: values that need three limbs. NULL = none */
     int64_t past_count;   /* pixels that the moments have */
     int64_t *past;        /* [padded]: their sums */
     int64_t looked, look; /* panels since the center was looked at, and when it is next */
@@ -77,6 +82,7 @@ static void close_panels(HcPanels *panels) {
     if (panels == NULL) {
         return;
     }
+    close_panels(panels->rest);
     for (int c = 0; c < LIMBS; c++) {
         free(panels->panel[c].words);
         free(panels->panel[c].product);
@@ -88,23 +94,21 @@ static void close_panels(HcPanels *panels) {
     free(panels->level);
     free(panels->sum);
     free(panels->center);
+    free(panels->shift);
+    free(panels->scale);
+    free(panels->square);
     free(panels->past);
     free(panels);
-}
-
-/* Integers have one or two limbs, whole numbers of a grid two or three. */
-static bool has_limbs(bool on_grid, int limbs) {
-    return on_grid ? limbs > 1 : limbs < LIMBS;
 }
 
 static size_t bytes_of(int32_t bands, bool on_grid) {
     size_t blocks = ((size_t)bands + BLOCK - 1) / BLOCK;
     size_t plane =
         blocks * STRIDE * sizeof(int32_t) + blocks * (blocks + 1) / 2 * (size_t)TILE * sizeof(int64_t);
-    size_t bytes = blocks * BLOCK * (3 * sizeof(int64_t) + (LIMBS + 2) * sizeof(int32_t));
-    bytes += on_grid ? 0 : (blocks + 1) * BLOCK * HC_CPU_RUN * sizeof(int32_t);
-    for (int limbs = 1; limbs <= LIMBS; limbs++) {
-        bytes += has_limbs(on_grid, limbs) ? (size_t)planes_of(limbs) * plane : 0;
+    size_t bytes = blocks * BLOCK * (5 * sizeof(int64_t) + (LIMBS + 3) * sizeof(int32_t));
+    bytes = on_grid ? 2 * bytes : bytes + (blocks + 1) * BLOCK * HC_CPU_RUN * sizeof(int32_t);
+    for (int limbs = 1; limbs <= (on_grid ? LIMBS : 2); limbs++) {
+        bytes += (size_t)planes_of(limbs) * plane;
     }
     return bytes;
 }
@@ -113,16 +117,14 @@ static size_t bytes_of(int32_t bands, bool on_grid) {
  * never there: classes that do not occur cost nothing. */
 static bool open_panel(const HcPanels *panels, int limbs, Panel *panel) {
     size_t planes = (size_t)planes_of(limbs);
-    if (!has_limbs(panels->limit <= 0, limbs)) {
-        return true;
-    }
     panel->words = aligned_alloc(64, planes * plane_words(panels) * sizeof *panel->words);
     panel->product = aligned_alloc(64, planes * tiles_of(panels) * TILE * sizeof *panel->product);
     return panel->words != NULL && panel->product != NULL;
 }
 
-static HcStatus open_panels(const HcPairsUnit *unit, int32_t bands, int64_t limit, pthread_mutex_t *lock,
-                            HcPanels **out, HcError *err) {
+/* For values of `first` to `last` limbs. */
+static HcStatus open_some(const HcPairsUnit *unit, int32_t bands, int64_t limit, int first, int last,
+                          pthread_mutex_t *lock, HcPanels **out, HcError *err) {
     size_t padded = ((size_t)bands + BLOCK - 1) / BLOCK * BLOCK;
     HcPanels *panels = calloc(1, sizeof *panels);
     bool fine = panels != NULL;
@@ -130,25 +132,30 @@ static HcStatus open_panels(const HcPairsUnit *unit, int32_t bands, int64_t limi
         panels->unit = unit;
         panels->bands = bands;
         panels->blocks = (int32_t)(padded / BLOCK);
+        panels->limb_bits = limit > 0 || last == LIMBS ? LIMB_BITS : HC_SHIFTED_LIMB;
         panels->limit = (float)limit;
-        panels->look = 1;
+        panels->look = limit > 0 ? 1 : 0;
         panels->lock = lock;
         panels->zero = calloc(padded, sizeof *panels->zero);
         panels->level = calloc(padded / BLOCK, sizeof *panels->level);
         panels->sum = calloc(padded, sizeof *panels->sum);
         panels->center = calloc(padded, sizeof *panels->center);
+        panels->shift = calloc(padded, sizeof *panels->shift);
+        panels->scale = calloc(padded, sizeof *panels->scale);
+        panels->square = calloc(padded, sizeof *panels->square);
         panels->past = calloc(padded, sizeof *panels->past);
         fine = panels->zero != NULL && panels->level != NULL && panels->sum != NULL &&
-               panels->center != NULL && panels->past != NULL;
+               panels->center != NULL && panels->shift != NULL && panels->scale != NULL &&
+               panels->square != NULL && panels->past != NULL;
     }
     if (fine && limit > 0) {
         panels->values = aligned_alloc(64, padded * HC_CPU_RUN * sizeof *panels->values);
         panels->limb = aligned_alloc(64, BLOCK * HC_CPU_RUN * sizeof *panels->limb);
         fine = panels->values != NULL && panels->limb != NULL;
     }
-    for (int c = 0; fine && c < LIMBS; c++) {
+    for (int c = 0; fine && c < last; c++) {
         panels->row[c] = calloc(padded, sizeof *panels->row[c]);
-        fine = panels->row[c] != NULL && open_panel(panels, c + 1, &panels->panel[c]);
+        fine = panels->row[c] != NULL && (c + 1 < first || open_panel(panels, c + 1, &panels->panel[c]));
     }
     if (!fine) {
         close_panels(panels);
@@ -159,62 +166,83 @@ static HcStatus open_panels(const HcPairsUnit *unit, int32_t bands, int64_t limi
     return HC_OK;
 }
 
+static HcStatus open_panels(const HcPairsUnit *unit, int32_t bands, int64_t limit, pthread_mutex_t *lock,
+                            HcPanels **out, HcError *err) {
+    HcPanels *rest = NULL;
+    if (limit <= 0) {
+        HC_OR_RETURN(open_some(unit, bands, limit, LIMBS, LIMBS, lock, &rest, err));
+    }
+    HcStatus status = open_some(unit, bands, limit, 1, 2, lock, out, err);
+    if (status != HC_OK) {
+        close_panels(rest);
+        return status;
+    }
+    (*out)->rest = rest;
+    return HC_OK;
+}
+
 /* ---- sums -> moments ---- */
 
 /* Products of planes -> the product of two values; at: where those of the first plane are. */
-static HcWide product_of_limbs(const int64_t *at, int limbs, size_t plane) {
+static HcWide product_of_limbs(const int64_t *at, int limbs, int bits, size_t plane) {
     HcWide value = 0;
     const int64_t *mixed = at + (size_t)limbs * plane;
     for (int i = 0; i < limbs; i++) {
         int64_t square = at[(size_t)i * plane];
-        value += (HcWide)square * ((int64_t)1 << 2 * LIMB_BITS * i);
+        value += (HcWide)square * ((int64_t)1 << 2 * bits * i);
     }
     for (int j = 1; j < limbs; j++) {
         for (int i = 0; i < j; i++, mixed += plane) {
             int64_t both = *mixed - at[(size_t)i * plane] - at[(size_t)j * plane];
-            value += (HcWide)both * ((int64_t)1 << LIMB_BITS * (i + j));
+            value += (HcWide)both * ((int64_t)1 << bits * (i + j));
         }
     }
     return value;
 }
 
 /* Row and column: of blocks. */
-static void flush_tile(const int64_t *tile, int limbs, size_t plane, int32_t row, int32_t column,
+static void flush_tile(HcPanels *panels, const int64_t *tile, int limbs, int32_t row, int32_t column,
                        HcMoments *moments) {
     const int32_t n = moments->bands;
+    const size_t plane = tiles_of(panels) * TILE;
     for (int32_t r = 0; r < BLOCK; r++) {
         int32_t b = row * BLOCK + r;
         for (int32_t k = 0; k < BLOCK; k++) {
             int32_t c = column * BLOCK + k;
             if (b <= c && c < n) {
-                moments->product[(size_t)b * (size_t)n + (size_t)c] +=
-                    product_of_limbs(tile + r * BLOCK + k, limbs, plane);
+                HcWide product = product_of_limbs(tile + r * BLOCK + k, limbs, panels->limb_bits, plane) *
+                                 ((HcWide)1 << (panels->shift[b] + panels->shift[c]));
+                moments->product[(size_t)b * (size_t)n + (size_t)c] += product;
+                panels->square[b] += b == c ? (double)product : 0;
             }
         }
     }
 }
 
+/* The sum of a band, less the center. */
+static int64_t sum_of(const HcPanels *panels, size_t band) {
+    return panels->sum[band] * ((int64_t)1 << panels->shift[band]);
+}
+
 /* What the center adds: (x + c)(x' + c') = x x' + c x' + c' x + c c'. */
 static void flush_center(const HcPanels *panels, HcMoments *moments) {
     const size_t n = (size_t)panels->bands;
-    const int64_t *sum = panels->sum;
     const int32_t *center = panels->center;
     for (size_t b = 0; b < n; b++) {
-        HcWide all = sum[b] + panels->count * center[b];
+        HcWide all = sum_of(panels, b) + panels->count * center[b];
         for (size_t c = b; c < n; c++) {
-            moments->product[b * n + c] += center[c] * all + (HcWide)center[b] * sum[c];
+            moments->product[b * n + c] += center[c] * all + (HcWide)center[b] * sum_of(panels, c);
         }
     }
 }
 
 static void flush(HcPanels *panels, HcMoments *moments) {
-    const size_t tiles = tiles_of(panels);
     pthread_mutex_lock(panels->lock);
     for (int limbs = 1; limbs <= LIMBS; limbs++) {
         const int64_t *tile = panels->panel[limbs - 1].product;
         for (int32_t i = 0; panels->panel[limbs - 1].used && i < panels->blocks; i++) {
             for (int32_t j = i; j < panels->blocks; j++, tile += TILE) {
-                flush_tile(tile, limbs, tiles * TILE, i, j, moments);
+                flush_tile(panels, tile, limbs, i, j, moments);
             }
         }
         panels->panel[limbs - 1].used = false;
@@ -224,7 +252,7 @@ static void flush(HcPanels *panels, HcMoments *moments) {
     }
     moments->count += panels->count;
     for (int32_t b = 0; b < panels->bands; b++) {
-        int64_t sum = panels->sum[b] + panels->count * panels->center[b];
+        int64_t sum = sum_of(panels, (size_t)b) + panels->count * panels->center[b];
         moments->sum[b] += sum;
         panels->past[b] += sum;
     }
@@ -308,9 +336,10 @@ static void multiply_panel(HcPanels *panels, int limbs, HcMoments *moments) {
     }
     for (int plane = 0; plane < planes_of(limbs); plane++) {
         const int32_t *words = panel->words + (size_t)plane * plane_words(panels);
-        measure_plane(panels, words, pairs, plane < limbs ? (int64_t)1 << LIMB_BITS * plane : 0);
+        measure_plane(panels, words, pairs, plane < limbs ? (int64_t)1 << panels->limb_bits * plane : 0);
         multiply_plane(panels, words, pairs, panel->product + (size_t)plane * products);
     }
+    panels->looked++;
     panels->count += panel->pixels;
     panel->filled = panel->pixels = 0;
 }
@@ -323,6 +352,13 @@ static void empty_panels(HcPanels *panels, HcMoments *moments) {
     }
 }
 
+static void drain(HcPanels *panels, HcMoments *moments) {
+    for (; panels != NULL; panels = panels->rest) {
+        empty_panels(panels, moments);
+        flush(panels, moments);
+    }
+}
+
 static double mean_of(const HcPanels *panels, int32_t band) {
     int64_t sum = panels->past[band] + panels->sum[band] + panels->count * panels->center[band];
     return (double)sum / (double)(panels->past_count + panels->count);
@@ -331,7 +367,7 @@ static double mean_of(const HcPanels *panels, int32_t band) {
 /* Moves the center to the mean of all pixels where it is off; looks after 1, 4, 16, ... panels. */
 static void follow_mean(HcPanels *panels, HcMoments *moments) {
     bool off = false;
-    if (!panels->has_center || ++panels->looked < panels->look) {
+    if (panels->limit <= 0 || panels->looked < panels->look) {
         return;
     }
     panels->look *= 4;
@@ -410,10 +446,10 @@ HC_CLONES static int32_t less_center(const float *restrict x, const int32_t *res
     return beyond != 0 ? -1 : largest;
 }
 
-HC_CLONES static void split(int32_t *restrict low, int64_t bands, int32_t *restrict high) {
+HC_CLONES static void split(int32_t *restrict low, int64_t bands, int bits, int32_t *restrict high) {
     for (int64_t b = 0; b < bands; b++) {
-        high[b] = (low[b] + (1 << (LIMB_BITS - 1))) >> LIMB_BITS;
-        low[b] -= high[b] * (1 << LIMB_BITS);
+        high[b] = (low[b] + (1 << (bits - 1))) >> bits;
+        low[b] -= high[b] * (1 << bits);
     }
 }
 
@@ -428,34 +464,49 @@ static bool add(HcPanels *panels, const float *pixels, int32_t count, HcMoments 
             return false;
         }
         if (size > INT16_MAX) {
-            split(panels->row[0], n, panels->row[1]);
+            split(panels->row[0], n, LIMB_BITS, panels->row[1]);
         }
         take(panels, size > INT16_MAX ? 2 : 1, moments);
     }
     return true;
 }
 
-/* Limbs of at most 2^11. Returns 0 where the third is 0 for all. */
-HC_CLONES static int32_t cut_in_three(const double *restrict x, int64_t bands, int32_t *restrict low,
-                                      int32_t *restrict middle, int32_t *restrict high) {
-    int32_t any = 0;
-    for (int64_t b = 0; b < bands; b++) {
-        double top = rint(x[b] * (1 / limb_weight2));
-        double rest = x[b] - top * limb_weight2;
-        double next = rint(rest * (1 / limb_weight));
-        high[b] = (int32_t)top;
-        middle[b] = (int32_t)next;
-        low[b] = (int32_t)(rest - next * limb_weight);
-        any |= high[b];
+/* ---- pixels on a grid -> panels ---- */
+
+/* Looks again after 1, 4, 16, ... panels. */
+static void choose_shift(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments) {
+    const HcPanels *rest = panels->rest;
+    double *size = panels->scale; /* for now */
+    drain(panels, moments);
+    const double past = (double)(panels->past_count + rest->past_count);
+    for (int32_t b = 0; b < panels->bands; b++) {
+        size[b] = past > 0 ? sqrt((panels->square[b] + rest->square[b]) / past) : 0;
     }
-    return any;
+    hc_pairs_choose_shift(pixels, count, panels->bands, size, panels->center, panels->shift);
+    for (int32_t b = 0; b < panels->bands; b++) {
+        panels->scale[b] = ldexp(1, -panels->shift[b]);
+    }
+    panels->has_center = true;
+    panels->look = panels->look == 0 ? 1 : 4 * panels->look;
 }
 
 static void add_near(HcPanels *panels, const double *pixels, int32_t count, HcMoments *moments) {
     const int64_t n = panels->bands;
-    for (int32_t p = 0; p < count; p++) {
-        int32_t high = cut_in_three(pixels + p * n, n, panels->row[0], panels->row[1], panels->row[2]);
-        take(panels, high != 0 ? 3 : 2, moments);
+    HcPanels *rest = panels->rest;
+    if (count > 0 && panels->looked + rest->looked >= panels->look) {
+        choose_shift(panels, pixels, count, moments);
+    }
+    for (int32_t p = 0; p < count; p++, pixels += n) {
+        int32_t size = hc_pairs_shifted(pixels, panels->center, panels->scale, n, panels->row[0]);
+        if (size < 0) {
+            hc_pairs_cut_in_three(pixels, n, rest->row[0], rest->row[1], rest->row[2]);
+            take(rest, LIMBS, moments);
+            continue;
+        }
+        if (size > INT16_MAX) {
+            split(panels->row[0], n, HC_SHIFTED_LIMB, panels->row[1]);
+        }
+        take(panels, size > INT16_MAX ? 2 : 1, moments);
     }
 }
 
@@ -526,11 +577,6 @@ static bool take_strip(HcPanels *panels, const HcStrip *strip, HcMoments *moment
         follow_mean(panels, moments);
     }
     return true;
-}
-
-static void drain(HcPanels *panels, HcMoments *moments) {
-    empty_panels(panels, moments);
-    flush(panels, moments);
 }
 
 #define KIND(NAME, WAY)                                                                                      \

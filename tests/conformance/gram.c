@@ -500,6 +500,30 @@ CASE(test_gram_full_limbs) {
     cube_free(&cube);
 }
 
+/* Values of which few have digits below the shift of their band: integers (one limb), values of 24 digits
+ * (two), and dark or large ones among them (three). The size of values changes midway, and that of their
+ * digits. */
+CASE(test_gram_shifted) {
+    (void)state;
+    static const float factors[] = {1, 0.7320508F, 0.01F};
+    static const HcDifference kinds[] = {HC_DIFFERENCE_NONE, HC_DIFFERENCE_MEAN3X3, HC_DIFFERENCE_MEDIAN3X3};
+    uint64_t seed = 83;
+    for (int round = 0; round < 9; round++) {
+        Cube cube = cube_new(60, 90, 18);
+        const int64_t values = (int64_t)60 * 90 * 18;
+        cube_fill_integers(&cube, 2000, 6000, &seed);
+        for (int64_t i = 0; i < values; i++) {
+            uint64_t bits = random_bits(&seed);
+            float factor = i > values / 2 ? factors[(round + 1) % 3] : factors[round % 3];
+            cube.data[i] *= bits % 400 == 0 ? 0x1p-9F : bits % 401 == 0 ? 1.5F : factor;
+        }
+        HcGrid grid = grid_of(&cube, kinds[round / 3]);
+        check_grid(&cube, &grid, kinds[round / 3], NULL, false);
+        grid_free(&grid);
+        cube_free(&cube);
+    }
+}
+
 /* Values that lie far from the others, of every size that float32 has. */
 CASE(test_gram_far) {
     (void)state;
