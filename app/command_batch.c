@@ -118,9 +118,11 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
         goto done;
     }
     hc_file_flush_all(true);
+    HC_TRY(hc_batch_check_collection(&batch, err));
     if (batch.params.pool != NULL) {
         HC_TRY(pool_scenes(&batch, &totals, &left_out, &not_summed, err));
     }
+    HC_TRY(hc_batch_write_collection(&batch, err));
     status = hc_batch_run(&batch, &totals, err);
     if (hc_ranks_number(hc_app_ranks()) > 0) {
         HC_TRY(status);
@@ -133,6 +135,11 @@ HcStatus hc_command_batch(int32_t word_count, const char *const *words, HcError 
     if (begun && hc_batch_sums_up(&batch) && status != HC_E_CANCELLED) {
         HcStatus written = hc_batch_write_summary(&batch, totals.failures, err);
         status = status != HC_OK ? status : written;
+    }
+    if (status != HC_E_CANCELLED) {
+        HcError why = {0};
+        HcStatus written = hc_batch_write_collection(&batch, &why);
+        status = status != HC_OK || written == HC_OK ? status : hc_fail(err, written, "%s", why.text);
     }
     HC_TRY(status);
     if (totals.failed > 0) {

@@ -11,7 +11,7 @@
 
 typedef struct HcBatchParams {
     HcCommon common; /* its options come first in the table */
-    const char *scenes, *output, *worker, *pool, *summary, *report;
+    const char *scenes, *output, *worker, *pool, *summary, *report, *collection;
     int64_t jobs;
     int64_t max_failures; /* 0 = any number */
     bool retry_failed, hash, status, one_model, recursive;
@@ -256,7 +256,8 @@ typedef struct HcBatchTotals {
     double bytes, seconds;                    /* of runs, added up; runs may overlap */
     /* Since the start [s]: the first run began, the last worker had its device, the last run ended. */
     double first_began, last_ready, last_ended;
-    int32_t workers; /* that had a device */
+    double next_collection; /* when it is written again, by hc_now */
+    int32_t workers;        /* that had a device */
     int32_t part_count, device_count;
     HcBatchPart parts[HC_BATCH_PARTS], devices[HC_BATCH_PARTS];
     char **failures; /* [scenes] why each failed now, NULL where it did not; NULL = not kept */
@@ -315,6 +316,14 @@ HcStatus hc_batch_check_summary(const HcBatch *batch, HcError *err) HC_MUST_CHEC
 /* Writes --summary and --report: all scenes of this worker, by their records and markers; `failures` [scenes]
  * or NULL has the messages of this run, NULL where there is none. */
 HcStatus hc_batch_write_summary(const HcBatch *batch, char *const *failures, HcError *err) HC_MUST_CHECK;
+
+/* Makes the folder of --stac-collection; refuses one with files of these names that hcube has not written.
+ * Does nothing without the option, as the next two (collection.c). */
+HcStatus hc_batch_check_collection(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
+/* Writes the collection of all items whose outputs are complete, of this batch and of those before. */
+HcStatus hc_batch_write_collection(const HcBatch *batch, HcError *err) HC_MUST_CHECK;
+/* The same while the batch runs, if some time has passed since. */
+void hc_batch_grow_collection(const HcBatch *batch, HcBatchTotals *totals);
 
 /* Prints on standard output what is done, failed, running and left, as text or (--progress json) an object.
  * Writes nothing else. HC_E_BEFORE where scenes have failed (status.c). */

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/scene_files.h"
 #include "pipeline/report/report.h"
+#include "pipeline/stages/stages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,9 @@ const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, report), .file = HC_FILE_WRITTEN, .value = "FILE.html",
      .help = "write a report of each scene beside its output, and this page with a picture of and a link to "
              "each"},
+    {HC_TEXT(HcBatchParams, collection, "stac-collection"), .value = "FOLDER",
+     .help = "write a STAC item beside each output, and into FOLDER the collection of all that are complete "
+             "(collection.json, catalog.json)"},
     {HC_LIST(HcBatchParams, exclude), .value = "PATTERN",
      .help = "leave out scenes whose name matches, as '*_mask*'; a pattern with a slash is compared with the "
              "path"},
@@ -331,7 +335,29 @@ static HcStatus add_word(HcBatch *batch, const char *word, int32_t line, HcError
 }
 
 /* Words that complete_chain adds, at most. */
-enum { WORDS_AROUND = 8 };
+enum { WORDS_AROUND = 12 };
+
+/* The step that writes makes items, where a collection is asked for. */
+static HcStatus add_item(HcBatch *batch, const HcStageClass *writer, int32_t line, HcError *err) {
+    HcText folder = {0};
+    if (batch->params.collection == NULL) {
+        return HC_OK;
+    }
+    if (writer->rare.check == NULL) {
+        return hc_fail(err, HC_E_USAGE, "batch: --stac-collection: the last step (%s) writes no raster",
+                       writer->name);
+    }
+    for (const char *c = batch->params.collection; *c != '\0'; c++) {
+        hc_text_add(&folder, *c == '{' || *c == '}' ? "%c%c" : "%c", *c, *c);
+    }
+    char *name = hc_text_take(&folder);
+    HcStatus status =
+        name != NULL ? add_word(batch, "--stac", line, err) : hc_fail_memory(err, 0, "the chain");
+    status = status == HC_OK ? add_word(batch, "--stac-collection", line, err) : status;
+    status = status == HC_OK ? add_word(batch, name, line, err) : status;
+    free(name);
+    return status;
+}
 
 /* NAME --OPTION {placeholder}: what the batch fills in. */
 static HcStatus add_end(HcBatch *batch, const char *name, const char *option, const char *placeholder,
@@ -417,19 +443,24 @@ static HcStatus complete_chain(HcBatch *batch, const Steps *steps, HcError *err)
         HC_OR_RETURN(hc_new(batch->lines, words->count + WORDS_AROUND, "the chain", err));
     }
     bool reads = begins_with_read(words);
-    bool writes = writer_of(words) != NULL;
+    const HcStageClass *writer = writer_of(words);
     HC_OR_RETURN(add_end(batch, "read", "--path", "{scene}", reads ? line_of(steps->lines, first) : 0, err));
     if (!reads) {
         HC_OR_RETURN(add_word(batch, "!", 0, err));
     }
     for (int32_t w = first + reads; w < words->count; w++) {
         int32_t line = line_of(steps->lines, w);
-        HC_OR_RETURN(w == last && writes ? add_end(batch, words->path[w], "--output", "{output}", line, err)
-                                         : add_word(batch, words->path[w], line, err));
+        if (w == last && writer != NULL) {
+            HC_OR_RETURN(add_end(batch, words->path[w], "--output", "{output}", line, err));
+            HC_OR_RETURN(add_item(batch, writer, line, err));
+        } else {
+            HC_OR_RETURN(add_word(batch, words->path[w], line, err));
+        }
     }
-    if (!writes) {
+    if (writer == NULL) {
         HC_OR_RETURN(add_word(batch, "!", 0, err));
         HC_OR_RETURN(add_end(batch, "write", "--output", "{output}", 0, err));
+        HC_OR_RETURN(add_item(batch, &hc_stage_write, 0, err));
     }
     return HC_OK;
 }

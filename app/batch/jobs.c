@@ -348,6 +348,7 @@ static void hear_device(Jobs *jobs, int32_t number, const HcBatchEvent *event) {
 static void report_event(Jobs *jobs, const HcBatchEvent *event) {
     char **failures = jobs->totals->failures;
     hc_batch_report(jobs->batch, event, jobs->totals);
+    hc_batch_grow_collection(jobs->batch, jobs->totals);
     if (failures != NULL && event->what == HC_BATCH_FAILED && failures[event->scene] == NULL) {
         failures[event->scene] = strdup(event->text); /* without memory the summary lacks the reason */
     }

@@ -3,6 +3,7 @@
 #include "app/batch/batch.h"
 #include "core/version.h"
 #include "io/file.h"
+#include "io/stac/stac.h"
 #include "io/write/picture/thumbnail.h"
 #include "pipeline/json/json.h"
 #include "pipeline/report/report.h"
@@ -30,7 +31,7 @@ typedef struct Summary {
     int32_t column_count;
     int32_t count[HC_WORDS];
     bool html;
-    const char *folder; /* of the page */
+    const char *page;
     HcText rows;
 } Summary;
 
@@ -203,45 +204,18 @@ static bool look_at_report(const char *path, char **icon) {
     return is;
 }
 
-/* A path as a link from another file, both absolute: "../a/b%20c.html". */
-static void add_link(HcText *to, const char *from, const char *path) {
-    size_t common = 0;
-    for (size_t c = 0; from[c] != 0 && from[c] == path[c]; c++) {
-        common = from[c] == '/' ? c + 1 : common;
-    }
-    const char *slash = strchr(from + common, '/');
-    hc_text_add(to, slash == NULL ? "./" : "");
-    for (; slash != NULL; slash = strchr(slash + 1, '/')) {
-        hc_text_add(to, "../");
-    }
-    for (const unsigned char *c = (const unsigned char *)path + common; *c != 0; c++) {
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-                     strchr("-._~/", *c) != NULL;
-        hc_text_add(to, plain ? "%c" : "%%%02X", *c);
-    }
-}
-
 /* The name of the scene, with a link to its report. */
 static HcStatus add_scene(Summary *summary, const HcBatchScene *scene, const char *report, HcError *err) {
-    HcStatus status = HC_OK;
-    char *from = realpath(summary->folder, NULL), *to = NULL, *page = NULL;
-    to = report != NULL ? realpath(report, NULL) : NULL;
+    char *link = NULL;
+    HC_OR_RETURN(report != NULL ? hc_stac_link(summary->page, report, &link, err) : HC_OK);
     hc_text_add(&summary->rows, "<th scope=\"row\">");
-    if (to != NULL && from != NULL) {
-        if ((page = hc_text_format("%s/page", strcmp(from, "/") == 0 ? "" : from)) == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(from), "a path"));
-        }
-        hc_text_add(&summary->rows, "<a href=\"");
-        add_link(&summary->rows, page, to);
-        hc_text_add(&summary->rows, "\">");
+    if (link != NULL) {
+        hc_text_add(&summary->rows, "<a href=\"%s\">", link);
     }
     hc_utf8_add_escaped(&summary->rows, scene->path);
-    hc_text_add(&summary->rows, page != NULL ? "</a></th>" : "</th>");
-done:
-    free(from);
-    free(to);
-    free(page);
-    return status;
+    hc_text_add(&summary->rows, link != NULL ? "</a></th>" : "</th>");
+    free(link);
+    return HC_OK;
 }
 
 /* Picture and name of a row of the page. */
@@ -440,23 +414,13 @@ HcStatus hc_batch_check_summary(const HcBatch *batch, HcError *err) {
     return check(batch, "report", report, false, err);
 }
 
-/* The folder of a file, fresh memory. */
-static char *folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL   ? strdup(".")
-           : slash == path ? strdup("/")
-                           : hc_text_format("%.*s", (int)(slash - path), path);
-}
-
 /* The table, or the page. */
 static HcStatus write_one(const HcBatch *batch, char *const *failures, const char *option, const char *path,
                           HcError *err) {
     HcStatus status = HC_OK;
     bool html = is_page(path);
-    char *folder = folder_of(path);
-    Summary summary = {.batch = batch, .failures = failures, .html = html, .folder = folder};
+    Summary summary = {.batch = batch, .failures = failures, .html = html, .page = path};
     HcText text = {0};
-    HC_TRY(folder != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path"));
     HC_TRY(find_columns(&summary, err));
     HC_TRY(add_rows(&summary, err));
     if (html) {
@@ -476,7 +440,6 @@ done:
     }
     hc_text_clear(&summary.rows);
     hc_text_clear(&text);
-    free(folder);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "io/ortho/store.h"
+#include "io/stac/stac.h"
 #include "io/write/picture/style.h"
 #include "io/write/writer.h"
 #include "pipeline/chain.h"
@@ -9,6 +10,7 @@
 #include "pipeline/stages/denoise/residual.h"
 #include "pipeline/stages/stages.h"
 #include "pipeline/stages/write/write_sent.h"
+#include "pipeline/stages/write/write_stac.h"
 #include "pipeline/stages/write/write_tally.h"
 
 #include <math.h>
@@ -22,6 +24,8 @@ typedef struct Params {
     HcOptionList creation;
     double scale, offset;
     bool style, no_style;
+    bool stac;
+    const char *stac_collection;
     bool overwrite;
     int64_t threads;
 } Params;
@@ -29,6 +33,7 @@ typedef struct Params {
 typedef struct State {
     const char *path, *format; /* of the file: params->path, or where it is made that is sent */
     char *sent;                /* that path, NULL = the output has a name of its own */
+    char *item;                /* path of the STAC item, or NULL */
     HcWriter *begun;
     HcWriter *writer;
     HcWriterNames names; /* of the files */
@@ -81,6 +86,11 @@ static const HcOption options[] = {
              "GeoTIFF and ENVI files unless it would replace another file"},
     {HC_FLAG(Params, no_style, "no-qml"), .help = "write no style for QGIS"},
     HC_ORTHO_OPTION(Params),
+    {HC_FLAG(Params, stac),
+     .help = "write a STAC item beside the file, of its name with the ending .stac.json: place, time, bands "
+             "with statistics, checksums, record"},
+    {HC_TEXT(Params, stac_collection, "stac-collection"), .value = "FOLDER", .needs = "stac",
+     .help = "link the item to the collection in FOLDER, which batch --stac-collection writes"},
     {HC_FLAG(Params, overwrite), .help = "replace an existing file"},
     {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
      .otherwise = "one for each processor, at most 16; fewer if a batch works on several scenes",
@@ -156,6 +166,14 @@ static HcStatus plan_style(HcStage *stage, HcError *err) {
     return state->styled ? hc_stage_will_write(stage, names->style, err) : HC_OK;
 }
 
+static HcStatus plan_item(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    if (state->item == NULL && (state->item = hc_stac_item_path(state->names.data)) == NULL) {
+        return hc_fail_memory(err, (double)strlen(state->names.data), "a path");
+    }
+    return hc_stage_writes(stage, state->item, err);
+}
+
 /* The names of the output, and what the chain is told of them. */
 static HcStatus plan_names(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
@@ -163,9 +181,10 @@ static HcStatus plan_names(HcStage *stage, HcError *err) {
     if (params->style && params->no_style) {
         return hc_fail(err, HC_E_USAGE, "write: give one of --qml and --no-qml");
     }
-    if (hc_write_is_sent(params->path) && params->style) {
+    if (hc_write_is_sent(params->path) && (params->style || params->stac)) {
         return hc_fail(err, HC_E_USAGE,
-                       "write: -: --qml writes a second file, which standard output cannot take");
+                       "write: -: --%s writes a second file, which standard output cannot take",
+                       params->style ? "qml" : "stac");
     }
     if (state->path == NULL && hc_write_is_sent(params->path)) {
         HC_OR_RETURN(hc_write_sent_names(params->format, &state->format, &state->sent, err));
@@ -188,6 +207,7 @@ static HcStatus plan_names(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_writer_names(params->path, params->format, &state->names, err));
     }
     HC_OR_RETURN(hc_stage_will_write(stage, state->names.data, err));
+    HC_OR_RETURN(params->stac ? plan_item(stage, err) : HC_OK);
     if (state->names.header != NULL) {
         HC_OR_RETURN(hc_stage_will_write(stage, state->names.header, err));
     }
@@ -427,7 +447,14 @@ static HcStatus finish(HcStage *stage, HcError *err) {
         hc_stage_note(stage, "%s: the format %s does not keep %s", hc_writer_path(state->writer),
                       hc_writer_format(state->writer), hc_writer_lacks(state->writer));
     }
-    return HC_OK;
+    return state->item != NULL ? hc_write_stac(stage,
+                                               &(HcWriteStac){.item = state->item,
+                                                              .collection = params->stac_collection,
+                                                              .scene = &state->scene,
+                                                              .names = &state->names,
+                                                              .writer = state->writer},
+                                               err)
+                               : HC_OK;
 }
 
 static HcStatus check_lines(const HcStage *stage, HcReader *file, const HcBlock *block, HcWrittenCheck *check,
@@ -467,6 +494,7 @@ static void close_write(HcStage *stage) {
     hc_writer_close(state->begun);
     hc_writer_names_clear(&state->names);
     free(state->sent);
+    free(state->item);
     hc_scene_clear(&state->scene);
     *state = (State){0};
 }

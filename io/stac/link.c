@@ -1,0 +1,115 @@
+/* Links between files and to remote ones, as STAC has them. */
+#include "io/stac/stac.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How GDAL's names of remote files begin, and the addresses that they stand for. */
+static const char *const remote[][2] = {
+    {"/vsicurl/", ""}, {"/vsis3/", "s3://"}, {"/vsigs/", "gs://"}, {"/vsiaz/", "az://"}};
+
+/* The address of a remote file without user, query and fragment, or NULL for a local one; fresh memory. */
+static char *address_of(const char *path) {
+    const char *scheme = strstr(path, "://");
+    for (size_t r = 0; r < sizeof remote / sizeof *remote; r++) {
+        size_t length = strlen(remote[r][0]);
+        if (strncmp(path, remote[r][0], length) == 0) {
+            char *whole = hc_text_format("%s%s", remote[r][1], path + length);
+            char *clean = whole != NULL ? address_of(whole) : NULL;
+            free(whole);
+            return clean;
+        }
+    }
+    if (scheme == NULL) {
+        return NULL;
+    }
+    const char *host = scheme + 3;
+    size_t authority = strcspn(host, "/?#");
+    for (size_t c = 0; c < authority; c++) {
+        if (scheme[3 + c] == '@') {
+            host = scheme + 3 + c + 1;
+        }
+    }
+    return hc_text_format("%.*s%.*s", (int)(scheme + 3 - path), path, (int)strcspn(host, "?#"), host);
+}
+
+/* A path from the root; the file need not exist. NULL with errno. */
+static char *absolute(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : hc_text_format("%.*s/", (int)(slash - path), path);
+    char *found = folder != NULL ? realpath(folder, NULL) : NULL;
+    char *all = found != NULL ? hc_text_format("%s/%s", strcmp(found, "/") == 0 ? "" : found,
+                                               slash != NULL ? slash + 1 : path)
+                              : NULL;
+    free(folder);
+    free(found);
+    return all;
+}
+
+/* Both absolute. */
+static char *relative(const char *from, const char *path) {
+    HcText to = {0};
+    size_t common = 0;
+    for (size_t c = 0; from[c] != 0 && from[c] == path[c]; c++) {
+        common = from[c] == '/' ? c + 1 : common;
+    }
+    const char *slash = strchr(from + common, '/');
+    hc_text_add(&to, slash == NULL ? "./" : "");
+    for (; slash != NULL; slash = strchr(slash + 1, '/')) {
+        hc_text_add(&to, "../");
+    }
+    for (const unsigned char *c = (const unsigned char *)path + common; *c != 0; c++) {
+        bool plain = (*c < 128 && isalnum(*c)) || strchr("-._~/", *c) != NULL;
+        hc_text_add(&to, plain ? "%c" : "%%%02X", *c);
+    }
+    return hc_text_take(&to);
+}
+
+HcStatus hc_stac_link(const char *from, const char *path, char **link, HcError *err) {
+    HcStatus status = HC_OK;
+    char *here = NULL, *there = NULL;
+    *link = address_of(path);
+    if (*link != NULL) {
+        return HC_OK;
+    }
+    errno = 0;
+    here = absolute(from);
+    there = here != NULL ? absolute(path) : NULL;
+    if (there == NULL) {
+        HC_TRY(hc_fail(err, errno == ENOMEM ? HC_E_MEMORY : HC_E_IO, "%s: %s", here != NULL ? path : from,
+                       strerror(errno)));
+    }
+    if ((*link = relative(here, there)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a link"));
+    }
+done:
+    free(here);
+    free(there);
+    return status;
+}
+
+void hc_stac_decode(char *link) {
+    char *to = link;
+    for (const char *c = link; *c != '\0'; c++) {
+        unsigned int byte = 0;
+        bool coded = c[0] == '%' && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2]) &&
+                     sscanf(c + 1, "%2x", &byte) == 1;
+        *to++ = coded ? (char)byte : *c;
+        c += coded ? 2 : 0;
+    }
+    *to = '\0';
+}
+
+HcStatus hc_stac_folder_name(const char *folder, char **name, HcError *err) {
+    errno = 0;
+    char *path = realpath(folder, NULL);
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    *name = slash != NULL ? strdup(slash[1] != '\0' ? slash + 1 : "root") : NULL;
+    free(path);
+    return *name != NULL
+               ? HC_OK
+               : hc_fail(err, errno == ENOMEM ? HC_E_MEMORY : HC_E_IO, "%s: %s", folder, strerror(errno));
+}
