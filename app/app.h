@@ -176,6 +176,9 @@ HcStatus hc_share_signals(HcError *err) HC_MUST_CHECK;
  * caller, up to the end of the program. */
 void hc_set_command_line(int argc, char **argv);
 const HcCommandLine *hc_command_line(void);
+/* From now on another text stands in the place of a word, or of an option's value: what no record may keep.
+ */
+HcStatus hc_command_line_hide(const char *word, const char *shown, HcError *err) HC_MUST_CHECK;
 
 /* Opens the backend that --device names (auto, cpu, gpu, gpu:N); closed by its own close. `reason` is filled
  * with why auto did not take a GPU, or is empty. */

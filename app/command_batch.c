@@ -69,6 +69,10 @@ static void report_left_out(const HcBatch *batch) {
                "alone takes them",
                batch->passed.maps, batch->passed.maps == 1 ? "" : "s");
     }
+    if (batch->stac.left_out > 0) {
+        hc_say("note: %d STAC item%s left out by --filter", batch->stac.left_out,
+               batch->stac.left_out == 1 ? "" : "s");
+    }
     if (batch->excluded > 0) {
         hc_say("note: %d scene%s left out by --exclude", batch->excluded, batch->excluded == 1 ? "" : "s");
     }

@@ -109,22 +109,47 @@ void hc_set_app_ranks(HcRanks *ranks) {
     app_ranks = ranks;
 }
 
-void hc_set_command_line(int argc, char **argv) {
+/* The words as one line; fresh memory, NULL when there is none left. */
+static char *print_words(const char *const *words, int32_t count) {
     HcText text = {0};
     hc_text_add(&text, "hcube");
-    for (int a = 1; a < argc; a++) {
+    for (int32_t w = 0; w < count; w++) {
         hc_text_add(&text, " ");
-        hc_word_print(argv[a], &text);
+        hc_word_print(words[w], &text);
     }
+    return hc_text_take(&text);
+}
+
+void hc_set_command_line(int argc, char **argv) {
+    int32_t count = argc > 0 ? argc - 1 : 0;
     /* The folder is asked for now: nothing may change it before the record is written. */
-    command_line = (HcCommandLine){.text = hc_text_take(&text),
+    command_line = (HcCommandLine){.text = print_words((const char *const *)argv + 1, count),
                                    .words = (const char *const *)argv + 1,
-                                   .word_count = argc > 0 ? argc - 1 : 0,
+                                   .word_count = count,
                                    .folder = getcwd(NULL, 0)};
     if (command_line.folder == NULL && errno == ENOMEM) {
         free((char *)command_line.text); /* a record that lacks the folder must not pass for a whole one */
         command_line.text = NULL;
     }
+}
+
+HcStatus hc_command_line_hide(const char *word, const char *shown, HcError *err) {
+    size_t count = (size_t)command_line.word_count;
+    const char **words = malloc((count + 1) * sizeof *words);
+    for (size_t w = 0; w < count && words != NULL; w++) {
+        const char *old = command_line.words[w];
+        bool ends = hc_text_ends_with(old, word);
+        words[w] = ends ? hc_text_format("%.*s%s", (int)(strlen(old) - strlen(word)), old, shown) : old;
+        count = words[w] != NULL ? count : 0;
+    }
+    char *text = words != NULL && count > 0 ? print_words(words, (int32_t)count) : NULL;
+    if (text == NULL) {
+        free(words);
+        return hc_fail_memory(err, (double)strlen(word), "the command line");
+    }
+    command_line.words = words; /* until the end of the program */
+    command_line.text = text;
+    return HC_OK;
 }
 
 const HcCommandLine *hc_command_line(void) {

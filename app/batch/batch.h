@@ -5,17 +5,18 @@
 #include "app/app.h"
 #include "core/system/clock.h"
 #include "io/scene_files.h"
+#include "io/stac/stac.h"
 #include "pipeline/run/layout.h"
 
 /* ---- what was asked (chain.c, list.c) ---- */
 
 typedef struct HcBatchParams {
     HcCommon common; /* its options come first in the table */
-    const char *scenes, *output, *worker, *pool, *summary, *report, *collection;
+    const char *scenes, *output, *worker, *pool, *summary, *report, *collection, *asset;
     int64_t jobs;
     int64_t max_failures; /* 0 = any number */
     bool retry_failed, hash, status, one_model, recursive;
-    HcOptionList set, exclude;
+    HcOptionList set, exclude, filter;
 } HcBatchParams;
 
 typedef struct HcBatchScene {
@@ -46,7 +47,8 @@ typedef struct HcBatch {
     char *chain;     /* the words as one line, for the records */
     HcBatchScene *scenes;
     int32_t scene_count;
-    size_t base; /* bytes of their paths that {dir} leaves out: the folder of --scenes with its slash */
+    HcStacList stac; /* the items that scenes come from, where --scenes is of STAC */
+    size_t base;     /* bytes of their paths that {dir} leaves out: the folder of --scenes with its slash */
     HcBatchGroup *groups; /* NULL = all scenes have one chain */
     int32_t group_count;
     int32_t worker, workers;    /* every workers-th scene is done, from this one (from 0) on */
@@ -78,6 +80,15 @@ HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
 /* Fills batch->scenes by what --scenes and --output say. */
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) HC_MUST_CHECK;
+
+/* Whether --scenes is of STAC: an address, or JSON that does not open as a scene (items.c). */
+bool hc_batch_is_stac(const HcBatch *batch);
+/* Adds the scenes of its items, and keeps these. */
+HcStatus hc_batch_find_stac(HcBatch *batch, HcPaths *out, HcError *err) HC_MUST_CHECK;
+/* Adds what {item}, {asset:NAME} and {role:ROLE} stand for; *known is false of other names, and of scenes
+ * that come from no item. */
+HcStatus hc_batch_add_of_item(const HcBatch *batch, HcText *text, const char *name, size_t length,
+                              int32_t number, bool *known, HcError *err) HC_MUST_CHECK;
 
 /* Adds the files and folders that a pattern of --scenes matches, in the order of their names: *, ?, [...],
  * and ** for folders at any depth, none included, but not for hidden ones and not behind links (pattern.c).

@@ -11,7 +11,9 @@
 
 const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, scenes), .file = HC_FILE_READ, .value = "LIST|GLOB|DIR", .required = true,
-     .help = "text file with one scene a line, quoted pattern, or folder of scenes"},
+     .help =
+         "text file with one scene a line, quoted pattern, or folder of scenes; or a STAC item, collection "
+         "or search as a file or an address (https://...)"},
     {HC_TEXT(HcBatchParams, output), .file = HC_FILE_WRITTEN, .value = "PATTERN", .required = true,
      .help = "output of each scene, with {stem}, {name}, {dir}, {parent}, {folder} or {index}; the chain may "
              "use them, too"},
@@ -31,6 +33,11 @@ const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, collection, "stac-collection"), .value = "FOLDER",
      .help = "write a STAC item beside each output, and into FOLDER the collection of all that are complete "
              "(collection.json, catalog.json)"},
+    {HC_TEXT(HcBatchParams, asset), .otherwise = "the only one with the role data", .value = "NAME",
+     .help = "asset of STAC items that is the scene; {asset:NAME} and {role:ROLE} in the chain are others"},
+    {HC_LIST(HcBatchParams, filter), .value = "cloud=PERCENT|date=FROM/TO|bbox=W,S,E,N",
+     .help = "take only STAC items with at most this cloud cover, from this time, or that touch this box "
+             "[degrees]"},
     {HC_LIST(HcBatchParams, exclude), .value = "PATTERN",
      .help = "leave out scenes whose name matches, as '*_mask*'; a pattern with a slash is compared with the "
              "path"},
@@ -219,7 +226,9 @@ HcStatus hc_batch_fill(const HcBatch *batch, const char *text, int32_t scene, co
             if (c[1 + length] == '\0') {
                 HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s: a placeholder { is not closed", text));
             }
-            if (!add_placeholder(batch, &filled, c + 1, length, scene, output)) {
+            bool known = false;
+            HC_TRY(hc_batch_add_of_item(batch, &filled, c + 1, length, scene, &known, err));
+            if (!known && !add_placeholder(batch, &filled, c + 1, length, scene, output)) {
                 HC_TRY(hc_fail(
                     err, HC_E_USAGE,
                     "batch: %s: {%.*s} is none of {stem}, {name}, {dir}, {parent}, {folder}, {index} and "
@@ -228,7 +237,8 @@ HcStatus hc_batch_fill(const HcBatch *batch, const char *text, int32_t scene, co
             }
             bool in_front = low == value_begin(text) &&
                             (strncmp(c, "{scene}", 7) == 0 || strncmp(c, "{output}", 8) == 0 ||
-                             strncmp(c, "{parent}", 8) == 0);
+                             strncmp(c, "{parent}", 8) == 0 || strncmp(c, "{asset:", 7) == 0 ||
+                             strncmp(c, "{role:", 6) == 0);
             if (!in_front && spans.count == HC_LIST_MAX) {
                 HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s: more than %d placeholders", text, HC_LIST_MAX));
             }

@@ -68,6 +68,10 @@ static HcStatus add_folder_scenes(HcBatch *batch, const char *folder, HcPaths *o
 static HcStatus find_scenes(HcBatch *batch, HcPaths *out, bool *searched, HcError *err) {
     const char *what = batch->params.scenes;
     HcIdentity identity;
+    *searched = false;
+    if (hc_batch_is_stac(batch)) {
+        return hc_batch_find_stac(batch, out, err);
+    }
     *searched = true;
     if (hc_is_folder(what)) {
         batch->base = strlen(what);
@@ -528,6 +532,7 @@ const HcBatchGroup *hc_batch_group_of(const HcBatch *batch, int32_t scene) {
 void hc_batch_clear(HcBatch *batch) {
     hc_batch_clear_groups(batch);
     clear_scenes(batch);
+    hc_stac_list_clear(&batch->stac);
     hc_paths_clear(&batch->options);
     hc_paths_clear(&batch->more);
     hc_paths_clear(&batch->inputs);

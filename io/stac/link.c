@@ -11,14 +11,13 @@
 static const char *const remote[][2] = {
     {"/vsicurl/", ""}, {"/vsis3/", "s3://"}, {"/vsigs/", "gs://"}, {"/vsiaz/", "az://"}};
 
-/* The address of a remote file without user, query and fragment, or NULL for a local one; fresh memory. */
-static char *address_of(const char *path) {
+char *hc_stac_address(const char *path) {
     const char *scheme = strstr(path, "://");
     for (size_t r = 0; r < sizeof remote / sizeof *remote; r++) {
         size_t length = strlen(remote[r][0]);
         if (strncmp(path, remote[r][0], length) == 0) {
             char *whole = hc_text_format("%s%s", remote[r][1], path + length);
-            char *clean = whole != NULL ? address_of(whole) : NULL;
+            char *clean = whole != NULL ? hc_stac_address(whole) : NULL;
             free(whole);
             return clean;
         }
@@ -71,7 +70,7 @@ static char *relative(const char *from, const char *path) {
 HcStatus hc_stac_link(const char *from, const char *path, char **link, HcError *err) {
     HcStatus status = HC_OK;
     char *here = NULL, *there = NULL;
-    *link = address_of(path);
+    *link = hc_stac_address(path);
     if (*link != NULL) {
         return HC_OK;
     }

@@ -58,4 +58,51 @@ void hc_stac_decode(char *link);
 /* The name of an existing folder, which the collection in it has; fresh memory. */
 HcStatus hc_stac_folder_name(const char *folder, char **name, HcError *err) HC_MUST_CHECK;
 
+/* The address of a remote file (https://..., /vsis3/...) without user, query and fragment; fresh memory, NULL
+ * for a local one. */
+char *hc_stac_address(const char *path);
+
+/* ---- lists of scenes (list.c) ---- */
+
+/* Which items are scenes, and which of their assets. Zero-initialised: all. */
+typedef struct HcStacAsked {
+    const char *asset; /* its name, borrowed; NULL = the only one with the role data */
+    bool has_clouds, has_bbox;
+    double clouds;         /* cloud cover at most [%] */
+    double bbox[4];        /* west, south, east, north: items that touch it */
+    char from[24], to[24]; /* beginnings of times, both included; "" = open */
+} HcStacAsked;
+
+/* Takes cloud=PERCENT, date=FROM/TO (.. = open) or bbox=WEST,SOUTH,EAST,NORTH; else HC_E_USAGE. */
+HcStatus hc_stac_filter(const char *text, HcStacAsked *asked, HcError *err) HC_MUST_CHECK;
+
+typedef struct HcStacScene {
+    char *path, *id; /* as GDAL reads the asset; of the item */
+    char *base;      /* what the links of the item start from */
+    cJSON *assets;
+} HcStacScene;
+
+/* By their paths. Zero-initialise; hc_stac_list_clear() is always safe. */
+typedef struct HcStacList {
+    HcStacScene *scene; /* [count] */
+    int32_t count, left_out;
+} HcStacList;
+
+/* Whether a path is an address with a scheme. */
+bool hc_stac_is_address(const char *path);
+
+/* The scenes of an item, a collection, a catalogue, or the result of a search with all its pages, at a path
+ * or an address (http, https, s3, gs, az). HC_E_INPUT: it is none of these, or an item lacks the asset;
+ * HC_E_IO: a server does not give it. */
+HcStatus hc_stac_list(const char *address, const HcStacAsked *asked, HcStacList *list,
+                      HcError *err) HC_MUST_CHECK;
+void hc_stac_list_clear(HcStacList *list);
+
+/* The scene of a path, or NULL. */
+const HcStacScene *hc_stac_find(const HcStacList *list, const char *path);
+
+/* The path of another asset of its item, as GDAL reads it: asset:NAME, or role:ROLE, which one alone must
+ * have. *path is fresh memory, NULL where there is no such asset. */
+HcStatus hc_stac_asset(const HcStacScene *scene, const char *word, char **path, HcError *err) HC_MUST_CHECK;
+
 #endif

@@ -28,55 +28,9 @@ run 0 "${batch[@]}" /vsizip/scenes.zip
 [[ $(events skipped) == 3 ]] || fail "says $err"
 rm -rf out
 
-# A server. While there is a file `fail`, it refuses all parts of data files but the first.
-cat >server.py <<'END'
-import http.server, os, re
-
-class Server(http.server.BaseHTTPRequestHandler):
-    def log_message(self, *words):
-        pass
-
-    def do_HEAD(self):
-        self.answer(False)
-
-    def do_GET(self):
-        self.answer(True)
-
-    def answer(self, with_body):
-        path = '.' + self.path
-        part = re.match(r'bytes=(\d+)-(\d*)', self.headers.get('Range', ''))
-        size = os.path.getsize(path) if os.path.isfile(path) else 0
-        first = int(part[1]) if part else 0
-        last = min(int(part[2] or size - 1), size - 1) if part else size - 1
-        broken = path.endswith('.img') and first > 0 and os.path.exists('fail')
-        self.send_response(404 if size == 0 else 503 if broken else 206 if part else 200)
-        if size == 0 or broken:
-            first, last = 0, -1
-        elif part:
-            self.send_header('Content-Range', 'bytes %d-%d/%d' % (first, last, size))
-        self.send_header('Content-Length', str(last - first + 1))
-        if size > 0:
-            self.send_header('Last-Modified', self.date_time_string(os.path.getmtime(path)))
-        self.end_headers()
-        if with_body and last >= first:
-            with open(path, 'rb') as file:
-                file.seek(first)
-                self.wfile.write(file.read(last - first + 1))
-
-server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Server)
-with open('port', 'w') as file:
-    file.write('%d\n' % server.server_port)
-server.serve_forever()
-END
-python3 server.py &
-server=$!
-trap 'status=$?; kill $server 2>/dev/null || true; rm -rf "$folder"; exit $status' EXIT
-for ((i = 0; i < 500; i++)); do
-    [[ ! -s port ]] || break
-    sleep 0.02
-done
+. "$here/server.sh" # while there is a file `fail`, it refuses all parts of data files but the first
 for s in 1 2 3; do
-    echo "/vsicurl/http://127.0.0.1:$(cat port)/in/s$s.img"
+    echo "/vsicurl/$server_address/in/s$s.img"
 done >list.txt
 
 # What the server does not give is a failure of the scene, which is tried again by itself; it is not taken for zeros.
