@@ -238,7 +238,7 @@ HcStatus hc_batch_fill(const HcBatch *batch, const char *text, int32_t scene, co
             bool in_front = low == value_begin(text) &&
                             (strncmp(c, "{scene}", 7) == 0 || strncmp(c, "{output}", 8) == 0 ||
                              strncmp(c, "{parent}", 8) == 0 || strncmp(c, "{asset:", 7) == 0 ||
-                             strncmp(c, "{role:", 6) == 0);
+                             strncmp(c, "{role:", 6) == 0 || strncmp(c, "{item-path}", 11) == 0);
             if (!in_front && spans.count == HC_LIST_MAX) {
                 HC_TRY(hc_fail(err, HC_E_USAGE, "batch: %s: more than %d placeholders", text, HC_LIST_MAX));
             }
@@ -345,7 +345,7 @@ static HcStatus add_word(HcBatch *batch, const char *word, int32_t line, HcError
 }
 
 /* Words that complete_chain adds, at most. */
-enum { WORDS_AROUND = 12 };
+enum { WORDS_AROUND = 14 };
 
 /* The step that writes makes items, where a collection is asked for. */
 static HcStatus add_item(HcBatch *batch, const HcStageClass *writer, int32_t line, HcError *err) {
@@ -366,6 +366,10 @@ static HcStatus add_item(HcBatch *batch, const HcStageClass *writer, int32_t lin
     status = status == HC_OK ? add_word(batch, "--stac-collection", line, err) : status;
     status = status == HC_OK ? add_word(batch, name, line, err) : status;
     free(name);
+    if (status == HC_OK && hc_batch_is_stac(batch)) {
+        HC_OR_RETURN(add_word(batch, "--stac-from", line, err));
+        status = add_word(batch, "{item-path}", line, err);
+    }
     return status;
 }
 

@@ -56,7 +56,8 @@ HcStatus hc_batch_add_of_item(const HcBatch *batch, HcText *text, const char *na
     const HcStacScene *item = hc_stac_find(&batch->stac, batch->scenes[number].path);
     bool is_id = length == 4 && strncmp(name, "item", 4) == 0;
     char *path = NULL, *word = hc_text_format("%.*s", (int)length, name);
-    *known = item != NULL && (is_id || strncmp(name, "asset:", 6) == 0 || strncmp(name, "role:", 5) == 0);
+    *known = item != NULL && (is_id || strncmp(name, "asset:", 6) == 0 || strncmp(name, "role:", 5) == 0 ||
+                              (length == 9 && strncmp(name, "item-path", 9) == 0));
     if (word == NULL) {
         return hc_fail_memory(err, (double)length, "a name");
     }

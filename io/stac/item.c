@@ -20,8 +20,7 @@ char *hc_stac_item_path(const char *output) {
     return hc_text_format("%s.stac.json", output);
 }
 
-/* The item at a path, NULL where that is none. */
-static HcStatus try_item(const char *path, cJSON **item, HcError *err) {
+HcStatus hc_stac_read_item(const char *path, cJSON **item, HcError *err) {
     HcError why = {0};
     char *text = NULL;
     size_t bytes = 0;
@@ -53,7 +52,7 @@ HcStatus hc_stac_item_of(const HcPaths *files, cJSON **item, char **path, HcErro
         if (at == NULL) {
             return hc_fail_memory(err, (double)strlen(file), "a path");
         }
-        HcStatus status = try_item(at, item, err);
+        HcStatus status = hc_stac_read_item(at, item, err);
         if (status == HC_OK && *item != NULL) {
             *path = at;
             return HC_OK;

@@ -207,6 +207,11 @@ static HcStatus asset_path(const HcStacScene *scene, const char *name, const cha
 }
 
 HcStatus hc_stac_asset(const HcStacScene *scene, const char *word, char **path, HcError *err) {
+    if (strcmp(word, "item-path") == 0) {
+        bool secret = hc_stac_is_address(scene->base) && strpbrk(scene->base, "?#@") != NULL;
+        *path = secret ? strdup("") : gdal_path(scene->base);
+        return *path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(scene->base), "a path");
+    }
     return strncmp(word, "role:", 5) == 0 ? asset_path(scene, NULL, word + 5, path, err)
                                           : asset_path(scene, word + strlen("asset:"), NULL, path, err);
 }

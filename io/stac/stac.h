@@ -41,6 +41,9 @@ void hc_stac_time(const HcPaths *files, char time[HC_STAC_TIME]);
 /* Whether JSON is an item. */
 bool hc_stac_is_item(const cJSON *json);
 
+/* The item at a path, as GDAL reads it; *item is NULL where there is none. */
+HcStatus hc_stac_read_item(const char *path, cJSON **item, HcError *err) HC_MUST_CHECK;
+
 /* The item that describes a scene: the first among its files, or the one that hcube has written beside one
  * of them. *item is NULL where there is none; else *path is where it lies. Both in fresh memory. */
 HcStatus hc_stac_item_of(const HcPaths *files, cJSON **item, char **path, HcError *err) HC_MUST_CHECK;
@@ -101,8 +104,9 @@ void hc_stac_list_clear(HcStacList *list);
 /* The scene of a path, or NULL. */
 const HcStacScene *hc_stac_find(const HcStacList *list, const char *path);
 
-/* The path of another asset of its item, as GDAL reads it: asset:NAME, or role:ROLE, which one alone must
- * have. *path is fresh memory, NULL where there is no such asset. */
+/* A path of its item, as GDAL reads it: asset:NAME, role:ROLE, which one asset alone must have, or item-path,
+ * the item itself ("" where its address has a query). *path is fresh memory, NULL where there is no such
+ * asset. */
 HcStatus hc_stac_asset(const HcStacScene *scene, const char *word, char **path, HcError *err) HC_MUST_CHECK;
 
 #endif

@@ -25,7 +25,7 @@ typedef struct Params {
     double scale, offset;
     bool style, no_style;
     bool stac;
-    const char *stac_collection;
+    const char *stac_collection, *stac_from;
     bool overwrite;
     int64_t threads;
 } Params;
@@ -91,6 +91,9 @@ static const HcOption options[] = {
              "with statistics, checksums, record"},
     {HC_TEXT(Params, stac_collection, "stac-collection"), .value = "FOLDER", .needs = "stac",
      .help = "link the item to the collection in FOLDER, which batch --stac-collection writes"},
+    {HC_TEXT(Params, stac_from, "stac-from"), .value = "ITEM", .needs = "stac",
+     .otherwise = "the item that describes the scene, or SCENE.stac.json",
+     .help = "STAC item of the scene, to which the item links and from which it copies time and platform"},
     {HC_FLAG(Params, overwrite), .help = "replace an existing file"},
     {HC_INT(Params, threads, "write-threads"), .range = {1, 256},
      .otherwise = "one for each processor, at most 16; fewer if a batch works on several scenes",
@@ -450,6 +453,7 @@ static HcStatus finish(HcStage *stage, HcError *err) {
     return state->item != NULL ? hc_write_stac(stage,
                                                &(HcWriteStac){.item = state->item,
                                                               .collection = params->stac_collection,
+                                                              .from = params->stac_from,
                                                               .scene = &state->scene,
                                                               .names = &state->names,
                                                               .writer = state->writer},

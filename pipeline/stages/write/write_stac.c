@@ -439,12 +439,25 @@ static HcStatus look(Item *item, HcError *err) {
     return hc_summarise(item->file, NULL, bands, 1, 0, item->band, err);
 }
 
+/* The item of the scene that was read, if it has one. */
+static HcStatus find_input(Item *item, HcError *err) {
+    const char *from = item->what->from;
+    HC_OR_RETURN(hc_view_files(item->stage->chain->source->view, &item->files, err));
+    if (from != NULL && from[0] != '\0') {
+        HC_OR_RETURN(hc_stac_read_item(from, &item->input, err));
+    }
+    if (item->input == NULL) {
+        return hc_stac_item_of(&item->files, &item->input, &item->input_path, err);
+    }
+    item->input_path = strdup(from);
+    return item->input_path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(from), "a path");
+}
+
 HcStatus hc_write_stac(HcStage *stage, const HcWriteStac *what, HcError *err) {
     HcStatus status = HC_OK;
     Item item = {.stage = stage, .what = what};
     const HcView *view = stage->chain->source->view;
-    HC_TRY(hc_view_files(view, &item.files, err));
-    HC_TRY(hc_stac_item_of(&item.files, &item.input, &item.input_path, err));
+    HC_TRY(find_input(&item, err));
     HC_TRY(hc_footprint_of(what->scene, hc_reader_path(hc_view_reader(view)), &item.footprint, err));
     HC_TRY(look(&item, err));
     HC_TRY(build(&item, err));

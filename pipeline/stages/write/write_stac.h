@@ -8,6 +8,7 @@
 typedef struct HcWriteStac {
     const char *item;       /* its path; a link to a file is relative to its folder */
     const char *collection; /* folder of the collection that it belongs to, or NULL */
+    const char *from;       /* the item of the scene that was read; NULL and "": one among its files */
     const HcScene *scene;   /* that the raster holds */
     const HcWriterNames *names;
     const HcWriter *writer; /* finished: its file has joined the set of outputs */

@@ -93,6 +93,15 @@ run 0 "${batch[@]}" --scenes "$server_address/catalog.json"
 run 0 "${batch[@]}" --scenes "$server_address/catalog.json"
 [[ $(events skipped) == 3 ]] || fail "says $err"
 made id1 id2 id3
+run 0 "${batch[@]}" --scenes "$server_address/catalog.json" --stac-collection stac
+item=$(tr -d '\n\t ' <out/id2.tif.stac.json)
+[[ $item == *"\"rel\":\"derived_from\",\"href\":\"$server_address/cat/i2.json\""* ]] || fail "no link: $item"
+[[ $item == *'"datetime":"2024-02-01T10:00:00Z"'*'"eo:cloud_cover":20'* ]] || fail "no facts: $item"
+[[ $(tr -d '\n\t ' <stac/collection.json) == *'"eo:cloud_cover":{"minimum":10,"maximum":30}'* ]] || fail "no range"
+made id1 id2 id3
+run 0 "${batch[@]}" --scenes cat/found.json --stac-collection stac # items that have no address of their own
+[[ $(cat out/id1.tif.stac.json) != *derived_from* ]] || fail "links to what is no item"
+made id1 id3
 # A search of two pages, the first one for a query.
 mkdir api
 for s in 1 2; do
