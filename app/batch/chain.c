@@ -12,8 +12,8 @@
 const HcOption hc_batch_own_options[] = {
     {HC_TEXT(HcBatchParams, scenes), .file = HC_FILE_READ, .value = "LIST|GLOB|DIR", .required = true,
      .help =
-         "text file with one scene a line, quoted pattern, or folder of scenes; or a STAC item, collection "
-         "or search as a file or an address (https://...)"},
+         "text file with one scene a line, quoted pattern, folder, or STAC item, collection or search (file "
+         "or https://...)"},
     {HC_TEXT(HcBatchParams, output), .file = HC_FILE_WRITTEN, .value = "PATTERN", .required = true,
      .help = "output of each scene, with {stem}, {name}, {dir}, {parent}, {folder} or {index}; the chain may "
              "use them, too"},

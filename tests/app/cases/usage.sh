@@ -81,8 +81,8 @@ offers mnf --overwrite= = :words # a flag
 # What an option that is given excludes is not offered.
 offers mnf --inverse --keep = :words
 offers mnf --keep = --keep-all :words
-offers svd --tiled --st = :words
-offers svd --st = --step :words
+offers svd --tiled --ste = :words
+offers svd --ste = --step :words
 offers mnf --model "" = ":files *.json"
 offers mnf --components 3 --compon = :words # it is given already
 # What is said of a word ends behind a whole one.
