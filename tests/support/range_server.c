@@ -1,0 +1,280 @@
+/* A small HTTP/1.1 server of the files of a folder, for tests of reading by ranges. It counts what it is
+ * asked for, delays its answers, and fails on purpose.
+ *
+ *     range_server FOLDER PORT_FILE
+ *
+ * It listens on a free port of 127.0.0.1 and writes the number into PORT_FILE. GET /.counts answers with
+ * "HEADS GETS BYTES MOST" since the last such question; MOST is the number of requests that it had at once.
+ *
+ * The lines of FOLDER/.faults hold from the next request on. They concern parts (GET with a range) that begin
+ * at byte N or later (beyond N; 0), of files whose names end with the word of "only":
+ *
+ *     latency MS        answer later
+ *     every N CODE      each N-th part fails with that code
+ *     all CODE          all parts fail with it
+ *     head CODE         HEAD fails with it
+ *     short, stop       the answer says that it has a byte less; the body ends half-way
+ *     long              the answer has 100 bytes more than were asked for
+ *     whole             ranges are not known: 200
+ *     gzip              Content-Encoding: gzip
+ *     redirect          302 to another path
+ *     changes N         the ETag is another one after N parts
+ *
+ * With RANGE_SERVER_LOG it prints what it is asked for. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WORDS = 4096, PIECE = 1 << 18 };
+
+/* What the file of faults says. */
+typedef struct Faults {
+    long latency, every, code, all, beyond, head, changes;
+    bool brief, stop, more, gzip, whole, redirect;
+    char only[64];
+} Faults;
+
+static const char *folder;
+static _Atomic long heads, gets, parts_seen, now_asked, most_asked;
+static _Atomic int64_t bytes_sent;
+
+static Faults read_faults(void) {
+    Faults faults = {.code = 503};
+    char path[1200], line[200];
+    snprintf(path, sizeof path, "%s/.faults", folder);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        (void)(sscanf(line, "latency %ld", &faults.latency) == 1 ||
+               sscanf(line, "every %ld %ld", &faults.every, &faults.code) >= 1 ||
+               sscanf(line, "all %ld", &faults.all) == 1 || sscanf(line, "beyond %ld", &faults.beyond) == 1 ||
+               sscanf(line, "head %ld", &faults.head) == 1 ||
+               sscanf(line, "changes %ld", &faults.changes) == 1 ||
+               sscanf(line, "only %63s", faults.only) == 1);
+        faults.brief = faults.brief || strncmp(line, "short", 5) == 0;
+        faults.stop = faults.stop || strncmp(line, "stop", 4) == 0;
+        faults.more = faults.more || strncmp(line, "long", 4) == 0;
+        faults.gzip = faults.gzip || strncmp(line, "gzip", 4) == 0;
+        faults.whole = faults.whole || strncmp(line, "whole", 5) == 0;
+        faults.redirect = faults.redirect || strncmp(line, "redirect", 8) == 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return faults;
+}
+
+static bool send_all(int to, const char *data, size_t bytes) {
+    while (bytes > 0) {
+        ssize_t sent = send(to, data, bytes, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            return false;
+        }
+        data += sent;
+        bytes -= (size_t)sent;
+    }
+    return true;
+}
+
+static bool send_file(int to, int file, int64_t at, int64_t bytes) {
+    static _Thread_local char piece[PIECE];
+    bool sent = true;
+    while (bytes > 0 && sent) {
+        ssize_t got = pread(file, piece, bytes < PIECE ? (size_t)bytes : PIECE, (off_t)at);
+        if (got <= 0) { /* "long": there is nothing more in the file */
+            memset(piece, 'x', sizeof piece);
+            got = (ssize_t)(bytes < PIECE ? bytes : PIECE);
+        }
+        sent = send_all(to, piece, (size_t)got);
+        at += got;
+        bytes -= got;
+        bytes_sent += got;
+    }
+    return sent;
+}
+
+static bool send_text(int to, const char *state, const char *text, bool head) {
+    char answer[600];
+    snprintf(answer, sizeof answer, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", state, strlen(text),
+             head ? "" : text);
+    return send_all(to, answer, strlen(answer));
+}
+
+static const char *state_of(long code) {
+    static _Thread_local char text[32];
+    snprintf(text, sizeof text, "%ld Fault", code);
+    return text;
+}
+
+/* Sends a part of an open file. False: the connection is to be closed. */
+static bool answer_part(int to, int file, const struct stat *info, const Faults *faults, bool head,
+                        const char *range) {
+    int64_t size = info->st_size, first = 0, last = size - 1;
+    bool part = range != NULL && sscanf(range, "bytes=%" SCNd64 "-%" SCNd64, &first, &last) >= 1;
+    part = part && !(faults->whole && first >= faults->beyond);
+    first = part ? first : 0;
+    last = part && last < size ? last : size - 1;
+    bool faulty = part && first >= faults->beyond;
+    long number = part ? ++parts_seen : 0;
+    if (head && faults->head > 0) {
+        return send_text(to, state_of(faults->head), "", head);
+    }
+    if (faulty && faults->all > 0) {
+        return send_text(to, state_of(faults->all), "", head);
+    }
+    if (faulty && faults->every > 0 && number % faults->every == 0) {
+        return send_text(to, state_of(faults->code), "", head);
+    }
+    if (first > last) {
+        return send_text(to, "416 Range Not Satisfiable", "", head);
+    }
+    int64_t bytes = last - first + 1, said = bytes;
+    if (faulty) {
+        said = faults->brief ? bytes - 1 : faults->more ? bytes + 100 : bytes;
+        bytes = faults->stop ? bytes / 2 : said;
+    }
+    char answer[600], time[64], place[100] = "";
+    struct tm tm;
+    strftime(time, sizeof time, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&info->st_mtime, &tm));
+    if (part) {
+        snprintf(place, sizeof place, "Content-Range: bytes %" PRId64 "-%" PRId64 "/%" PRId64 "\r\n", first,
+                 last, size);
+    }
+    snprintf(answer, sizeof answer,
+             "HTTP/1.1 %s\r\nContent-Length: %" PRId64
+             "\r\nAccept-Ranges: bytes\r\nLast-Modified: %s\r\nETag: \"%d\"\r\n%s%s\r\n",
+             part ? "206 Partial Content" : "200 OK", said, time,
+             faults->changes > 0 && parts_seen > faults->changes, place,
+             faults->gzip ? "Content-Encoding: gzip\r\n" : "");
+    return send_all(to, answer, strlen(answer)) && (head || send_file(to, file, first, bytes)) &&
+           bytes == said;
+}
+
+/* Answers one request; false ends the connection. */
+static bool answer(int to, char *words) {
+    char method[8], target[1000], path[2100];
+    if (sscanf(words, "%7s %999s", method, target) != 2) {
+        return false;
+    }
+    bool head = strcmp(method, "HEAD") == 0;
+    if (strcmp(target, "/.counts") == 0) {
+        char text[100];
+        snprintf(text, sizeof text, "%ld %ld %" PRId64 " %ld\n", heads, gets, bytes_sent, most_asked);
+        heads = gets = parts_seen = most_asked = 0;
+        bytes_sent = 0;
+        return send_text(to, "200 OK", text, false);
+    }
+    if (getenv("RANGE_SERVER_LOG") != NULL) {
+        struct timespec now;
+        const char *range = strcasestr(words, "\r\nRange:");
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        fprintf(stderr, "%.3f %s %s %.40s\n", (double)now.tv_sec + (double)now.tv_nsec * 1e-9, method, target,
+                range != NULL ? range + 9 : "");
+    }
+    if (head) {
+        heads++;
+    } else {
+        gets++;
+    }
+    Faults faults = read_faults();
+    long asked = ++now_asked;
+    most_asked = asked > most_asked ? asked : most_asked;
+    if (faults.latency > 0) {
+        nanosleep(&(struct timespec){faults.latency / 1000, faults.latency % 1000 * 1000000}, NULL);
+    }
+    now_asked--;
+    target[strcspn(target, "?")] = '\0';
+    size_t length = strlen(target), ending = strlen(faults.only);
+    if (length < ending || strcmp(target + length - ending, faults.only) != 0) {
+        faults = (Faults){0};
+    }
+    if (faults.redirect && strncmp(target, "/moved/", 7) != 0) {
+        char text[1300];
+        snprintf(text, sizeof text, "HTTP/1.1 302 Found\r\nLocation: /moved%s\r\nContent-Length: 0\r\n\r\n",
+                 target);
+        return send_all(to, text, strlen(text));
+    }
+    snprintf(path, sizeof path, "%s%s", folder, strncmp(target, "/moved/", 7) == 0 ? target + 6 : target);
+    struct stat info;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || strstr(path, "..") != NULL) {
+        if (file >= 0) {
+            close(file);
+        }
+        return send_text(to, "404 Not Found", "", head);
+    }
+    const char *range = strcasestr(words, "\r\nRange:");
+    range = range != NULL ? range + 8 + strspn(range + 8, " ") : NULL;
+    bool goes_on = answer_part(to, file, &info, &faults, head, range);
+    close(file);
+    return goes_on;
+}
+
+static void *serve(void *argument) {
+    int to = (int)(intptr_t)argument, one = 1;
+    char words[WORDS];
+    size_t length = 0;
+    (void)setsockopt(to, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    for (bool goes_on = true; goes_on;) {
+        ssize_t got = recv(to, words + length, sizeof words - 1 - length, 0);
+        if (got <= 0) {
+            break;
+        }
+        length += (size_t)got;
+        words[length] = '\0';
+        char *end = strstr(words, "\r\n\r\n");
+        if (end != NULL) {
+            end[2] = '\0';
+            goes_on = answer(to, words);
+            size_t used = (size_t)(end + 4 - words);
+            memmove(words, words + used, length - used);
+            length -= used;
+        } else if (length == sizeof words - 1) {
+            break;
+        }
+    }
+    close(to);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    int one = 1, from = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof place;
+    if (argc < 3) {
+        fprintf(stderr, "range_server FOLDER PORT_FILE\n");
+        return 2;
+    }
+    folder = argv[1];
+    signal(SIGPIPE, SIG_IGN);
+    (void)setsockopt(from, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(from, (struct sockaddr *)&place, sizeof place) != 0 || listen(from, 256) != 0 ||
+        getsockname(from, (struct sockaddr *)&place, &bytes) != 0) {
+        perror("range_server");
+        return 1;
+    }
+    FILE *file = fopen(argv[2], "w");
+    if (file == NULL || fprintf(file, "%d\n", ntohs(place.sin_port)) < 0 || fclose(file) != 0) {
+        perror(argv[2]);
+        return 1;
+    }
+    for (;;) {
+        int to = accept(from, NULL, NULL);
+        pthread_t thread;
+        if (to >= 0 && pthread_create(&thread, NULL, serve, (void *)(intptr_t)to) == 0) {
+            pthread_detach(thread);
+        }
+    }
+}
