@@ -44,7 +44,7 @@ static HcStatus check_inputs(const cJSON *inputs, HcError *err) {
     const cJSON *input = NULL;
     cJSON_ArrayForEach(input, inputs) {
         const char *path = hc_json_text(input, "file");
-        if (path != NULL && !hc_record_input_unchanged(input, hc_json_text(input, "xxh64") != NULL)) {
+        if (path != NULL && !hc_record_input_unchanged(input, path, hc_json_text(input, "xxh64") != NULL)) {
             return fail_changed(path, err);
         }
     }

@@ -50,6 +50,7 @@ static void print_line(FILE *to, const char *format, va_list arguments) {
     int length = vsnprintf(buffer, sizeof buffer, format, arguments);
     char *text = length >= (int)sizeof buffer ? hc_text_vformat(format, again) : NULL;
     va_end(again);
+    hc_text_hide_secrets(text != NULL ? text : buffer);
     char *line = text != NULL ? malloc(SHOWN_BYTES * strlen(text) + 1) : NULL;
     clean_line(line != NULL ? text : buffer, line != NULL ? line : shown);
     fprintf(to, "%s\n", line != NULL ? line : shown);

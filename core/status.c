@@ -1,4 +1,5 @@
 #include "core/status.h"
+#include "core/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@ static HC_PRINTF(5, 0) HcStatus
     err->file = file;
     err->line = line;
     vsnprintf(err->text, sizeof err->text, format, arguments);
+    hc_text_hide_secrets(err->text);
     /* Messages of libraries may span lines; ours never do. */
     size_t length = strlen(err->text);
     while (length > 0 && (err->text[length - 1] == '\n' || err->text[length - 1] == ' ')) {

@@ -381,3 +381,44 @@ void hc_utf8_add_escaped(HcText *to, const char *text) {
     }
     free(clean);
 }
+
+/* ---- addresses of servers ---- */
+
+/* What ends an address in a line or a list. */
+static size_t address_length(const char *text) {
+    size_t length = 0;
+    while (text[length] != '\0' && strchr(" \t\r\n\"'<>()|", text[length]) == NULL &&
+           !(text[length] == ':' && (text[length + 1] == ' ' || text[length + 1] == '\0'))) {
+        length++;
+    }
+    return length;
+}
+
+/* Hides what is in the address of that length; returns the length that is left. */
+static size_t hide_in_address(char *at, size_t length) {
+    char *scheme = memmem(at, length, "://", 3);
+    char *server = scheme != NULL ? scheme + 3 : NULL;
+    bool remote = scheme != NULL || strncmp(at, "/vsi", 4) == 0;
+    char *query = remote ? memchr(at, '?', length) : NULL;
+    size_t kept = query != NULL ? (size_t)(query - at) : length;
+    memmove(at + kept, at + length, strlen(at + length) + 1);
+    size_t host = server != NULL && server < at + kept ? strcspn(server, "/ ") : 0;
+    char *end = host > 0 ? memrchr(server, '@', host) : NULL;
+    if (end != NULL && end < at + kept) {
+        size_t hidden = (size_t)(end + 1 - server);
+        memmove(server, end + 1, strlen(end + 1) + 1);
+        kept -= hidden;
+    }
+    return kept;
+}
+
+void hc_text_hide_secrets(char *text) {
+    if (strpbrk(text, "?@") == NULL) {
+        return;
+    }
+    while (*text != '\0') {
+        size_t length = address_length(text);
+        length = length > 0 ? hide_in_address(text, length) : 0;
+        text += length > 0 ? length : 1;
+    }
+}

@@ -89,6 +89,10 @@ void hc_utf8_add_escaped(HcText *to, const char *text);
  * compute what begins with = + - or @: an apostrophe comes before such a name, unless it is a number. */
 void hc_text_add_cell(HcText *to, const char *name, bool quoted);
 
+/* Removes what may be a secret from the addresses of servers in a text, in place: the query after the "?",
+ * and the name and password before the "@". For all that is shown or stored. */
+void hc_text_hide_secrets(char *text);
+
 /* Whether a cell begins with an apostrophe that hc_text_add_cell has added. */
 bool hc_text_is_guarded(const char *cell);
 

@@ -94,15 +94,37 @@ void hc_batch_origin_clear(HcBatchOrigin *origin) {
     *origin = (HcBatchOrigin){0};
 }
 
+/* Whether a text of a record is this one, which may have had a secret that records leave out. */
+static bool is_text(const cJSON *from, const char *name, const char *expected) {
+    const char *text = hc_json_text(from, name);
+    char *shown = text != NULL ? strdup(expected) : NULL;
+    if (shown != NULL) {
+        hc_text_hide_secrets(shown);
+    }
+    bool is = shown != NULL && strcmp(text, shown) == 0;
+    free(shown);
+    return is;
+}
+
 static bool names_input(const cJSON *inputs, const char *path) {
     const cJSON *input = NULL;
     cJSON_ArrayForEach(input, inputs) {
-        const char *file = hc_json_text(input, "file");
-        if (file != NULL && strcmp(file, path) == 0) {
+        if (is_text(input, "file", path)) {
             return true;
         }
     }
     return false;
+}
+
+/* The path of an input of a record: as it is among the files of the scene, whose address is whole, or as it
+ * was noted. */
+static const char *path_of_input(const cJSON *input, const HcPaths *files) {
+    for (int32_t f = 0; f < files->count; f++) {
+        if (is_text(input, "file", files->path[f])) {
+            return files->path[f];
+        }
+    }
+    return hc_json_text(input, "file");
 }
 
 /* Whether what was noted is there as it was, and no file of the scene has come since. */
@@ -117,7 +139,7 @@ static HcStatus same_inputs(const HcBatch *batch, int32_t scene, const cJSON *in
         *same = *same && names_input(inputs, files.path[f]);
     }
     cJSON_ArrayForEach(input, inputs) {
-        *same = *same && hc_record_input_unchanged(input, batch->params.hash);
+        *same = *same && hc_record_input_unchanged(input, path_of_input(input, &files), batch->params.hash);
     }
 done:
     hc_paths_clear(&files);
@@ -219,11 +241,6 @@ static cJSON *read_file(char *path) {
 
 cJSON *hc_batch_read_record(const HcBatch *batch, int32_t scene) {
     return read_file(hc_batch_record_path(batch, scene));
-}
-
-static bool is_text(const cJSON *from, const char *name, const char *expected) {
-    const char *text = hc_json_text(from, name);
-    return text != NULL && strcmp(text, expected) == 0;
 }
 
 /* Whether a record or marker is of the same chain and version, from the same inputs. */

@@ -70,7 +70,11 @@ void hc_json_put_double(HcJson *to, const char *name, double value) {
 }
 
 void hc_json_put_text(HcJson *to, const char *name, const char *text) {
-    hc_json_put(to, name, cJSON_CreateString(text));
+    cJSON *item = cJSON_CreateString(text);
+    if (item != NULL && item->valuestring != NULL) {
+        hc_text_hide_secrets(item->valuestring);
+    }
+    hc_json_put(to, name, item);
 }
 
 void hc_json_put_bool(HcJson *to, const char *name, bool value) {

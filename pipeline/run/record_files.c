@@ -44,11 +44,10 @@ HcStatus hc_record_put_input(HcJson *inputs, const char *lies, const char *name,
     return HC_OK;
 }
 
-bool hc_record_input_unchanged(const cJSON *input, bool hash) {
+bool hc_record_input_unchanged(const cJSON *input, const char *path, bool hash) {
     HcIdentity identity;
     HcError error = {0};
     Stamp stamp;
-    const char *path = hc_json_text(input, "file");
     const char *modified = hc_json_text(input, "modified");
     const char *known = hc_json_text(input, "xxh64");
     const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(input, "bytes");

@@ -18,6 +18,6 @@ HcStatus hc_record_put_input(HcJson *inputs, const char *lies, const char *name,
 
 /* Whether the file of such an object is as it was: its size, and with `hash` its content, else the time of
  * its last change. */
-bool hc_record_input_unchanged(const cJSON *input, bool hash);
+bool hc_record_input_unchanged(const cJSON *input, const char *path, bool hash);
 
 #endif

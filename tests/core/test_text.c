@@ -4,6 +4,7 @@
 #include "tests/support/random.h"
 
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void test_growing(void **state) {
@@ -241,12 +242,35 @@ static void test_aligned(void **state) {
     assert_non_null(strstr(err.text, "for a test"));
 }
 
+static void test_secrets(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"what? a@b", "what? a@b"},
+        {"/data/what?.img", "/data/what?.img"},
+        {"https://h/a.tif?sig=x", "https://h/a.tif"},
+        {"/vsicurl/https://h/a.tif?sig=x: is broken", "/vsicurl/https://h/a.tif: is broken"},
+        {"/vsicurl/https://h:80/a.tif?d=1:2/3.4&e=5", "/vsicurl/https://h:80/a.tif"},
+        {"HDF5:\"/vsis3/b/a.h5?x\"://cube", "HDF5:\"/vsis3/b/a.h5\"://cube"},
+        {"read https://u:p@h/a?x ! mask --from=https://v@h/b?y",
+         "read https://h/a ! mask --from=https://h/b"},
+        {"(https://h/a?x)", "(https://h/a)"},
+        {"https://h/a?", "https://h/a"},
+        {"?", "?"},
+        {"", ""}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char text[100];
+        snprintf(text, sizeof text, "%s", cases[c][0]);
+        hc_text_hide_secrets(text);
+        assert_string_equal(text, cases[c][1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growing), cmocka_unit_test(test_shown),     cmocka_unit_test(test_cells),
         cmocka_unit_test(test_bytes),   cmocka_unit_test(test_numbers),   cmocka_unit_test(test_doubles),
         cmocka_unit_test(test_nearest), cmocka_unit_test(test_comparing), cmocka_unit_test(test_error),
-        cmocka_unit_test(test_aligned),
+        cmocka_unit_test(test_aligned), cmocka_unit_test(test_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
