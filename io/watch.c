@@ -1,5 +1,6 @@
 #include "io/watch.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/remote.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 struct HcWatched {
     char *path;
     struct stat state;
+    char *version; /* of a file of a server; NULL = a local one */
 };
 
 static bool has(const HcWatch *watch, const char *path) {
@@ -21,26 +23,41 @@ static bool has(const HcWatch *watch, const char *path) {
     return false;
 }
 
-HcStatus hc_watch_add(HcWatch *watch, const char *path, HcError *err) {
-    struct stat state;
-    if (strncmp(path, "/vsi", 4) == 0 || stat(path, &state) != 0 || !S_ISREG(state.st_mode) ||
-        has(watch, path)) {
-        return HC_OK;
+/* Takes over the version, also on failure. */
+static HcStatus add(HcWatch *watch, const char *path, const struct stat *state, char *version, HcError *err) {
+    HcStatus status = HC_OK;
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
     }
     if ((watch->count & (watch->count - 1)) == 0) { /* the capacity doubles at each power of two */
         size_t capacity = watch->count == 0 ? 1 : 2 * (size_t)watch->count;
         HcWatched *grown = realloc(watch->file, capacity * sizeof *grown);
         if (grown == NULL) {
-            return hc_fail_memory(err, (double)(capacity * sizeof *grown), "a list of files");
+            HC_TRY(hc_fail_memory(err, (double)(capacity * sizeof *grown), "a list of files"));
         }
         watch->file = grown;
     }
-    char *copy = strdup(path);
-    if (copy == NULL) {
-        return hc_fail_memory(err, (double)strlen(path), "a path");
-    }
-    watch->file[watch->count++] = (HcWatched){.path = copy, .state = state};
+    watch->file[watch->count++] = (HcWatched){.path = copy, .state = *state, .version = version};
     return HC_OK;
+done:
+    free(copy);
+    free(version);
+    return status;
+}
+
+HcStatus hc_watch_add(HcWatch *watch, const char *path, HcError *err) {
+    struct stat state = {0};
+    char *version = NULL;
+    if (has(watch, path)) {
+        return HC_OK;
+    }
+    if (hc_remote_is(path)) {
+        HC_OR_RETURN(hc_remote_state(path, &version, err));
+    } else if (strncmp(path, "/vsi", 4) == 0 || stat(path, &state) != 0 || !S_ISREG(state.st_mode)) {
+        return HC_OK;
+    }
+    return add(watch, path, &state, version, err);
 }
 
 static bool same_time(struct timespec a, struct timespec b) {
@@ -53,6 +70,19 @@ static bool is_hidden_write(const struct stat *before, const struct stat *now) {
     return !same_time(now->st_ctim, before->st_ctim) && now->st_mode == before->st_mode &&
            now->st_uid == before->st_uid && now->st_gid == before->st_gid &&
            now->st_nlink == before->st_nlink;
+}
+
+static HcStatus check_version(const HcWatched *file, HcError *err) {
+    char *now = NULL;
+    HC_OR_RETURN(hc_remote_state(file->path, &now, err));
+    bool same = strcmp(now, file->version) == 0;
+    HcStatus status =
+        same ? HC_OK
+             : hc_fail(err, HC_E_INPUT,
+                       "%s: changed while it was read: the server said %s at first, %s in the end",
+                       file->path, file->version, now);
+    free(now);
+    return status;
 }
 
 static HcStatus check_file(const HcWatched *file, HcError *err) {
@@ -84,7 +114,8 @@ static HcStatus check_file(const HcWatched *file, HcError *err) {
 HcStatus hc_watch_check(const HcWatch *watch, HcError *err) {
     HcStatus status = HC_OK;
     for (int32_t f = 0; f < watch->count && status == HC_OK; f++) {
-        status = check_file(&watch->file[f], err);
+        status = watch->file[f].version != NULL ? check_version(&watch->file[f], err)
+                                                : check_file(&watch->file[f], err);
     }
     return status;
 }
@@ -92,6 +123,7 @@ HcStatus hc_watch_check(const HcWatch *watch, HcError *err) {
 void hc_watch_clear(HcWatch *watch) {
     for (int32_t f = 0; f < watch->count; f++) {
         free(watch->file[f].path);
+        free(watch->file[f].version);
     }
     free(watch->file);
     *watch = (HcWatch){0};

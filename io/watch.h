@@ -16,8 +16,8 @@ typedef struct HcWatch {
 } HcWatch;
 
 /* Remembers which file `path` is (device and inode), its size and the times of its last change and of its
- * status. Only local regular files count: others, and those that are missing or there already, are passed
- * over. */
+ * status; of a file of a server what the server says of it (hc_remote_state), whose failure is one. Others,
+ * and those that are missing or there already, are passed over. */
 HcStatus hc_watch_add(HcWatch *watch, const char *path, HcError *err) HC_MUST_CHECK;
 
 /* HC_E_INPUT with the first file that is no longer what it was. New rights, owners and hard links are

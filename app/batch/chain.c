@@ -1,5 +1,6 @@
 /* The chain of a batch: options out of the words, read and write around them, placeholders. */
 #include "app/batch/batch.h"
+#include "io/gdal/remote.h"
 #include "core/allocate.h"
 #include "io/file.h"
 #include "io/scene_files.h"
@@ -113,9 +114,13 @@ static HcStatus fill_values(const char *word, const HcOptionList *values, bool *
     return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(word), "the chain");
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+/* The name of a file; the query of an address, which ends it, may have slashes and dots. */
+static const char *base_name(const char *path, size_t *bytes) {
+    size_t end = hc_remote_is(path) ? strcspn(path, "?") : strlen(path);
+    const char *slash = memrchr(path, '/', end);
+    const char *base = slash != NULL ? slash + 1 : path;
+    *bytes = (size_t)(path + end - base);
+    return base;
 }
 
 /* Adds what a placeholder stands for; false when there is none of that name. */
@@ -129,9 +134,10 @@ static bool add_placeholder(const HcBatch *batch, HcText *text, const char *name
            (strlen(names[which]) != length || strncmp(names[which], name, length) != 0)) {
         which++;
     }
-    const char *base = base_name(scene);
-    const char *dot = strrchr(base, '.');
-    size_t stem = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
+    size_t bytes = 0;
+    const char *base = base_name(scene, &bytes);
+    const char *dot = memrchr(base, '.', bytes);
+    size_t stem = dot != NULL && dot > base ? (size_t)(dot - base) : bytes;
     size_t parent = base > scene ? (size_t)(base - scene - 1) : 0;
     size_t dir = batch->base < parent ? batch->base : parent;
     dir += strspn(scene + dir, "/");
@@ -150,7 +156,7 @@ static bool add_placeholder(const HcBatch *batch, HcText *text, const char *name
         hc_text_add(text, "%.*s", (int)stem, base);
         return true;
     case 3:
-        hc_text_add(text, "%s", base);
+        hc_text_add(text, "%.*s", (int)bytes, base);
         return true;
     case 4:
         hc_text_add(text, "%.*s", (int)parent, scene);

@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "core/grow.h"
 #include "io/file.h"
+#include "io/gdal/remote.h"
 #include "io/identity.h"
 #include "io/read/product/product.h"
 
@@ -28,7 +29,7 @@ static HcStatus read_list(const char *path, HcPaths *out, HcError *err) {
         }
         line += strspn(line, " \t");
         if (*line != '\0' && *line != '#') {
-            HC_TRY(hc_paths_add(out, line, err));
+            HC_TRY(hc_paths_add(out, hc_remote_name(line), err));
         }
     }
 done:

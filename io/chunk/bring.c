@@ -20,11 +20,23 @@ static HcStatus fail_chunk(const HcChunkIndex *index, int64_t number, HcStatus s
                    index->path, first[HC_AXIS_LINE], first[HC_AXIS_SAMPLE], first[HC_AXIS_BAND], why);
 }
 
+static HcStatus read_remote(const HcChunkIndex *index, int64_t number, uint8_t *to, HcError *err) {
+    HcError why = {0};
+    char text[sizeof why.text];
+    const HcChunkPlace *place = &index->place[number];
+    HcStatus status = hc_remote_read(index->remote, to, place->bytes, place->offset, &why);
+    snprintf(text, sizeof text, "cannot be read: %.400s", why.text);
+    return status == HC_OK ? HC_OK : fail_chunk(index, number, status, text, err);
+}
+
 static HcStatus read_stored(const HcChunkIndex *index, int64_t number, uint8_t *to, uint32_t *skipped,
                             HcError *err) {
     const HcChunkPlace *place = &index->place[number];
     int64_t done = 0;
     *skipped = 0;
+    if (index->remote != NULL) {
+        return read_remote(index, number, to, err);
+    }
     if (index->file < 0) {
         char why[300] = "cannot be read: ";
         size_t begun = strlen(why);

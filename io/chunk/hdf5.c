@@ -6,10 +6,7 @@
 #include "io/chunk/hdf5_array.h"
 #include "io/gdal/errors.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,9 +235,13 @@ static HcStatus find_fill(hid_t plist, HcChunkIndex *index, bool *known, HcError
 
 /* ---- its chunks ---- */
 
-static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *err) {
+/* *known = false where a file of a server has chunks that only the library reads. */
+static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, bool *known, HcError *err) {
     /* More cannot come of a chunk but by mistake: filters that make it larger are left out. */
-    int64_t most = 2 * hc_chunk_bytes(index) + 4096;
+    int64_t most = 2 * hc_chunk_bytes(index) + 4096, file_bytes = 0;
+    if (hc_remote_is(index->path)) {
+        HC_OR_RETURN(hc_chunk_index_open(index, &file_bytes, err));
+    }
     HC_OR_RETURN(hc_new(index->place, (size_t)array->chunks, "places of chunks", err));
     for (int64_t number = 0; number < array->chunks; number++) {
         hsize_t corner[H5S_MAX_RANK] = {0}, bytes = 0;
@@ -250,7 +251,8 @@ static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *er
             corner[i] = (hsize_t)first[HC_AXES - array->axes + i];
         }
         char why[200] = "";
-        if (H5Dget_chunk_storage_size(array->dataset, corner, &bytes) < 0) {
+        if (!hc_hdf5_find_chunk(array, corner, index->remote != NULL ? &index->place[number].offset : NULL,
+                                &bytes)) {
             hc_hdf5_reason(why, sizeof why);
             bytes = 0;
         }
@@ -266,6 +268,8 @@ static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *er
                            index->path, number, array->chunks, (double)bytes, hc_chunk_bytes(index));
         }
         index->place[number].bytes = (int64_t)bytes;
+        int64_t at = index->place[number].offset;
+        *known = *known && at >= 0 && (index->remote == NULL || at <= file_bytes - (int64_t)bytes);
         index->stored_most = hc_max64(index->stored_most, (int64_t)bytes);
     }
     return HC_OK;
@@ -273,20 +277,15 @@ static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, HcError *er
 
 /* The pieces of an array that is not chunked, and the file that they are read from. */
 static HcStatus find_pieces(HcHdf5Array *array, HcChunkIndex *index, HcError *err) {
-    struct stat info = {0};
-    int64_t all = index->size[0] * index->size[1] * index->size[2],
+    int64_t file_bytes = 0, all = index->size[0] * index->size[1] * index->size[2],
             each = (int64_t)hc_type_bytes(index->type);
     HC_OR_RETURN(hc_new(index->place, (size_t)array->chunks, "places of chunks", err));
-    index->file = open(index->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (index->file < 0 || fstat(index->file, &info) != 0) {
-        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: cannot be opened: %s", index->path,
-                       strerror(errno));
-    }
-    if (array->offset > info.st_size || all > (info.st_size - array->offset) / each) {
+    HC_OR_RETURN(hc_chunk_index_open(index, &file_bytes, err));
+    if (array->offset > file_bytes || all > (file_bytes - array->offset) / each) {
         return hc_fail(err, HC_E_INPUT,
                        "%s: has %" PRId64 " bytes, an array of %" PRId64 " values of %" PRId64
                        " bytes is said to begin at byte %" PRId64,
-                       index->path, (int64_t)info.st_size, all, each, array->offset);
+                       index->path, file_bytes, all, each, array->offset);
     }
     for (int64_t number = 0; number < array->chunks; number++) {
         int64_t first[HC_AXES] = {0}, size[HC_AXES] = {0}, at = 0, count = 1;
@@ -327,11 +326,17 @@ static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known,
                            index->path, index->szip[2], index->szip[1], index->szip[3]);
         }
     }
+    hsize_t before = 0; /* the places of chunks do not count a user block */
+    if (*known && hc_remote_is(index->path)) {
+        hid_t made = H5Fget_create_plist(array->file);
+        *known = made >= 0 && H5Pget_userblock(made, &before) >= 0 && before == 0;
+        (void)H5Pclose(made);
+    }
     if (*known && array->plain && array->chunks > PIECES_MAX) {
         *known = false;
     }
     if (*known) {
-        status = array->plain ? find_pieces(array, index, err) : find_places(array, index, err);
+        status = array->plain ? find_pieces(array, index, err) : find_places(array, index, known, err);
     }
     return status;
 }
@@ -342,8 +347,10 @@ static HcStatus open_array(HcHdf5Array *array, HcChunkIndex *index, const char *
     hbool_t shared = false;
     *known = false;
     H5E_BEGIN_TRY {
-        if (H5is_library_threadsafe(&shared) >= 0 && shared && H5Fis_hdf5(index->path) > 0) {
-            array->file = H5Fopen(index->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        bool remote = hc_remote_is(index->path);
+        if (H5is_library_threadsafe(&shared) >= 0 && shared && (remote || H5Fis_hdf5(index->path) > 0)) {
+            array->file =
+                remote ? hc_hdf5_open_remote(index->path) : H5Fopen(index->path, H5F_ACC_RDONLY, H5P_DEFAULT);
             array->dataset = array->file >= 0 ? H5Dopen2(array->file, name, H5P_DEFAULT) : -1;
         }
         if (array->dataset >= 0) {

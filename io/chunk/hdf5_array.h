@@ -29,6 +29,14 @@ void hc_hdf5_reason(char *text, size_t bytes);
 bool hc_hdf5_read_stored(hid_t dataset, const hsize_t *corner, uint32_t *skipped, uint8_t *to, size_t bytes,
                          char *text, size_t text_bytes);
 
+/* The stored bytes of the chunk that begins there, 0 = not stored; where `offset` is not NULL also its place
+ * in the file, of a chunk that went through all filters. False, with a message of the library, where it
+ * fails. */
+bool hc_hdf5_find_chunk(const HcHdf5Array *array, const hsize_t *corner, int64_t *offset, hsize_t *bytes);
+
+/* Opens a file of a server for reading; negative where it is none of HDF5, or cannot be read. */
+hid_t hc_hdf5_open_remote(const char *path);
+
 /* Fills the steps of an index, of whose type the values are; false where one is not known here. */
 bool hc_hdf5_find_steps(hid_t plist, HcChunkIndex *index);
 

@@ -1,7 +1,13 @@
 #include "io/chunk/index.h"
 #include "core/block.h"
 
+#include "io/gdal/errors.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *hc_chunk_code_name(HcChunkCode code) {
@@ -20,11 +26,28 @@ void hc_chunk_index_free(HcChunkIndex *index) {
     if (index->file >= 0) {
         close(index->file);
     }
+    hc_remote_close(index->remote);
     hc_hdf5_close(index->hdf5);
     free(index->path);
     free(index->place);
     free(index->fill);
     free(index);
+}
+
+HcStatus hc_chunk_index_open(HcChunkIndex *index, int64_t *size, HcError *err) {
+    struct stat info;
+    if (hc_remote_is(index->path)) {
+        HC_OR_RETURN(hc_remote_open(&index->remote, index->path, err));
+        *size = hc_remote_size(index->remote);
+        return HC_OK;
+    }
+    index->file = open(index->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (index->file < 0 || fstat(index->file, &info) != 0) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: cannot be opened: %s", index->path,
+                       strerror(errno));
+    }
+    *size = S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
+    return HC_OK;
 }
 
 int64_t hc_chunk_count(const HcChunkIndex *index) {

@@ -11,6 +11,7 @@
 
 #include "core/scene.h"
 #include "io/axis.h"
+#include "io/gdal/remote.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,12 +67,17 @@ typedef struct HcChunkIndex {
     HcChunkPlace *place;                  /* [line][sample][band] of chunks: hc_chunk_number() */
     int64_t stored_most;                  /* the largest of their bytes */
     uint64_t *fill;                       /* [bands] the bytes of a value, lowest address first; NULL = 0 */
-    int file;                             /* open for reading by offsets, -1 where HDF5 reads */
-    HcHdf5Array *hdf5;                    /* NULL = a file of another format */
+    int file;          /* open for reading by offsets, -1 where HDF5 or a server gives bytes */
+    HcRemote *remote;  /* of a file of a server; else NULL */
+    HcHdf5Array *hdf5; /* NULL = a file of another format */
 } HcChunkIndex;
 
 /* Closes the file and frees all. NULL is fine. */
 void hc_chunk_index_free(HcChunkIndex *index);
+
+/* Opens the file at index->path for reading by offsets, local or of a server; *size = its bytes, -1 where it
+ * is no regular file. */
+HcStatus hc_chunk_index_open(HcChunkIndex *index, int64_t *size, HcError *err) HC_MUST_CHECK;
 
 /* Number of a chunk from its place along the axes. */
 static inline int64_t hc_chunk_number(const HcChunkIndex *index, int64_t line, int64_t sample, int64_t band) {

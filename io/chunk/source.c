@@ -203,6 +203,9 @@ static HcStatus agree(HcChunks *chunks, HcChunkIndex *index, GDALDatasetH datase
                       bool *known, bool *differs, HcError *err) {
     const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(dataset));
     *differs = false;
+    if (hc_chunks_index(chunks)->remote != NULL) {
+        return HC_OK; /* GDAL would fetch chunks once more, and does not repeat a request that fails */
+    }
     /* GDAL reads no bytes of that kind: the coordinates of the lines told the direction. */
     bool alone = hc_type_bytes(index->type) == 1 && index->hdf5 != NULL &&
                  hc_hdf5_has_attribute(index->hdf5, "_Unsigned");

@@ -51,6 +51,7 @@ typedef struct Field {
 
 typedef struct Tiff {
     int file;
+    HcRemote *remote; /* instead of it, of a file of a server */
     int64_t size;
     bool big_endian, big; /* big: BigTIFF */
     uint8_t *entries;
@@ -73,6 +74,10 @@ static HcStatus read_at(const Tiff *tiff, void *to, int64_t bytes, int64_t at, b
     *there = false;
     if (at < 0 || bytes > tiff->size || at > tiff->size - bytes) {
         return HC_OK;
+    }
+    if (tiff->remote != NULL) {
+        *there = true;
+        return hc_remote_look(tiff->remote, to, bytes, at, err);
     }
     while (done < bytes) {
         ssize_t got = pread(tiff->file, (char *)to + done, (size_t)(bytes - done), (off_t)(at + done));
@@ -393,7 +398,6 @@ static HcStatus make_index(HcChunkIndex *index, Tiff *tiff, const HcScene *scene
 
 HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scene, HcError *err) {
     HcStatus status = HC_OK;
-    struct stat info;
     Tiff tiff = {.file = -1};
     bool known = false;
     *out = NULL;
@@ -402,12 +406,11 @@ HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scen
         free(index);
         return hc_fail_memory(err, sizeof *index, "places of tiles");
     }
-    index->file = tiff.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (index->file < 0 || fstat(index->file, &info) != 0) {
-        HC_TRY(hc_fail(err, HC_E_IO, "%s: cannot be opened: %s", path, strerror(errno)));
-    }
-    tiff.size = info.st_size;
-    if (S_ISREG(info.st_mode)) {
+    index->file = -1;
+    HC_TRY(hc_chunk_index_open(index, &tiff.size, err));
+    tiff.file = index->file;
+    tiff.remote = index->remote;
+    if (tiff.size >= 0) {
         HcError why = {0};
         status = make_index(index, &tiff, scene, &known, &why);
         if (status != HC_OK) {

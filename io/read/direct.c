@@ -1,5 +1,5 @@
-/* Direct reading: the bytes of an uncompressed file by pread, several threads at once; of a /vsi file by
- * GDAL's file functions, one thread. (GDAL's raw drivers take what a server did not give for zeros.) */
+/* Direct reading: the bytes of an uncompressed file by pread, several threads at once; of a file of a server
+ * by as many requests for ranges. (GDAL's raw drivers take what a server did not give for zeros.) */
 #include "io/read/parts.h"
 #include "io/gdal/errors.h"
 
@@ -22,6 +22,9 @@
 #define SHARE_MIN   ((int64_t)128 << 10)
 #define SHARE_MAX   ((int64_t)1 << 20)
 #define SHARES_EACH 4
+/* Of a server a request costs as much time as half a MiB takes on a usual line. */
+#define REMOTE_MIN ((int64_t)512 << 10)
+#define REMOTE_MAX ((int64_t)8 << 20)
 /* Bytes between the samples of a window in two lines (or bands) from which they are read one by one: to pass
  * over less takes longer than to read it. */
 #define GAP_MIN ((int64_t)16 << 10)
@@ -127,22 +130,15 @@ static int64_t read_local(int file, char *to, int64_t bytes, int64_t at, int *er
     return done;
 }
 
-/* The size of the file was looked at before: what does not come now is a failure, and not its end. */
-static int64_t read_remote(VSILFILE *file, char *to, int64_t bytes, int64_t at, int *error) {
-    HcGdalErrors messages;
-    hc_gdal_catch(&messages);
-    size_t got = VSIFSeekL(file, (vsi_l_offset)at, SEEK_SET) == 0 ? VSIFReadL(to, 1, (size_t)bytes, file) : 0;
-    hc_gdal_release();
-    *error = got < (size_t)bytes ? EIO : 0;
-    return (int64_t)got;
-}
-
 /* Reads exactly `bytes`; returns how many came before the file ended or failed (*error = errno, 0 at its
- * end). */
-static int64_t read_fully(const HcReader *reader, char *to, int64_t bytes, int64_t at, int *error) {
+ * end). Of a server all or nothing comes, and `why` has the reason. */
+static int64_t read_fully(const HcReader *reader, char *to, int64_t bytes, int64_t at, int *error,
+                          HcError *why) {
     *error = 0;
-    return reader->remote != NULL ? read_remote(reader->remote, to, bytes, at, error)
-                                  : read_local(reader->file, to, bytes, at, error);
+    if (reader->remote == NULL) {
+        return read_local(reader->file, to, bytes, at, error);
+    }
+    return hc_remote_read(reader->remote, to, bytes, at, why) == HC_OK ? bytes : 0;
 }
 
 /* A request is some stretches of the file of equal length that go one after the other into `to`: one of
@@ -156,6 +152,7 @@ typedef struct Request {
     pthread_mutex_t lock; /* of the failure */
     int64_t failed_at;    /* the first byte of the request that did not come, -1 = none */
     int error;
+    HcError why; /* of a server */
 } Request;
 
 /* Where a value lies in the file. */
@@ -187,11 +184,12 @@ static int64_t offset_of(const Request *request, int64_t piece) {
     return place_of(&reader->layout, line, reader->sample0, band);
 }
 
-static void keep_failure(Request *request, int64_t at, int error) {
+static void keep_failure(Request *request, int64_t at, int error, const HcError *why) {
     pthread_mutex_lock(&request->lock);
     if (request->failed_at < 0 || at < request->failed_at) {
         request->failed_at = at;
         request->error = error;
+        request->why = *why;
     }
     pthread_mutex_unlock(&request->lock);
 }
@@ -202,11 +200,12 @@ static void read_bytes(Request *request, char *to, int64_t begin, int64_t end) {
         int64_t piece = at / request->piece_bytes, within = at % request->piece_bytes;
         int64_t bytes = request->piece_bytes - within;
         int error = 0;
+        HcError why = {0};
         bytes = bytes < end - at ? bytes : end - at;
         int64_t offset = offset_of(request, piece) + within;
-        int64_t got = read_fully(request->reader, to + (at - begin), bytes, offset, &error);
+        int64_t got = read_fully(request->reader, to + (at - begin), bytes, offset, &error, &why);
         if (got < bytes) {
-            keep_failure(request, at + got, error);
+            keep_failure(request, at + got, error, &why);
             return;
         }
         at += bytes;
@@ -227,6 +226,10 @@ static HcStatus fail_request(const Request *request, HcError *err) {
     int64_t line = request->narrow
                        ? narrow_place(request, piece, &band)
                        : request->line0 + request->failed_at % request->piece_bytes / reader->layout.line;
+    if (request->why.status != HC_OK) {
+        return hc_fail(err, request->why.status, "%s: reading line %" PRId64 " (from 0) failed: %s",
+                       reader->path, line, request->why.text);
+    }
     return request->error != 0
                ? hc_fail(err, HC_E_IO, "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,
                          strerror(request->error))
@@ -254,14 +257,21 @@ HcStatus hc_read_direct_part(const HcReader *reader, int64_t line0, int32_t line
     return request.failed_at < 0 ? HC_OK : fail_request(&request, err);
 }
 
+/* Of a server equal shares, one a thread. */
+static int64_t share_of(const HcReader *reader, int64_t total) {
+    bool remote = reader->remote != NULL;
+    int64_t share = total / (reader->threads * (remote ? 1 : SHARES_EACH));
+    int64_t least = remote ? REMOTE_MIN : SHARE_MIN, most = remote ? REMOTE_MAX : SHARE_MAX;
+    share = share < least ? least : share > most ? most : share;
+    int64_t shares = total > share ? total / share : 1;
+    return remote ? (total + shares - 1) / shares : share;
+}
+
 static HcStatus read_request(HcReader *reader, char *to, int64_t line0, int64_t lines, HcError *err) {
     Request request = new_request(reader, line0, lines);
     const int64_t total = request.total;
     request.to = to;
-    request.share_bytes = total / ((int64_t)reader->threads * SHARES_EACH);
-    request.share_bytes = request.share_bytes < SHARE_MIN   ? SHARE_MIN
-                          : request.share_bytes > SHARE_MAX ? SHARE_MAX
-                                                            : request.share_bytes;
+    request.share_bytes = share_of(reader, total);
     int64_t shares = (total + request.share_bytes - 1) / request.share_bytes;
     if (shares > 1 && reader->team == NULL) {
         reader->team = hc_team_open(reader->threads);
@@ -343,7 +353,8 @@ bool hc_read_direct_is_zero(const HcReader *reader, int64_t line, int64_t sample
     uint64_t value = 0;
     int error = 0;
     int64_t at = place_of(&reader->layout, line, sample, band);
-    return read_fully(reader, (char *)&value, bytes, at, &error) < bytes || value == 0;
+    HcError why = {0};
+    return read_fully(reader, (char *)&value, bytes, at, &error, &why) < bytes || value == 0;
 }
 
 static void swap_values(char *data, int64_t count, int64_t bytes) {
@@ -404,7 +415,7 @@ static HcStatus same_stretch(const HcReader *reader, const Sample *sample, int64
     for (int32_t k = 0; k < sample->bands; k++) {
         int64_t band = sample->number[k] - 1;
         int64_t at = place_of(layout, line, sample0, band);
-        if (read_fully(reader, lying, stored, at, &error) != stored) {
+        if (read_local(reader->file, lying, stored, at, &error) != stored) {
             return hc_fail(err, hc_errno_status(error, HC_E_IO),
                            "%s: reading line %" PRId64 " (from 0) failed: %s", reader->path, line,
                            error != 0 ? strerror(error) : "the file ends before");
@@ -450,17 +461,13 @@ static bool is_remote(const char *path) {
 
 /* Opens the file; false when it does not open. */
 static bool open_file(HcReader *reader) {
+    HcError why = {0};
     const char *path = reader->layout.path;
     if (!is_remote(path)) {
         reader->file = open(path, O_RDONLY | O_CLOEXEC);
         return reader->file >= 0;
     }
-    HcGdalErrors messages;
-    hc_gdal_catch(&messages);
-    reader->remote = VSIFOpenL(path, "rb");
-    hc_gdal_release();
-    reader->threads = 1; /* it has one position */
-    return reader->remote != NULL;
+    return hc_remote_open(&reader->remote, path, &why) == HC_OK;
 }
 
 /* Whether the layout is one that a block can describe, and all of it lies forward in the file. */

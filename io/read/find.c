@@ -29,22 +29,6 @@ bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified) {
     return true;
 }
 
-HcStatus hc_read_check_address(const char *path, HcError *err) {
-    static const char *const names[][2] = {{"http://", "/vsicurl/http://"},
-                                           {"https://", "/vsicurl/https://"},
-                                           {"ftp://", "/vsicurl/ftp://"},
-                                           {"s3://", "/vsis3/"},
-                                           {"gs://", "/vsigs/"}};
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-        size_t length = strlen(names[n][0]);
-        if (strncmp(path, names[n][0], length) == 0) {
-            return hc_fail(err, HC_E_INPUT, "%s: a file of a server is named %s%s", path, names[n][1],
-                           path + length);
-        }
-    }
-    return HC_OK;
-}
-
 /* The first `most` bytes of a file, or as many as it has; *bytes is 0 for what is no file, or may not be
  * read. Fails where memory, descriptors or the disk do. */
 static HcStatus first_bytes(const char *path, char *begin, size_t most, size_t *bytes, HcError *err) {

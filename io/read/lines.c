@@ -121,6 +121,11 @@ const char *hc_reader_mask(const HcReader *reader) {
     return reader->mask_name;
 }
 
+const char *hc_reader_name(const HcReader *reader) {
+    const char *slash = strrchr(reader->name, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : reader->name;
+}
+
 const char *hc_reader_path(const HcReader *reader) {
     return reader->path;
 }
@@ -291,13 +296,13 @@ static HcStatus read_lines(HcReader *reader, int64_t line0, int32_t lines, void 
 /* A change of the file explains a failure to read it; so does what GDAL could not read, also where it says
  * that it succeeded. */
 static HcStatus explain(const HcReader *reader, HcStatus status, const HcError *failure, HcError *err) {
-    HcError lost = {0};
+    HcError lost = {0}, change = {0};
     HcStatus noted = hc_gdal_files_check(reader->mark, &lost);
     if (status == HC_OK && noted == HC_OK) {
         return HC_OK;
     }
-    if ((status == HC_E_IO || noted != HC_OK) && hc_watch_check(&reader->watch, err) != HC_OK) {
-        return HC_E_INPUT;
+    if ((status == HC_E_IO || noted != HC_OK) && hc_watch_check(&reader->watch, &change) == HC_E_INPUT) {
+        return hc_fail(err, HC_E_INPUT, "%s", change.text);
     }
     return noted != HC_OK ? hc_fail(err, noted, "%s", lost.text) : hc_fail(err, status, "%s", failure->text);
 }

@@ -536,7 +536,6 @@ static HcStatus scanner_scene(HcReader *reader, const char *path, char **out, Hc
 HcStatus hc_read_open(HcReader *reader, const char *path, HcError *err) {
     HcGdalErrors messages;
     char *scene = NULL;
-    HC_OR_RETURN(hc_read_check_address(path, err));
     HcStatus status = HC_OK;
     bool is_envi = false;
     hc_gdal_catch(&messages); /* looking for files must not print either */

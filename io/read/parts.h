@@ -8,6 +8,7 @@
 #include "io/read/metadata/envi_header.h"
 #include "io/gdal/errors.h"
 #include "io/gdal/files.h"
+#include "io/gdal/remote.h"
 #include "io/libraries.h"
 #include "io/read/product/product.h"
 #include "io/read/raw_layout.h"
@@ -37,6 +38,7 @@ struct HcReader {
     char *method;
     char *unit; /* of the values, NULL = the file does not say */
     char *flaw; /* why the metadata of a known sensor are left out, or NULL */
+    char *name; /* of the file, as it may be shown */
     HcText note;
     int64_t size, modified;
     double *band_nodata; /* [bands] where they differ, NaN = none; else NULL */
@@ -48,7 +50,7 @@ struct HcReader {
     bool direct;
     bool guessed;     /* GDAL gave a layout, but did not name the file that it is of */
     int file;         /* -1 when closed */
-    VSILFILE *remote; /* instead of it, of a /vsi file */
+    HcRemote *remote; /* instead of it, of a /vsi file */
     HcRawLayout layout;
     bool whole_lines; /* all bands of a line lie together (BIL, BIP); else each band on its own (BSQ) */
     int32_t threads;
@@ -129,9 +131,6 @@ HcStatus hc_read_find_header(const char *data_path, char **out, HcError *err) HC
 /* Whether there is such a file, no folder, pipe or device. Notes one that cannot be looked at
  * (hc_gdal_files_check). */
 bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
-/* Refuses the plain address of a server with the name that GDAL's file systems have for it. They read parts
- * of a file; GDAL's driver for plain addresses takes all of it into memory. */
-HcStatus hc_read_check_address(const char *path, HcError *err) HC_MUST_CHECK;
 /* What a file is by its first bytes. What is no file, or may not be read, is another one. Fails where memory,
  * descriptors or the disk do. */
 typedef enum HcFileKind {

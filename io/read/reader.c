@@ -27,18 +27,22 @@ static bool is_of_scene(const HcChunkIndex *index, const HcScene *scene) {
            index->size[HC_AXIS_BAND] == scene->bands && (bytes || index->type == scene->type);
 }
 
-/* Where the chunks of a local file lie; *out is NULL where they are not known. */
+/* Whether a file is read by offsets: a local one, or one of a server. */
+static bool can_be_read(const char *path) {
+    return (strncmp(path, "/vsi", 4) != 0 || hc_remote_is(path)) && hc_read_is_file(path, NULL, NULL);
+}
+
+/* Where the chunks of such a file lie; *out is NULL where they are not known. */
 static HcStatus find_index(const HcReader *reader, HcChunkIndex **out, HcError *err) {
     HcStatus status = HC_OK;
     HcReadArray array = {0};
     const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset));
     *out = NULL;
     if (hc_text_equal(driver, "GTiff")) {
-        bool local = strncmp(reader->path, "/vsi", 4) != 0 && hc_read_is_file(reader->path, NULL, NULL);
-        return local ? hc_chunk_tiff(out, reader->path, &reader->scene, err) : HC_OK;
+        return can_be_read(reader->path) ? hc_chunk_tiff(out, reader->path, &reader->scene, err) : HC_OK;
     }
     HC_TRY(hc_read_array(&array, reader->dataset, reader->path, err));
-    if (array.known && strncmp(array.file, "/vsi", 4) != 0 && hc_read_is_file(array.file, NULL, NULL)) {
+    if (array.known && can_be_read(array.file)) {
         HC_TRY(hc_chunk_hdf5(out, array.file, array.name, array.order, err));
     }
     if (*out != NULL && !is_of_scene(*out, &reader->scene)) {
@@ -55,7 +59,7 @@ done:
     return status;
 }
 
-/* Whether the chunks of a local file can and may be read. */
+/* Whether the chunks of a file can and may be read. */
 static HcStatus try_chunks(HcReader *reader, HcError *err) {
     bool differs = false;
     HcChunkIndex *index = NULL;
@@ -117,11 +121,27 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
     return status;
 }
 
+static bool asks_server(const HcReader *reader) {
+    const HcChunks *chunks = hc_read_by_product(reader) ? reader->product->array[0].chunks : reader->chunks;
+    return reader->remote != NULL || (chunks != NULL && hc_chunks_index(chunks)->remote != NULL);
+}
+
+/* Of a server the file alone: it is asked for others when they are opened. A folder has no version. */
+static HcStatus watch_remote(HcReader *reader, const char *path, HcError *err) {
+    HcError why = {0};
+    HcStatus status = hc_watch_add(&reader->watch, path, &why);
+    return status == HC_OK || hc_is_folder(path) ? HC_OK : hc_fail(err, status, "%s", why.text);
+}
+
 /* Before the files are opened, by their names; afterwards all that turned out to belong to the scene. */
 static HcStatus watch_files(HcReader *reader, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths paths = {0};
-    HC_TRY(hc_scene_files(path, &paths, err));
+    if (hc_remote_is(path)) {
+        HC_TRY(watch_remote(reader, path, err));
+    } else {
+        HC_TRY(hc_scene_files(path, &paths, err));
+    }
     for (int32_t p = 0; p < paths.count; p++) {
         HC_TRY(hc_watch_add(&reader->watch, paths.path[p], err));
     }
@@ -236,6 +256,13 @@ static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct
     hc_read_overview(reader);
     HC_TRY(hc_proj_check(reader->proj_failures, reader->scene.place.crs != NULL, err));
     HC_TRY(settle_method(reader, err));
+    if ((reader->name = strdup(reader->path)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(reader->path), "a path"));
+    }
+    hc_text_hide_secrets(reader->name);
+    if (reader->options.threads == 0 && asks_server(reader)) {
+        reader->threads = HC_REMOTE_THREADS;
+    }
     HC_TRY(hc_read_sort_bands(reader, err));
     HC_TRY(watch_files(reader, reader->path, err));
     /* The identity of the data, not of a label that names it. */
@@ -268,7 +295,10 @@ static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *o
                             const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
     HcError failure = {0};
     int64_t mark = hc_gdal_files_mark();
+    path = hc_remote_name(path);
+    hc_remote_begin(path);
     HcStatus status = open_unchecked(out, path, of, layer, options, &failure);
+    hc_remote_end();
     status = hc_gdal_files_settle(mark, status, &failure, err);
     if (status != HC_OK) {
         hc_reader_close(*out);
@@ -324,9 +354,7 @@ void hc_reader_close(HcReader *reader) {
     if (reader->file >= 0) {
         close(reader->file);
     }
-    if (reader->remote != NULL) {
-        VSIFCloseL(reader->remote);
-    }
+    hc_remote_close(reader->remote);
     hc_scene_clear(&reader->scene);
     hc_envi_clear(&reader->header);
     hc_text_clear(&reader->note);
@@ -338,6 +366,7 @@ void hc_reader_close(HcReader *reader) {
     free(reader->stored);
     free(reader->layout.path);
     free(reader->mask_name);
+    free(reader->name);
     free(reader->method);
     free(reader->unit);
     free(reader->flaw);

@@ -63,6 +63,8 @@ HcStatus hc_reader_read_mask(const HcReader *reader, int64_t line0, int32_t line
 /* The data file that was opened, and how it is read: "direct", "chunks (deflate)" or "GDAL GTiff"; borrowed.
  */
 const char *hc_reader_path(const HcReader *reader);
+/* Its name without folder and query, for titles. */
+const char *hc_reader_name(const HcReader *reader);
 const char *hc_reader_method(const HcReader *reader);
 /* Whether lines come through GDAL (and its cache of blocks). */
 bool hc_reader_through_gdal(const HcReader *reader);

@@ -2,6 +2,7 @@
  * that fits nothing is answered with what was probably meant: the nearest name, a former name of an option,
  * a list with blanks, a pattern that the shell has expanded. */
 #include "pipeline/option/parts.h"
+#include "io/gdal/remote.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -81,6 +82,7 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
     void *at = field(option, params);
     int64_t whole = 0;
     double real = 0;
+    word = option->file == HC_FILE_READ ? hc_remote_name(word) : word;
     switch (option->kind) {
     case HC_OPTION_FLAG:
         *(bool *)at = true;

@@ -232,6 +232,7 @@ HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *e
     HcReader *shown = NULL, *summed = NULL;
     HcReaderOptions how = {0};
     Look look = {0};
+    char *title = NULL;
     HC_TRY(hc_plot_file_check("info", "--look", path, err));
     HC_TRY(hc_reader_open(&shown, scene, &how, err));
     if (hc_scene_is_class_map(hc_reader_scene(shown))) {
@@ -245,9 +246,14 @@ HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *e
     HC_TRY(hc_reader_open(&summed, scene, &how, err));
     look.scaled.scene = hc_reader_scene(summed); /* that of the closed reader is gone */
     HC_TRY(make_spectrum(&look, summed, err));
-    const char *slash = strrchr(scene, '/');
-    HC_TRY(draw(&look, hc_reader_scene(summed), slash != NULL ? slash + 1 : scene, path, overwrite, err));
+    if ((title = strdup(scene)) == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(scene), "a title"));
+    }
+    hc_text_hide_secrets(title);
+    const char *slash = strrchr(title, '/');
+    HC_TRY(draw(&look, hc_reader_scene(summed), slash != NULL ? slash + 1 : title, path, overwrite, err));
 done:
+    free(title);
     hc_reader_close(shown);
     hc_reader_close(summed);
     clear_look(&look);

@@ -115,9 +115,7 @@ static const char policy[] =
 
 /* The name of the scene's file. */
 static const char *scene_name(const HcChain *chain) {
-    const char *path = hc_reader_path(hc_view_reader(chain->source->view));
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != 0 ? slash + 1 : path;
+    return hc_reader_name(hc_view_reader(chain->source->view));
 }
 
 static const cJSON *get(const cJSON *object, const char *name) {

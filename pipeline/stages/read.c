@@ -86,8 +86,11 @@ static const HcOption options[] = {
     {HC_FLAG(Params, no_direct, "no-direct"),
      .help = "read every file through GDAL, also those that hcube reads directly or by chunks"},
     {HC_INT(Params, threads, "read-threads"), .range = {1, 256},
-     .otherwise = "one for each processor, at most 16; fewer if a batch works on several scenes",
-     .value = "COUNT", .help = "number of threads that read raw files directly or decode chunks"},
+     .otherwise =
+         "one for each processor, at most 16; fewer if a batch works on several scenes; 16 for files of "
+         "servers",
+     .value = "COUNT",
+     .help = "number of threads that read raw files directly, decode chunks, or ask a server"},
     {0}};
 
 /* The options of a view, with what they point to. */

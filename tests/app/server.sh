@@ -1,5 +1,5 @@
 # Starts a server of the files in the current folder: $server_address. It gives parts of files. While there is a file `fail`,
-# it refuses all parts of data files but the first. A query leads to the file PATH?QUERY where there is one.
+# it refuses all parts of data files but those of their first 64 KiB. A query leads to the file PATH?QUERY where there is one.
 command -v python3 >/dev/null || exit 77
 export no_proxy=127.0.0.1
 cat >server.py <<'END'
@@ -23,7 +23,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         size = os.path.getsize(path) if os.path.isfile(path) else 0
         first = int(part[1]) if part else 0
         last = min(int(part[2] or size - 1), size - 1) if part else size - 1
-        broken = path.endswith('.img') and first > 0 and os.path.exists('fail')
+        broken = part and path.endswith('.img') and last > 65535 and os.path.exists('fail')
         self.send_response(404 if size == 0 else 503 if broken else 206 if part else 200)
         if size == 0 or broken:
             first, last = 0, -1

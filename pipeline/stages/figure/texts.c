@@ -18,9 +18,7 @@ void hc_figure_add_title(const HcStage *stage, HcText *to) {
         hc_text_add(to, "%s", params->title);
         return;
     }
-    const char *path = hc_reader_path(hc_view_reader(stage->chain->source->view));
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = hc_reader_name(hc_view_reader(stage->chain->source->view));
     const char *dot = strrchr(name, '.');
     hc_text_add(to, "%.*s", dot != NULL && dot > name ? (int)(dot - name) : (int)strlen(name), name);
 }

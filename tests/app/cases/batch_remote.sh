@@ -28,7 +28,7 @@ run 0 "${batch[@]}" /vsizip/scenes.zip
 [[ $(events skipped) == 3 ]] || fail "says $err"
 rm -rf out
 
-. "$here/server.sh" # while there is a file `fail`, it refuses all parts of data files but the first
+. "$here/server.sh" # while there is a file `fail`, it refuses all parts of data files but those of their first 64 KiB
 for s in 1 2 3; do
     echo "/vsicurl/$server_address/in/s$s.img"
 done >list.txt

@@ -4,9 +4,6 @@ refuse 2 "did you mean mnf?" mnff "$scene" out.img
 refuse 2 "did you mean mnf?" mfn "$scene" out.img # man is as near, but no letters change places
 refuse 2 "bands: a list has no blanks (1,3,4)" bands "$scene" out.img --keep 1, 3, 4
 refuse 2 "preview: a list has no blanks (30,20,10)" preview --bands 30, 20, 10 "$scene" out.png
-for address in http://h/a.tif=/vsicurl/http://h/a.tif https://h/a.tif=/vsicurl/https://h/a.tif s3://b/a.tif=/vsis3/b/a.tif gs://b/a=/vsigs/b/a; do
-    refuse 3 "${address%=*} ... named ${address#*=}" info "${address%=*}"
-done
 refuse 3 "b100<300 ... no such file ... compares no values" read "$scene" out.img --mask 'b100<300'
 printf 'x,y,class\n331300,5563400,a\n331400,5563300,b\n' >points.csv
 printf 'name,lat,lon\np1,50.1,13.2\np2,50.2,13.1\n' >places.csv

@@ -1,0 +1,354 @@
+/* GDAL reads by ranges, but says of a request that failed only that it did; the code of the server goes into
+ * its debug output. So that is listened to, by the thread that asks and while it asks. With the code it is
+ * known what may be asked again: GDAL before 3.10 does not repeat requests for ranges. */
+#include "io/gdal/remote.h"
+#include "io/gdal/errors.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <cpl_vsi_virtual.h>
+#include <gdal_version.h>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+
+/* GDAL's netCDF driver reads files of servers as memory whose pages another thread fetches when they are
+ * touched (userfaultfd), where the kernel lets it. A page that the server does not give is then zero, or
+ * waited for without end. So this takes the place of GDAL's function: the HDF5 driver opens such files, as it
+ * does for most users anyway. */
+__attribute__((visibility("default"))) bool CPLIsUserFaultMappingSupported();
+bool CPLIsUserFaultMappingSupported() {
+    return false;
+}
+
+namespace {
+
+/* Settings of a thread while it opens files of a server: what the user may have set, and our value. */
+const char *const defaults[][2] = {{"GDAL_HTTP_MAX_RETRY", "5"},
+                                   {"GDAL_HTTP_RETRY_DELAY", "0.5"},
+                                   {"GDAL_HTTP_CONNECTTIMEOUT", "20"},
+                                   {"GDAL_HTTP_LOW_SPEED_TIME", "30"},
+                                   {"GDAL_HTTP_LOW_SPEED_LIMIT", "1"}};
+enum { SETTINGS = sizeof defaults / sizeof *defaults };
+
+const char ALLOWED[] = "CPL_VSIL_CURL_ALLOWED_EXTENSIONS";
+thread_local bool set_here[SETTINGS], restricted;
+thread_local int depth;
+
+/* What GDAL says of the last request of this thread. */
+struct Said {
+    long code;      /* of HTTP; -1 = nothing was said, 0 = the server was not reached */
+    char text[160]; /* of libcurl */
+};
+
+void CPL_STDCALL listen(CPLErr, CPLErrorNum, const char *text) {
+    Said *said = static_cast<Said *>(CPLGetErrorHandlerUserData());
+    const char *code = strstr(text, "response_code="), *message = strstr(text, "msg=");
+    if (code != nullptr) {
+        said->code = strtol(code + strlen("response_code="), nullptr, 10);
+    }
+    if (message != nullptr) {
+        snprintf(said->text, sizeof said->text, "%s", message + strlen("msg="));
+    }
+}
+
+/* Listens as long as it lives. */
+class Listener {
+  public:
+    explicit Listener(Said *said) {
+        *said = {-1, ""};
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", "ON");
+        CPLPushErrorHandlerEx(listen, said);
+    }
+    ~Listener() {
+        CPLPopErrorHandler();
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", nullptr);
+    }
+    Listener(const Listener &) = delete;
+    Listener &operator=(const Listener &) = delete;
+};
+
+/* Whether the same question may have another answer soon. */
+bool may_pass(const Said &said) {
+    return said.code <= 0 || said.code == 206 || said.code == 408 || said.code == 429 || said.code >= 500;
+}
+
+HcStatus fail(const Said &said, int64_t bytes, int64_t got, HcError *err) {
+    const char *why = said.code == 401 || said.code == 403   ? ": it may not be read by these credentials"
+                      : said.code == 404 || said.code == 410 ? ": there is no such file"
+                      : said.code == 412 || said.code == 416 ? ": the file is shorter now"
+                      : said.code == 200                     ? " and sends the whole file: it gives no ranges"
+                                                             : "";
+    bool input = said.code == 200 || (said.code >= 400 && said.code < 500 && !may_pass(said));
+    if (got > 0 || said.code == 206) {
+        return hc_fail(err, HC_E_IO, "the server sent %" PRId64 " of %" PRId64 " bytes", got, bytes);
+    }
+    if (said.code > 0) {
+        return hc_fail(err, input ? HC_E_INPUT : HC_E_IO, "the server answers %ld%s", said.code, why);
+    }
+    return hc_fail(err, HC_E_IO, "the server cannot be reached%s%s", said.text[0] != '\0' ? ": " : "",
+                   said.text);
+}
+
+void wait_for(double seconds) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    seconds *= 1 + static_cast<double>(now.tv_nsec % 1000) / 2000; /* not all threads at once */
+    now.tv_sec = static_cast<time_t>(seconds);
+    now.tv_nsec = static_cast<long>((seconds - static_cast<double>(now.tv_sec)) * 1e9);
+    nanosleep(&now, nullptr);
+}
+
+} // namespace
+
+struct HcRemote {
+    VSIVirtualHandle *handle;
+    bool by_ranges; /* threads may ask at once; else one after the other */
+    int64_t size;
+    int retries;
+    double delay;
+    std::mutex lock; /* of the position */
+};
+
+const char *hc_remote_name(const char *path) {
+    static std::mutex lock;
+    static std::set<std::string> taken; /* names that were given away */
+    static const char *const names[][2] = {{"http://", "/vsicurl/http://"},
+                                           {"https://", "/vsicurl/https://"},
+                                           {"ftp://", "/vsicurl/ftp://"},
+                                           {"s3://", "/vsis3/"},
+                                           {"gs://", "/vsigs/"},
+                                           {"az://", "/vsiaz/"}};
+    for (const auto &name : names) {
+        size_t length = strlen(name[0]);
+        if (strncmp(path, name[0], length) == 0) {
+            const std::lock_guard<std::mutex> guard(lock);
+            return taken.insert(std::string(name[1]) + (path + length)).first->c_str();
+        }
+    }
+    return path;
+}
+
+/* Where the name of a file of a server begins in a text, "HDF5:\"/vsis3/...\"://array" too; NULL = nowhere.
+ */
+static const char *find_remote(const char *text) {
+    static const char *const systems[] = {"/vsicurl/", "/vsis3/",  "/vsigs/",    "/vsiaz/",
+                                          "/vsiadls/", "/vsioss/", "/vsiswift/", "/vsiwebhdfs/"};
+    for (const char *system : systems) {
+        const char *at = strstr(text, system);
+        if (at == text || (at != nullptr && strchr(":\"", at[-1]) != nullptr)) {
+            return at;
+        }
+    }
+    return nullptr;
+}
+
+bool hc_remote_is(const char *path) {
+    return path[0] == '/' && find_remote(path) == path;
+}
+
+/* Of the files with the stem of this one: a raster, its header, and what others may have put beside it. */
+static void set_for_path(const char *path) {
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
+    static const char option[] = "GDAL_DISABLE_READDIR_ON_OPEN";
+    char *stem = strndup(path, strcspn(path, "?\""));
+    char *dot = stem != nullptr ? strrchr(stem, '.') : nullptr;
+    if (dot != nullptr && strchr(dot, '/') == nullptr) {
+        *dot = '\0';
+    }
+    if (stem != nullptr && VSIGetPathSpecificOption(stem, option, nullptr) == nullptr) {
+        VSISetPathSpecificOption(stem, option, "EMPTY_DIR");
+    }
+    free(stem);
+#else
+    (void)path;
+#endif
+}
+
+/* Files that one that is opened may need beside itself end like this: a header, and what describes a product.
+ * Of formats of one file GDAL then asks for no others. */
+static void set_endings(const char *path) {
+    static const char *const single[] = {"tif", "tiff", "nc",  "nc4", "h5",  "he5", "hdf5",
+                                         "hdf", "jp2",  "img", "dat", "raw", "bsq", "bil",
+                                         "bip", "bin",  "rdn", "rfl", "fla", "cube"};
+    size_t length = strcspn(path, "?\""), begin = length;
+    while (begin > 0 && path[begin - 1] != '/' && path[begin - 1] != '.') {
+        begin--;
+    }
+    bool known = begin > 0 && path[begin - 1] == '/'; /* without an ending: of ENVI */
+    for (const char *ending : single) {
+        known = known || (strlen(ending) == length - begin && EQUALN(path + begin, ending, length - begin));
+    }
+    std::string name(path + begin, length - begin);
+    name.erase(0, name.find_last_of(", ") + 1); /* which separate endings */
+    if (known && !name.empty()) {
+        CPLSetThreadLocalConfigOption(ALLOWED, (name + " .hdr .json METADATA.xml").c_str());
+    }
+}
+
+void hc_remote_begin(const char *path) {
+    path = find_remote(path);
+    if (depth++ > 0 || path == nullptr) {
+        return;
+    }
+    set_for_path(path);
+    restricted = CPLGetConfigOption(ALLOWED, nullptr) == nullptr;
+    if (restricted) {
+        set_endings(path);
+    }
+    for (int s = 0; s < SETTINGS; s++) {
+        set_here[s] = CPLGetConfigOption(defaults[s][0], nullptr) == nullptr;
+        if (set_here[s]) {
+            CPLSetThreadLocalConfigOption(defaults[s][0], defaults[s][1]);
+        }
+    }
+}
+
+void hc_remote_end(void) {
+    depth--;
+    for (int s = 0; depth == 0 && s < SETTINGS; s++) {
+        if (set_here[s]) {
+            CPLSetThreadLocalConfigOption(defaults[s][0], nullptr);
+        }
+        set_here[s] = false;
+    }
+    if (depth == 0 && restricted) {
+        CPLSetThreadLocalConfigOption(ALLOWED, nullptr);
+        restricted = false;
+    }
+}
+
+/* ---- which version ---- */
+
+static char *text_of_headers(char **headers) {
+    static const char *const names[] = {"ETag", "Last-Modified", "Content-Length"};
+    char text[600] = "";
+    for (const char *name : names) {
+        const char *value = CSLFetchNameValue(headers, name);
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s=%.180s;", name, value != nullptr ? value : "");
+    }
+    return strdup(text);
+}
+
+HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
+    Said said;
+    char **headers = nullptr;
+    *state = nullptr;
+    hc_remote_begin(path);
+    VSICurlPartialClearCache(path);
+    {
+        Listener listener(&said);
+        headers = VSIGetFileMetadata(path, "HEADERS", nullptr);
+    }
+    hc_remote_end();
+    const char *code = CSLFetchNameValue(headers, "Content-Encoding");
+    HcStatus status = HC_OK;
+    if (headers == nullptr) {
+        HcError why = {};
+        status = fail(said, 0, 0, &why);
+        (void)hc_fail(err, status, "%s: %s", path, why.text);
+    } else if (code != nullptr && !EQUAL(code, "identity")) {
+        status = hc_fail(err, HC_E_UNSUPPORTED,
+                         "%s: the server encodes it (Content-Encoding: %.40s): its bytes "
+                         "cannot be read by ranges",
+                         path, code);
+    } else if ((*state = text_of_headers(headers)) == nullptr) {
+        status = hc_fail_memory(err, 600, "headers");
+    }
+    CSLDestroy(headers);
+    return status;
+}
+
+/* ---- reading ---- */
+
+HcStatus hc_remote_open(HcRemote **out, const char *path, HcError *err) {
+    HcStatus status = HC_OK;
+    VSIStatBufL info;
+    HcGdalErrors messages;
+    *out = nullptr;
+    memset(&info, 0, sizeof info);
+    hc_gdal_catch(&messages);
+    hc_remote_begin(path);
+    HcRemote *file = new (std::nothrow) HcRemote{};
+    if (file == nullptr) {
+        HC_TRY(hc_fail_memory(err, sizeof *file, "a file"));
+    }
+    file->handle =
+        VSIStatL(path, &info) == 0 ? reinterpret_cast<VSIVirtualHandle *>(VSIFOpenL(path, "rb")) : nullptr;
+    if (file->handle == nullptr) {
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: cannot be opened%s%s", path, messages.failed ? ": " : "",
+                       messages.text));
+    }
+    file->size = static_cast<int64_t>(info.st_size);
+    file->retries = atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0"));
+    file->delay = CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5"));
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
+    file->by_ranges = hc_remote_is(path) && file->handle->HasPRead();
+#endif
+    *out = file;
+    file = nullptr;
+done:
+    hc_remote_end();
+    hc_gdal_release();
+    hc_remote_close(file);
+    return status;
+}
+
+void hc_remote_close(HcRemote *file) {
+    if (file != nullptr && file->handle != nullptr) {
+        VSIFCloseL(reinterpret_cast<VSILFILE *>(file->handle));
+    }
+    delete file;
+}
+
+int64_t hc_remote_size(const HcRemote *file) {
+    return file->size;
+}
+
+/* One request; returns the bytes that came. */
+static int64_t ask(HcRemote *file, void *to, int64_t bytes, int64_t at, bool cached, Said *said) {
+    size_t got = 0;
+    Listener listener(said);
+    if (cached || !file->by_ranges) {
+        const std::lock_guard<std::mutex> guard(file->lock);
+        VSILFILE *stream = reinterpret_cast<VSILFILE *>(file->handle);
+        bool there = VSIFSeekL(stream, static_cast<vsi_l_offset>(at), SEEK_SET) == 0;
+        got = there ? VSIFReadL(to, 1, static_cast<size_t>(bytes), stream) : 0;
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
+    } else {
+        got = file->handle->PRead(to, static_cast<size_t>(bytes), static_cast<vsi_l_offset>(at));
+#endif
+    }
+    return got > static_cast<size_t>(bytes) ? 0 : static_cast<int64_t>(got);
+}
+
+static HcStatus read_at(HcRemote *file, void *to, int64_t bytes, int64_t at, bool cached, HcError *err) {
+    Said said;
+    double delay = file->delay;
+    for (int tries = 0;; tries++, delay *= 2) {
+        int64_t got = ask(file, to, bytes, at, cached, &said);
+        if (got == bytes) {
+            return HC_OK;
+        }
+        if (tries >= file->retries || !may_pass(said)) {
+            return fail(said, bytes, got, err);
+        }
+        wait_for(delay);
+    }
+}
+
+HcStatus hc_remote_read(HcRemote *file, void *to, int64_t bytes, int64_t at, HcError *err) {
+    return read_at(file, to, bytes, at, false, err);
+}
+
+HcStatus hc_remote_look(HcRemote *file, void *to, int64_t bytes, int64_t at, HcError *err) {
+    return read_at(file, to, bytes, at, true, err);
+}

@@ -1,0 +1,58 @@
+/* Files of servers (/vsicurl/, /vsis3/ and kin): read by ranges, several requests at once, through GDAL. A
+ * request that fails for a while (429, 5xx, timeouts, bodies that end early) is made again.
+ *
+ *     HcRemote *file = NULL;
+ *     HC_TRY(hc_remote_open(&file, "/vsicurl/https://host/scene.tif", err));
+ *     HC_TRY(hc_remote_read(file, to, 65536, 0, err));          any thread
+ *     hc_remote_close(file); */
+#ifndef HC_IO_GDAL_REMOTE_H
+#define HC_IO_GDAL_REMOTE_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Requests at once, where the user names no number: they wait, and take no processor. */
+enum { HC_REMOTE_THREADS = 16 };
+
+/* "https://host/a.tif" as GDAL names it, "/vsicurl/https://host/a.tif"; so for s3://, gs://, az:// and
+ * ftp://. Other paths are returned as they are. The text stays until the process ends. */
+const char *hc_remote_name(const char *path);
+
+/* Whether a file lies on a server. */
+bool hc_remote_is(const char *path);
+
+/* GDAL's settings for the files at `path` and beside it with the same stem: folders are not listed, sidecars
+ * not looked for. From begin to end this thread also repeats requests that fail, and gives up those that
+ * stand still. What the user has set stays. Other paths are left as they are. */
+void hc_remote_begin(const char *path);
+void hc_remote_end(void);
+
+/* What tells one version of a file from another (ETag, time, size), as a text in fresh memory. HC_E_INPUT
+ * where there is no such file, or it may not be read; HC_E_IO where the server cannot be asked. Asks the
+ * server each time. */
+HcStatus hc_remote_state(const char *path, char **state, HcError *err) HC_MUST_CHECK;
+
+typedef struct HcRemote HcRemote;
+
+/* Any /vsi path: those that are on no server are read one after the other. */
+HcStatus hc_remote_open(HcRemote **out, const char *path, HcError *err) HC_MUST_CHECK;
+/* NULL is fine. */
+void hc_remote_close(HcRemote *file);
+int64_t hc_remote_size(const HcRemote *file);
+
+/* Reads exactly these bytes, by one request. The failure says why, without the name of the file: "the server
+ * answers 503". */
+HcStatus hc_remote_read(HcRemote *file, void *to, int64_t bytes, int64_t at, HcError *err) HC_MUST_CHECK;
+/* The same through GDAL's cache of 16 KiB pieces: for many small reads, such as those of a directory. */
+HcStatus hc_remote_look(HcRemote *file, void *to, int64_t bytes, int64_t at, HcError *err) HC_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
