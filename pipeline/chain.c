@@ -322,14 +322,3 @@ HcStatus hc_chain_plan(HcChain *chain, HcError *err) {
     }
     return hc_chain_check_notes(chain, err);
 }
-
-void hc_chain_print(const HcChain *chain, HcText *text) {
-    for (int32_t w = 0; w < chain->word_count; w++) {
-        hc_text_add(text, w == 0 ? "" : " ");
-        if (is_separator(chain->words[w])) {
-            hc_text_add(text, "!");
-        } else {
-            hc_word_print(chain->words[w], text);
-        }
-    }
-}

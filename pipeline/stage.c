@@ -1,5 +1,6 @@
 /* What stages ask of the chain that they are in. Below the chain and every stage, which both need it: here
  * nothing is known of any stage in particular. */
+#include "pipeline/option/words.h"
 #include "pipeline/chain.h"
 #include "pipeline/settings.h"
 #include "io/file.h"
@@ -99,6 +100,17 @@ void hc_chain_note(HcChain *chain, const char *format, ...) {
     va_start(arguments, format);
     keep_note(chain, hc_text_vformat(format, arguments));
     va_end(arguments);
+}
+
+void hc_chain_print(const HcChain *chain, HcText *text) {
+    for (int32_t w = 0; w < chain->word_count; w++) {
+        hc_text_add(text, w == 0 ? "" : " ");
+        if (strcmp(chain->words[w], "!") == 0) {
+            hc_text_add(text, "!");
+        } else {
+            hc_word_print(chain->words[w], text);
+        }
+    }
 }
 
 HcStatus hc_chain_check_notes(const HcChain *chain, HcError *err) {

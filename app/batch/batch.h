@@ -310,7 +310,7 @@ typedef struct HcBatchStanding {
     char message[768];    /* of a failure */
 } HcBatchStanding;
 
-/* Looks at the record, the marker and the claim of a scene, and touches none (status.c). */
+/* Looks at the record, the marker and the claim of a scene, and touches none (state.c). */
 HcStatus hc_batch_standing(const HcBatch *batch, int32_t scene, HcBatchStanding *out,
                            HcError *err) HC_MUST_CHECK;
 

@@ -542,3 +542,22 @@ void hc_batch_clean_complete(const HcBatch *batch, int32_t scene) {
     }
     cJSON_Delete(record);
 }
+
+HcStatus hc_batch_standing(const HcBatch *batch, int32_t scene, HcBatchStanding *out, HcError *err) {
+    HcBatchState state = HC_BATCH_OPEN;
+    *out = (HcBatchStanding){.word = HC_WORD_LEFT};
+    if (batch->scenes[scene].refused != NULL) {
+        out->word = HC_WORD_FAILED;
+        snprintf(out->message, sizeof out->message, "%s", batch->scenes[scene].refused);
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_batch_look(batch, scene, &state, out->message, sizeof out->message, err));
+    if (state == HC_BATCH_COMPLETE) {
+        out->word = HC_WORD_DONE;
+    } else if (state == HC_BATCH_FAILED_BEFORE) {
+        out->word = HC_WORD_FAILED;
+    } else if (hc_batch_holder(batch->scenes[scene].output, &out->holder)) {
+        out->word = out->holder.alive ? HC_WORD_RUNNING : HC_WORD_INTERRUPTED;
+    }
+    return HC_OK;
+}
