@@ -147,6 +147,7 @@ HcStatus hc_command_line_hide(const char *word, const char *shown, HcError *err)
         free(words);
         return hc_fail_memory(err, (double)strlen(word), "the command line");
     }
+    free((char *)command_line.text);
     command_line.words = words; /* until the end of the program */
     command_line.text = text;
     return HC_OK;

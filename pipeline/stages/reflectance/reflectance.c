@@ -389,8 +389,8 @@ static HcStatus tell_dead(HcStage *stage, HcError *err) {
     }
     if (state->dead > 0) {
         hc_stage_note(stage,
-                      "%" PRId64 " dead elements of the detector, most in band %d: %" PRId64
-                      " of %" PRId64 " columns are masked",
+                      "dead elements of the detector: %" PRId64 ", most in band %d; %" PRId64 " of %" PRId64
+                      " columns are masked",
                       state->dead, worst_band(stage), state->dead_columns, stage->in.samples);
     }
     return HC_OK;

@@ -125,4 +125,6 @@ refuse 4 'api/search: ... 404' "${batch[@]}" --scenes "$server_address/api/searc
 [[ $err != *5ecret* ]] || fail "tells the secret: $err"
 printf '{"type": "FeatureCollection", "features": [], "links": [{"rel": "next", "href": "/api/circle?page=5ecret"}]}' >'api/circle?page=5ecret'
 refuse 3 'itself as the next' "${batch[@]}" --scenes "$server_address/api/circle?page=5ecret"
-refuse 3 'in/s1.hdr: ... no JSON' "${batch[@]}" --scenes "$server_address/in/s1.hdr"
+refuse 3 'half.json: ... no JSON' "${batch[@]}" --scenes "$server_address/half.json"
+rm -rf out
+run 0 batch bands 1 --device cpu --output 'out/{stem}.tif' --scenes "$server_address/in/s1.img" # a scene by itself
