@@ -7,6 +7,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <cpl_vsi_error.h>
 #include <cpl_vsi_virtual.h>
 #include <gdal_version.h>
 #include <cinttypes>
@@ -59,12 +60,17 @@ void CPL_STDCALL listen(CPLErr, CPLErrorNum, const char *text) {
     }
 }
 
+/* Whose debug output is listened to. That of others, as on credentials, would go past the handler to standard
+ * error: GDAL's quiet handler prints it. */
+const char file_systems[] = "VSICURL,S3,GS,AZURE,ADLS,OSS,SWIFT,WEBHDFS";
+
 /* Listens as long as it lives. */
 class Listener {
   public:
     explicit Listener(Said *said) {
         *said = {-1, ""};
-        CPLSetThreadLocalConfigOption("CPL_DEBUG", "ON");
+        VSIErrorReset();
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", file_systems);
         CPLPushErrorHandlerEx(listen, said);
     }
     ~Listener() {
@@ -93,8 +99,8 @@ HcStatus fail(const Said &said, int64_t bytes, int64_t got, HcError *err) {
     if (said.code > 0) {
         return hc_fail(err, input ? HC_E_INPUT : HC_E_IO, "the server answers %ld%s", said.code, why);
     }
-    return hc_fail(err, HC_E_IO, "the server cannot be reached%s%s", said.text[0] != '\0' ? ": " : "",
-                   said.text);
+    const char *text = said.text[0] != '\0' ? said.text : VSIGetLastErrorMsg(); /* of credentials */
+    return hc_fail(err, HC_E_IO, "the server cannot be reached%s%.300s", text[0] != '\0' ? ": " : "", text);
 }
 
 void wait_for(double seconds) {

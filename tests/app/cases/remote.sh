@@ -94,6 +94,9 @@ faults
 refused 3 "missing.tif ... 404" "$url/missing.tif"
 refused 4 'scene.tif ... cannot be reached' "http://host.invalid/scene.tif"
 refused 4 'scene.tif ... cannot be reached' "http://127.0.0.1:1/scene.tif"
+# One line, too, where GDAL looks for credentials and says so in its debug output.
+env=(AWS_SECRET_ACCESS_KEY= AWS_ACCESS_KEY_ID= AWS_NO_SIGN_REQUEST=NO HOME="$PWD" CPL_AWS_EC2_API_ROOT_URL=http://127.0.0.1:1 CPL_AWS_AUTODETECT_EC2=NO)
+(export "${env[@]}" && refused 4 'none.tif ... cannot be reached' s3://bucket/none.tif)
 faults gzip
 refused 6 'tiles.tif ... gzip' "$url/tiles.tif"
 faults 'changes 5'
