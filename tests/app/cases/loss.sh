@@ -35,6 +35,6 @@ if "$HCUBE" plan read "$scene" a.jp2 >/dev/null 2>&1; then
 fi
 # What a driver cannot hold is known in plan: one raster of all bands.
 if "$HCUBE" plan run read "$scene" ! bands 1 ! write one.zarr --format Zarr >/dev/null 2>&1; then
-    refuse 6 "z.zarr: Zarr cannot hold 3 bands of uint16 ... each band" \
-        plan run read "$scene" ! bands 1-3 ! write z.zarr --format Zarr
+    refuse 6 "z.zarr: Zarr cannot hold" plan run read "$scene" ! bands 1-3 ! write z.zarr --format Zarr
+    [[ $err == *"3 bands of uint16"*"each band"* || $err == *"the nodata value 0"* ]] || fail "says $err" # GDAL 3.8 holds bands
 fi
