@@ -5,6 +5,7 @@
 #include "io/read/parts.h"
 
 #include <cpl_conv.h>
+#include <cpl_string.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,8 @@ GDALDataType hc_read_gdal_buffer_code(GDALDatasetH dataset, HcType type) {
 }
 
 static bool is_signed_byte(GDALRasterBandH band) {
-    const char *type = GDALGetMetadataItem(band, "PIXELTYPE", "IMAGE_STRUCTURE");
+    /* By the list: since 3.7 GDAL warns where it is asked for this item of a band of bytes. */
+    const char *type = CSLFetchNameValue(GDALGetMetadata(band, "IMAGE_STRUCTURE"), "PIXELTYPE");
     return GDALGetRasterDataType(band) == GDT_Byte && type != NULL && hc_text_equal(type, "SIGNEDBYTE");
 }
 
