@@ -81,7 +81,8 @@ HcStatus hc_batch_print_chain(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 /* Fills batch->scenes by what --scenes and --output say. */
 HcStatus hc_batch_read_scenes(HcBatch *batch, HcError *err) HC_MUST_CHECK;
 
-/* Whether --scenes is of STAC: an address, or JSON that does not open as a scene (items.c). */
+/* Whether --scenes is of STAC: asked for by an option, or a name that ends as those of items and searches do,
+ * of a server, or of JSON that does not open as a scene (items.c). */
 bool hc_batch_is_stac(const HcBatch *batch);
 /* Adds the scenes of its items, and keeps these. */
 HcStatus hc_batch_find_stac(HcBatch *batch, HcPaths *out, HcError *err) HC_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "io/stac/stac.h"
 
 #include "io/gdal/errors.h"
+#include "io/gdal/remote.h"
 #include "io/load.h"
 
 #include <cpl_http.h>
@@ -35,18 +36,6 @@ bool hc_stac_is_address(const char *path) {
 
 static bool is_web(const char *address) {
     return strncmp(address, "http://", 7) == 0 || strncmp(address, "https://", 8) == 0;
-}
-
-/* The name by which GDAL reads an address; fresh memory. */
-static char *gdal_path(const char *address) {
-    static const char *const schemes[][2] = {
-        {"s3://", "/vsis3/"}, {"gs://", "/vsigs/"}, {"az://", "/vsiaz/"}};
-    for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++) {
-        if (strncmp(address, schemes[s][0], 5) == 0) {
-            return hc_text_format("%s%s", schemes[s][1], address + 5);
-        }
-    }
-    return hc_text_format("%s%s", is_web(address) ? "/vsicurl/" : "", address);
 }
 
 /* A link in the document at `base` as an address or a path; fresh memory. */
@@ -99,15 +88,13 @@ static HcStatus load(const char *address, cJSON **json, HcError *err) {
     if (is_web(address)) {
         return fetch(address, json, err);
     }
-    char *text = NULL, *path = gdal_path(address);
+    char *text = NULL;
     size_t bytes = 0;
-    HcStatus status =
-        path != NULL ? hc_load_file(path, &text, &bytes, err) : hc_fail_memory(err, 0, "a path");
+    HcStatus status = hc_load_file(hc_remote_name(address), &text, &bytes, err);
     if (status == HC_OK) {
         *json = cJSON_ParseWithLength(text, bytes);
     }
     VSIFree(text);
-    free(path);
     return status;
 }
 
@@ -201,7 +188,7 @@ static HcStatus asset_path(const HcStacScene *scene, const char *name, const cha
                        "item %s: the address of its asset %s has a query, which records would keep",
                        scene->id, asset->string);
     }
-    *path = address != NULL ? gdal_path(address) : NULL;
+    *path = address != NULL ? strdup(hc_remote_name(address)) : NULL;
     free(address);
     return *path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(href), "a path");
 }
@@ -209,7 +196,7 @@ static HcStatus asset_path(const HcStacScene *scene, const char *name, const cha
 HcStatus hc_stac_asset(const HcStacScene *scene, const char *word, char **path, HcError *err) {
     if (strcmp(word, "item-path") == 0) {
         bool secret = hc_stac_is_address(scene->base) && strpbrk(scene->base, "?#@") != NULL;
-        *path = secret ? strdup("") : gdal_path(scene->base);
+        *path = strdup(secret ? "" : hc_remote_name(scene->base));
         return *path != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(scene->base), "a path");
     }
     return strncmp(word, "role:", 5) == 0 ? asset_path(scene, NULL, word + 5, path, err)
