@@ -70,9 +70,10 @@ void hc_cpu_blas_threads(int threads) {
     }
 }
 
-/* Whether the address space has room for one more buffer of OpenBLAS, and some more beside it. */
-static bool has_room(void) {
-    const size_t bytes = ((size_t)128 + 16) << 20;
+/* Whether the address space has room for one more buffer of OpenBLAS, and for what a run needs beside it: the
+ * first buffer is tried for little, a further one leaves room for the stacks and blocks of the run. */
+static bool has_room(int32_t count) {
+    const size_t bytes = ((size_t)128 + (count == 0 ? 16 : 64)) << 20;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return false;
@@ -94,7 +95,7 @@ int32_t hc_cpu_blas_reserve(int32_t threads) {
         give == NULL) {
         return threads;
     }
-    while (count < threads && count < BUFFERS_MAX && has_room() && (buffers[count] = take(1)) != NULL) {
+    while (count < threads && count < BUFFERS_MAX && has_room(count) && (buffers[count] = take(1)) != NULL) {
         count++;
     }
     for (int32_t b = 0; b < count; b++) {

@@ -16,13 +16,13 @@ for ((limit = 150; limit <= 800; limit += 25)); do
 done
 ((told > 0)) || fail "no limit was too small"
 # Threads that multiply at the same time need a buffer of 128 MiB each: there are as many as have one. What a machine needs to
-# start goes with its processors, so the limits are the first three that suffice.
+# start goes with its processors, so the limits go up from the first that suffices, by less than a buffer and beyond two.
 enough=0
-for ((limit = 900; enough < 3; limit += 100)); do
+for ((limit = 600; enough < 40; limit += 8)); do
     status=0
     (ulimit -v $((limit * 1024)) && exec timeout -k 5 60 "$HCUBE" mnf "$scene" out.tif --overwrite --components 2 --device cpu \
         --threads 8) >log.txt 2>&1 || status=$?
-    [[ $status == 5 && $enough == 0 && $limit -lt 8000 && $(<log.txt) == *"hcube: out of memory: "* ]] && continue
+    [[ $status == 5 && $enough == 0 && $limit -lt 8000 ]] && grep -Eq '^hcube: .*(memory|thread)' log.txt && continue
     [[ $status == 0 ]] || fail "8 threads with $limit MiB: exit code $status: $(<log.txt)"
     enough=$((enough + 1))
     threads=$(sed -n 's/^.*"threads":[[:space:]]*\([0-9]*\).*/\1/p' out.tif.hcube.json | head -n 1)
