@@ -201,7 +201,8 @@ static void check_address_space(int argc, char **argv, char **environment) {
         _exit(HC_E_MEMORY);
     }
     munmap(memory, needed);
-    /* Each thread would reserve 64 MiB of its own for small pieces, and the last ones could not be started. */
+    /* Each thread would reserve 64 MiB of its own for small pieces, and the last ones could not be started.
+     */
     mallopt(M_ARENA_MAX, 1);
 }
 

@@ -243,6 +243,23 @@ static void put_wkt(const HcWriteArray *file, OGRSpatialReferenceH crs) {
     }
 }
 
+/* Whether GDAL's driver takes the system. From 3.9 on it ends the process for a projection that CF lacks. */
+static bool driver_takes(OGRSpatialReferenceH crs) {
+    bool taken = true;
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 9, 0)
+    char *name = NULL, *units = NULL, **values = NULL;
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    taken = OSRExportToCF1(crs, &name, &values, &units, NULL) == OGRERR_NONE;
+    CPLPopErrorHandler();
+    VSIFree(name);
+    VSIFree(units);
+    CSLDestroy(values);
+#else
+    (void)crs;
+#endif
+    return taken;
+}
+
 static bool is_mapped(const HcWriteArray *file) {
     GDALAttributeH mapping = GDALMDArrayGetAttribute(file->values, "grid_mapping");
     if (mapping != NULL) {
@@ -260,7 +277,9 @@ static HcStatus put_place(HcWriteArray *file, const HcScene *scene, HcError *err
     if (crs != NULL) {
         const int axes[] = {3, 2}; /* x is the third dimension, y the second */
         OSRSetDataAxisToSRSAxisMapping(crs, 2, axes);
-        GDALMDArraySetSpatialRef(file->values, crs);
+        if (driver_takes(crs)) {
+            GDALMDArraySetSpatialRef(file->values, crs);
+        }
         if (!is_mapped(file)) {
             put_wkt(file, crs);
         }
@@ -298,6 +317,19 @@ HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcE
                        plan->path);
     }
     return HC_OK;
+}
+
+HcStatus hc_write_netcdf_check_map(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    OGRSpatialReferenceH crs = scene->place.crs != NULL ? OSRNewSpatialReference(scene->place.crs) : NULL;
+    HcStatus status = HC_OK;
+    if (crs != NULL && !driver_takes(crs)) {
+        const char *projection = OSRGetAttrValue(crs, "PROJECTION", 0);
+        status = hc_fail(err, HC_E_UNSUPPORTED,
+                         "%s: this GDAL writes no class map in the projection %s to netCDF (GTiff takes it)",
+                         plan->path, projection != NULL ? projection : "of the scene");
+    }
+    OSRDestroySpatialReference(crs);
+    return status;
 }
 
 /* Chunks are whole lines of some bands, so that none is written twice. */

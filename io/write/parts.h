@@ -181,6 +181,8 @@ void hc_write_map_give_up(HcWriteMap *map, int64_t line0, int32_t rows, HcTeam *
 typedef struct HcWriteArray HcWriteArray;
 /* Whether the scene is written so: netCDF that is no class map. */
 bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene);
+/* HC_E_UNSUPPORTED for a class map, which GDAL's raster interface writes, in a projection that it lacks. */
+HcStatus hc_write_netcdf_check_map(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
 /* HC_E_UNSUPPORTED for a grid that its coordinates cannot describe. */
 HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
 /* Creates the file with all that the scene says, without its values. */

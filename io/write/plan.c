@@ -602,6 +602,8 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     }
     if (plan->way == HC_WRITE_ARRAY) {
         HC_TRY(hc_write_array_check(plan, scene, err));
+    } else if (strcmp(plan->format, "netCDF") == 0) {
+        HC_TRY(hc_write_netcdf_check_map(plan, scene, err));
     }
     HC_TRY(hc_write_probe(plan, scene, err));
 done:

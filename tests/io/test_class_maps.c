@@ -4,6 +4,7 @@
 #include "write_fixture.h"
 
 #include <cpl_string.h>
+#include <ogr_srs_api.h>
 
 static const char *const some_names[] = {"Unclassified", "Water, deep", "{braces}", "Gr\xC3\xBCnland"};
 
@@ -346,6 +347,25 @@ static void colours_alone(void **state) {
     hc_scene_clear(&scene);
 }
 
+/* A system that CF has no projection for: from 3.9 on GDAL's driver would end the process for it. */
+static void netcdf_of_switzerland(void **state) {
+    (void)state;
+    HcError err = {0};
+    char *wkt = NULL;
+    HcScene scene = class_scene(40, 33, 1, 4);
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    assert_int_equal(OSRImportFromEPSG(crs, 2056), OGRERR_NONE);
+    OSRExportToWkt(crs, &wkt);
+    OSRDestroySpatialReference(crs);
+    free(scene.place.crs);
+    scene.place.crs = strdup(wkt);
+    CPLFree(wkt);
+    assert_int_equal(write_map(in_folder("a.nc"), &scene, NULL, true, &err), HC_E_UNSUPPORTED);
+    check_says(err.text, "a.nc: ... netCDF");
+    assert_int_equal(folder_entries(folder), 0);
+    hc_scene_clear(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(envi, make_folder, remove_folder),
@@ -354,6 +374,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(several_bands, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(forced_types, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(headers_of_others, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(netcdf_of_switzerland, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(colours_alone, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
