@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,26 +17,67 @@ static HcStatus fail_chunk(const HcChunkIndex *index, int64_t number, HcStatus s
     int64_t first[HC_AXES], size[HC_AXES];
     hc_chunk_box(index, number, first, size);
     return hc_fail(err, status,
-                   "%s: the chunk at line %" PRId64 ", sample %" PRId64 ", band %" PRId64 " (from 0) %s",
-                   index->path, first[HC_AXIS_LINE], first[HC_AXIS_SAMPLE], first[HC_AXIS_BAND], why);
+                   "%s: the %s at line %" PRId64 ", sample %" PRId64 ", band %" PRId64 " (from 0) %s",
+                   index->path, index->pieces ? "piece" : "chunk", first[HC_AXIS_LINE], first[HC_AXIS_SAMPLE],
+                   first[HC_AXIS_BAND], why);
 }
 
-static HcStatus read_remote(const HcChunkIndex *index, int64_t number, uint8_t *to, HcError *err) {
+/* Bytes of the file from this chunk on that are worth one request: those of the next chunks, too, while there
+ * is little between them. */
+static int64_t bytes_together(const HcChunkIndex *index, int64_t number, int64_t ahead) {
+    enum { GAP = 4096 };
+    const HcChunkPlace *place = &index->place[number];
+    int64_t end = place->offset + place->bytes, count = hc_min64(ahead, hc_chunk_count(index) - number);
+    for (int64_t n = 1; n < count; n++) {
+        int64_t gap = place[n].offset - end, to = place[n].offset + place[n].bytes;
+        if (place[n].bytes == 0 || gap < 0 || gap > GAP || to - place->offset > HC_WINDOW_BYTES) {
+            break;
+        }
+        end = to;
+    }
+    return end - place->offset;
+}
+
+static HcStatus read_window(const HcChunkIndex *index, int64_t number, HcChunkWindow *window, uint8_t *to,
+                            HcError *err) {
+    const HcChunkPlace *place = &index->place[number];
+    int64_t bytes = bytes_together(index, number, window->ahead), within = place->offset - window->at;
+    if (within >= 0 && within + place->bytes <= window->bytes) {
+        memcpy(to, window->data + within, (size_t)place->bytes);
+        return HC_OK;
+    }
+    if (bytes > place->bytes && window->data == NULL) {
+        window->data = malloc(HC_WINDOW_BYTES);
+    }
+    if (bytes == place->bytes || window->data == NULL) {
+        return hc_remote_read(index->remote, to, place->bytes, place->offset, err);
+    }
+    window->bytes = 0;
+    HC_OR_RETURN(hc_remote_read(index->remote, window->data, bytes, place->offset, err));
+    window->at = place->offset;
+    window->bytes = bytes;
+    memcpy(to, window->data, (size_t)place->bytes);
+    return HC_OK;
+}
+
+static HcStatus read_remote(const HcChunkIndex *index, int64_t number, HcChunkWorkspace *workspace,
+                            HcError *err) {
     HcError why = {0};
     char text[sizeof why.text];
-    const HcChunkPlace *place = &index->place[number];
-    HcStatus status = hc_remote_read(index->remote, to, place->bytes, place->offset, &why);
+    uint8_t *to = hc_chunk_decode_input(workspace);
+    HcStatus status = read_window(index, number, hc_chunk_window(workspace), to, &why);
     snprintf(text, sizeof text, "cannot be read: %.400s", why.text);
     return status == HC_OK ? HC_OK : fail_chunk(index, number, status, text, err);
 }
 
-static HcStatus read_stored(const HcChunkIndex *index, int64_t number, uint8_t *to, uint32_t *skipped,
-                            HcError *err) {
+static HcStatus read_stored(const HcChunkIndex *index, int64_t number, HcChunkWorkspace *workspace,
+                            uint32_t *skipped, HcError *err) {
     const HcChunkPlace *place = &index->place[number];
+    uint8_t *to = hc_chunk_decode_input(workspace);
     int64_t done = 0;
     *skipped = 0;
     if (index->remote != NULL) {
-        return read_remote(index, number, to, err);
+        return read_remote(index, number, workspace, err);
     }
     if (index->file < 0) {
         char why[300] = "cannot be read: ";
@@ -77,7 +119,7 @@ HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkWorkspace *workspace, int64
     }
     (void)__atomic_fetch_add(&chunks->decoded, 1, __ATOMIC_RELAXED);
     uint32_t skipped = 0;
-    HC_OR_RETURN(read_stored(index, number, hc_chunk_decode_input(workspace), &skipped, err));
+    HC_OR_RETURN(read_stored(index, number, workspace, &skipped, err));
     hc_chunk_box(index, number, first, size);
     HcStatus status = hc_chunk_decode(workspace, index, index->place[number].bytes, size[HC_AXIS_LINE],
                                       skipped, values, &why);
@@ -249,7 +291,7 @@ typedef struct Job {
     HcChunkItem *item;
     void *user;
     pthread_mutex_t lock;
-    int64_t failed; /* the first item that failed, INT64_MAX = none */
+    int64_t count, failed; /* failed: the first item that did, INT64_MAX = none */
     HcError error;
 } Job;
 
@@ -270,10 +312,29 @@ static void do_item(void *user, int64_t item, int32_t thread) {
     pthread_mutex_unlock(&job->lock);
 }
 
+/* Chunks that a thread brings one after the other. */
+static void do_group(void *user, int64_t group, int32_t thread) {
+    const Job *job = user;
+    const HcChunks *chunks = job->chunks;
+    bool all = chunks->used == chunks->index->size[HC_AXIS_BAND] && chunks->plan.part == 0 &&
+               chunks->samples == chunks->index->size[HC_AXIS_SAMPLE];
+    int64_t item = group * chunks->index->together;
+    int64_t end = hc_min64(job->count, item + chunks->index->together);
+    for (; item < end; item++) {
+        hc_chunk_window(chunks->workspace[thread])->ahead = all ? end - item : 1;
+        do_item(user, item, thread);
+    }
+}
+
 HcStatus hc_chunk_each(HcChunks *chunks, int64_t count, HcChunkItem *item, void *user, HcError *err) {
-    Job job = {
-        .chunks = chunks, .item = item, .user = user, .lock = PTHREAD_MUTEX_INITIALIZER, .failed = INT64_MAX};
-    hc_team_run(chunks->team, count, do_item, &job);
+    int64_t together = chunks->index->together;
+    Job job = {.chunks = chunks,
+               .item = item,
+               .user = user,
+               .lock = PTHREAD_MUTEX_INITIALIZER,
+               .count = count,
+               .failed = INT64_MAX};
+    hc_team_run(chunks->team, (count + together - 1) / together, do_group, &job);
     pthread_mutex_destroy(&job.lock);
     return job.failed == INT64_MAX ? HC_OK : hc_fail(err, job.error.status, "%s", job.error.text);
 }

@@ -7,6 +7,7 @@
 #include "io/scratch.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,7 +114,8 @@ HcChunkPlan hc_chunks_plan(const HcChunkIndex *index, int32_t threads, int64_t a
 
 /* The fewest rows whose chunks keep the threads busy. */
 static int64_t rows_together(const HcChunkIndex *index, int32_t threads) {
-    int64_t all = hc_chunk_row_count(index), across = hc_chunk_count(index) / all, best = 1;
+    int64_t all = hc_chunk_row_count(index), best = 1;
+    int64_t across = hc_max64(1, hc_chunk_count(index) / all / index->together);
     double busiest = 0;
     for (int64_t rows = 1; rows <= all && busiest < BUSY; rows++) {
         int64_t chunks = rows * across, turns = (chunks + threads - 1) / threads;
@@ -130,7 +132,8 @@ static int64_t rows_together(const HcChunkIndex *index, int32_t threads) {
 /* One row is handed out while the others are brought. A single thread gains nothing by more memory. */
 void hc_chunks_plan_ahead(HcChunkPlan *plan, const HcChunkIndex *index, int64_t end, double bytes) {
     double fit = (bytes - (double)plan->bytes) / row_bytes(index);
-    int64_t more = rows_together(index, plan->threads) - 1;
+    int64_t together = rows_together(index, plan->threads);
+    int64_t more = index->remote != NULL ? 2 * together : together - 1; /* none waits for a place */
     more = hc_min64(hc_max64(more, plan->threads > 1), hc_chunk_row_count(index) - plan->rows);
     more = fit < (double)more ? (int64_t)fit : more;
     if (end > 0 && (plan->rows == 0 || more > 0)) {
@@ -151,6 +154,18 @@ HcChunkPlan hc_chunks_plan_again(const HcChunks *chunks, int32_t threads, int64_
 
 /* ---- opening ---- */
 
+/* How many chunks of a server are worth one request on the average. */
+static int64_t chunks_together(const HcChunkIndex *index) {
+    enum { REQUEST = HC_WINDOW_BYTES / 2 };
+    double stored = 0, bytes = 1;
+    for (int64_t n = 0; index->remote != NULL && n < hc_chunk_count(index); n++) {
+        stored += index->place[n].bytes > 0;
+        bytes += (double)index->place[n].bytes;
+    }
+    double across = (double)index->count[HC_AXIS_SAMPLE] * (double)index->count[HC_AXIS_BAND];
+    return hc_max64(1, (int64_t)fmin(across, stored * REQUEST / bytes));
+}
+
 HcStatus hc_chunks_open(HcChunks **out, HcChunkIndex *index, HcError *err) {
     HcChunks *chunks = NULL;
     *out = NULL;
@@ -159,6 +174,7 @@ HcStatus hc_chunks_open(HcChunks **out, HcChunkIndex *index, HcError *err) {
         return HC_E_MEMORY;
     }
     chunks->index = index;
+    index->together = chunks_together(index);
     chunks->scratch = -1;
     chunks->pixels = pixels_together(index);
     chunks->samples = index->size[HC_AXIS_SAMPLE];

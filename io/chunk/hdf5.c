@@ -17,10 +17,6 @@
 enum { CHUNK_BYTES_MAX = INT32_MAX, VALUES_MAX = 16 };
 enum { CHUNKS_LOOKED_AT = 1000 }; /* the library looks for each from the first on */
 
-/* Pieces of an array that is not chunked: of whole lines, and of lines of one band or sample, many of which
- * make a line. */
-enum { PIECE_BYTES = 1 << 20, THIN_PIECE_BYTES = 1 << 16, PIECES_MAX = 1 << 24, TURNED = 32 };
-
 /* ---- what the array is ---- */
 
 static bool find_type(hid_t dataset, HcChunkIndex *index) {
@@ -151,32 +147,6 @@ static bool find_piece(hid_t dataset, hid_t plist, int64_t *offset) {
     return at != HADDR_UNDEF && at <= INT64_MAX && H5Pget_external_count(plist) == 0;
 }
 
-/* Cuts such an array along its lines, and along the axes that are slower, so that each piece is one of the
- * file. */
-static void cut_piece(const HcChunkIndex *index, const hsize_t size[HC_AXES], int axes,
-                      hsize_t shape[HC_AXES]) {
-    hsize_t each = (hsize_t)hc_type_bytes(index->type), most = PIECE_BYTES;
-    int behind = HC_AXES - axes, line = 0;
-    while (index->order[line + behind] != HC_AXIS_LINE) {
-        line++;
-    }
-    for (int i = axes - 1; i > line; i--) {
-        shape[i] = size[i];
-        each *= size[i];
-    }
-    for (int i = 0; i < line; i++) {
-        shape[i] = 1;
-        most = size[i] > 1 ? THIN_PIECE_BYTES : most;
-    }
-    hsize_t lines = most / each > 0 ? most / each : 1;
-    shape[line] = lines < size[line] ? lines : size[line];
-    if (line == axes - 1) { /* lines are the fastest axis: some cache lines of each sample or band */
-        shape[line] = size[line];
-        shape[line - 1] = line > 1 ? size[line - 1] : shape[line - 1];
-        shape[0] = size[0] < TURNED ? size[0] : TURNED;
-    }
-}
-
 /* Sizes of the array and its chunks. */
 static bool find_shape(HcHdf5Array *array, hid_t plist, HcChunkIndex *index) {
     hsize_t size[HC_AXES] = {0}, shape[HC_AXES] = {0};
@@ -187,14 +157,7 @@ static bool find_shape(HcHdf5Array *array, hid_t plist, HcChunkIndex *index) {
                  H5Sget_simple_extent_dims(space, size, NULL) == array->axes;
     bool flat_first = array->axes == HC_AXES || index->order[0] == HC_AXIS_BAND;
     array->plain = known && flat_first && find_piece(array->dataset, plist, &array->offset);
-    if (array->plain) {
-        for (int i = 0; i < array->axes; i++) {
-            known = known && size[i] > 0 && size[i] <= INT32_MAX;
-        }
-        if (known) {
-            cut_piece(index, size, array->axes, shape);
-        }
-    } else {
+    if (!array->plain) {
         known = known && H5Pget_layout(plist) == H5D_CHUNKED &&
                 H5Pget_chunk(plist, HC_AXES, shape) == array->axes;
     }
@@ -203,10 +166,13 @@ static bool find_shape(HcHdf5Array *array, hid_t plist, HcChunkIndex *index) {
     for (int i = 0; i < HC_AXES && known; i++) {
         int axis = index->order[i];
         index->size[axis] = i < behind ? 1 : (int64_t)size[i - behind];
-        index->shape[axis] = i < behind ? 1 : (int64_t)shape[i - behind];
+        index->shape[axis] = i < behind || array->plain ? 1 : (int64_t)shape[i - behind];
         known = index->size[axis] > 0 && index->size[axis] <= INT32_MAX && index->shape[axis] > 0 &&
                 index->shape[axis] <= INT32_MAX && (i >= behind || axis == HC_AXIS_BAND);
         index->count[axis] = known ? (index->size[axis] + index->shape[axis] - 1) / index->shape[axis] : 0;
+    }
+    if (known && array->plain) {
+        hc_chunk_cut(index);
     }
     int64_t bytes = (int64_t)hc_type_bytes(index->type);
     known = known &&
@@ -275,32 +241,6 @@ static HcStatus find_places(HcHdf5Array *array, HcChunkIndex *index, bool *known
     return HC_OK;
 }
 
-/* The pieces of an array that is not chunked, and the file that they are read from. */
-static HcStatus find_pieces(HcHdf5Array *array, HcChunkIndex *index, HcError *err) {
-    int64_t file_bytes = 0, all = index->size[0] * index->size[1] * index->size[2],
-            each = (int64_t)hc_type_bytes(index->type);
-    HC_OR_RETURN(hc_new(index->place, (size_t)array->chunks, "places of chunks", err));
-    HC_OR_RETURN(hc_chunk_index_open(index, &file_bytes, err));
-    if (array->offset > file_bytes || all > (file_bytes - array->offset) / each) {
-        return hc_fail(err, HC_E_INPUT,
-                       "%s: has %" PRId64 " bytes, an array of %" PRId64 " values of %" PRId64
-                       " bytes is said to begin at byte %" PRId64,
-                       index->path, file_bytes, all, each, array->offset);
-    }
-    for (int64_t number = 0; number < array->chunks; number++) {
-        int64_t first[HC_AXES] = {0}, size[HC_AXES] = {0}, at = 0, count = 1;
-        hc_chunk_box(index, number, first, size);
-        for (int i = 0; i < HC_AXES; i++) {
-            at = at * index->size[index->order[i]] + first[index->order[i]];
-            count *= size[index->order[i]];
-        }
-        index->place[number] = (HcChunkPlace){.offset = array->offset + at * each, .bytes = count * each};
-        index->stored_most = hc_max64(index->stored_most, count * each);
-    }
-    index->pieces = true;
-    return HC_OK;
-}
-
 /* ---- opening ---- */
 
 static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known, HcError *err) {
@@ -332,11 +272,12 @@ static HcStatus fill_index(HcChunkIndex *index, HcHdf5Array *array, bool *known,
         *known = made >= 0 && H5Pget_userblock(made, &before) >= 0 && before == 0;
         (void)H5Pclose(made);
     }
-    if (*known && array->plain && array->chunks > PIECES_MAX) {
+    if (*known && array->plain && array->chunks > HC_PIECES_MAX) {
         *known = false;
     }
     if (*known) {
-        status = array->plain ? find_pieces(array, index, err) : find_places(array, index, known, err);
+        status =
+            array->plain ? hc_chunk_pieces(index, array->offset, err) : find_places(array, index, known, err);
     }
     return status;
 }

@@ -66,6 +66,7 @@ typedef struct HcChunkIndex {
     uint32_t szip[4];                     /* the parameters of HDF5 for it */
     HcChunkPlace *place;                  /* [line][sample][band] of chunks: hc_chunk_number() */
     int64_t stored_most;                  /* the largest of their bytes */
+    int64_t together;                     /* chunks that a thread takes at once: small ones of a server */
     uint64_t *fill;                       /* [bands] the bytes of a value, lowest address first; NULL = 0 */
     int file;          /* open for reading by offsets, -1 where HDF5 or a server gives bytes */
     HcRemote *remote;  /* of a file of a server; else NULL */
@@ -92,6 +93,19 @@ void hc_chunk_box(const HcChunkIndex *index, int64_t number, int64_t first[HC_AX
 
 /* The first value of a chunk in the order of its axes. */
 void hc_chunk_corner(const HcChunkIndex *index, int64_t number, int64_t corner[HC_AXES]);
+
+/* An array that lies in one stretch of its file is read in pieces, as if these were chunks. hc_chunk_cut sets
+ * the shape and the count of pieces by index->path, type, order and size. hc_chunk_pieces opens the file, and
+ * fills the places of the pieces of the array that begins at that byte; HC_E_INPUT where the file is too
+ * short for it. */
+enum { HC_PIECES_MAX = 1 << 24 };
+void hc_chunk_cut(HcChunkIndex *index);
+HcStatus hc_chunk_pieces(HcChunkIndex *index, int64_t offset, HcError *err) HC_MUST_CHECK;
+
+/* A raw file: the values of the scene from that byte on, without gaps, in the order of those axes. *out is
+ * NULL, with HC_OK, where it would have too many pieces. */
+HcStatus hc_chunk_raw(HcChunkIndex **out, const char *path, const HcScene *scene, const HcAxis order[HC_AXES],
+                      bool big_endian, int64_t offset, HcError *err) HC_MUST_CHECK;
 
 /* The image of a TIFF file with tiles or strips of either interleave; `scene` (lines, samples, bands, type)
  * says what it must hold. *out is NULL, with HC_OK, where the file is no TIFF or has something that this

@@ -511,6 +511,42 @@ static bool lies_elsewhere(const HcReader *reader) {
     return other;
 }
 
+/* ---- a file of a server ---- */
+
+/* Whether all values lie without gaps, in the order of these axes. */
+static bool lies_in_order(const HcReader *reader, const HcAxis order[HC_AXES]) {
+    const HcScene *scene = &reader->scene;
+    const HcRawLayout *layout = &reader->layout;
+    const int64_t size[HC_AXES] = {scene->lines, scene->samples, scene->bands};
+    const int64_t stride[HC_AXES] = {layout->line, layout->pixel, layout->band};
+    int64_t each = value_bytes(reader);
+    for (int i = HC_AXES - 1; i >= 0; i--) {
+        if (size[order[i]] > 1 && stride[order[i]] != each) {
+            return false;
+        }
+        each *= size[order[i]];
+    }
+    return true;
+}
+
+/* Reads the file in pieces, as chunks, which are brought ahead of their use by many requests at once. Files
+ * with gaps are read block after block. */
+static HcStatus try_pieces(HcReader *reader, HcError *err) {
+    static const HcAxis orders[][HC_AXES] = {{HC_AXIS_LINE, HC_AXIS_BAND, HC_AXIS_SAMPLE},
+                                             {HC_AXIS_LINE, HC_AXIS_SAMPLE, HC_AXIS_BAND},
+                                             {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE}};
+    HcChunkIndex *index = NULL;
+    const HcRawLayout *layout = &reader->layout;
+    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+        if (lies_in_order(reader, orders[o])) {
+            HC_OR_RETURN(hc_chunk_raw(&index, layout->path, &reader->scene, orders[o], layout->big_endian,
+                                      layout->offset, err));
+            return index != NULL ? hc_chunks_open(&reader->chunks, index, err) : HC_OK;
+        }
+    }
+    return HC_OK;
+}
+
 HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
@@ -527,6 +563,12 @@ HcStatus hc_read_direct_try(HcReader *reader, HcError *err) {
     }
     if ((reader->options.never_direct && reader->dataset != NULL) || !suits(reader)) {
         return status;
+    }
+    if (hc_remote_is(reader->layout.path)) {
+        HC_OR_RETURN(try_pieces(reader, err));
+    }
+    if (reader->chunks != NULL) {
+        return HC_OK;
     }
     errno = 0;
     if (!open_file(reader)) {

@@ -44,7 +44,9 @@ int32_t hc_reader_threads(const HcReader *reader, bool alone) {
 }
 
 bool hc_reader_skips_lines(const HcReader *reader) {
-    return reader->chunks == NULL && !hc_read_by_product(reader);
+    bool raw =
+        reader->chunks != NULL && reader->layout.path != NULL && hc_chunks_index(reader->chunks)->pieces;
+    return (raw || reader->chunks == NULL) && !hc_read_by_product(reader);
 }
 
 /* Arrays whose lines are the fastest axis have all lines in a chunk. Where memory is too small for that, GDAL

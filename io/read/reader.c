@@ -63,7 +63,7 @@ done:
 static HcStatus try_chunks(HcReader *reader, HcError *err) {
     bool differs = false;
     HcChunkIndex *index = NULL;
-    if (reader->direct || reader->dataset == NULL || reader->options.never_direct) {
+    if (reader->direct || reader->chunks != NULL || reader->dataset == NULL || reader->options.never_direct) {
         return HC_OK;
     }
     HC_OR_RETURN(find_index(reader, &index, err));

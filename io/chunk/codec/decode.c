@@ -25,6 +25,7 @@ struct HcChunkWorkspace {
     size_t bytes[2];
     struct libdeflate_decompressor *inflater;
     void *zstd;
+    HcChunkWindow window;
 };
 
 static bool in_place(HcChunkCode code) {
@@ -83,7 +84,7 @@ static bool has_step(const HcChunkIndex *index, HcChunkCode code) {
 size_t hc_chunk_workspace_bytes(const HcChunkIndex *index) {
     size_t bytes[2];
     buffer_bytes(index, bytes);
-    return bytes[0] + bytes[1] + LIBRARY_BYTES +
+    return bytes[0] + bytes[1] + LIBRARY_BYTES + (index->together > 1 ? HC_WINDOW_BYTES : 0) +
            (has_step(index, HC_CODE_LERC) ? hc_chunk_lerc_bytes(index) : 0);
 }
 
@@ -122,6 +123,7 @@ void hc_chunk_workspace_close(HcChunkWorkspace *workspace) {
     if (workspace == NULL) {
         return;
     }
+    free(workspace->window.data);
     libdeflate_free_decompressor(workspace->inflater);
     ZSTD_freeDCtx(workspace->zstd);
     free(workspace->buffer[0]);
@@ -136,6 +138,10 @@ void hc_chunk_libraries(HcText *text) {
     /* The version of the header: a call would start the library, which needs its lock. */
     hc_text_add(text, "HDF5 %d.%d.%d\n", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
     hc_text_add(text, "SZIP by libsz\n");
+}
+
+HcChunkWindow *hc_chunk_window(HcChunkWorkspace *workspace) {
+    return &workspace->window;
 }
 
 uint8_t *hc_chunk_decode_input(HcChunkWorkspace *workspace) {

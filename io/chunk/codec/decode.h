@@ -15,6 +15,15 @@ void hc_chunk_libraries(HcText *text);
 /* The memory of one thread that decodes chunks of one index. */
 typedef struct HcChunkWorkspace HcChunkWorkspace;
 
+/* Bytes of the file that one request has brought, and how many chunks the next one may bring. Of those who
+ * read; `data` is freed with the workspace. */
+enum { HC_WINDOW_BYTES = 512 << 10 };
+typedef struct HcChunkWindow {
+    uint8_t *data;
+    int64_t at, bytes, ahead;
+} HcChunkWindow;
+HcChunkWindow *hc_chunk_window(HcChunkWorkspace *workspace);
+
 /* Bytes that a workspace takes. */
 size_t hc_chunk_workspace_bytes(const HcChunkIndex *index);
 HcStatus hc_chunk_workspace_open(HcChunkWorkspace **out, const HcChunkIndex *index,

@@ -36,7 +36,7 @@ done >list.txt
 # What the server does not give is a failure of the scene, which is tried again by itself; it is not taken for zeros.
 touch fail
 run 9 "${batch[@]}" list.txt
-[[ $(events failed) == 3 && $(grep -c '"exit_code":4.*reading line .* failed' <<<"$err") == 3 ]] || fail "says $err"
+[[ $(events failed) == 3 && $(grep -c '"exit_code":4.*the piece at line .* cannot be read: .*503' <<<"$err") == 3 ]] || fail "says $err"
 [[ -z $(ls out) ]] || fail "left $(ls out)"
 rm fail
 run 0 "${batch[@]}" list.txt
