@@ -2,6 +2,7 @@
 #include "core/operation/image/decode.h"
 #include "app/usage/usage.h"
 #include "io/file.h"
+#include "io/gdal/remote.h"
 #include "pipeline/report/tables.h"
 #include "pipeline/stages/denoise/residual.h"
 #include "pipeline/run/verify.h"
@@ -235,6 +236,7 @@ static HcStatus start_ranks(const HcCommon *common, HcError *err) {
     HC_OR_RETURN(hc_share_signals(err));
     (void)hc_catch_signals();
     fflush(NULL);
+    hc_remote_before_fork();
     HcStatus status = hc_ranks_start(&ranks, (int32_t)common->ranks, err);
     hc_set_app_ranks(ranks);
     hc_process_begins();

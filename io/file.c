@@ -6,6 +6,7 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/remote.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,27 +19,6 @@
 #include <unistd.h>
 
 const char *const hc_file_sidecars[] = {".aux.xml", ".ovr", ".msk", ".msk.ovr", NULL};
-
-const char *hc_file_base(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-char *hc_file_folder(const char *path) {
-    size_t length = (size_t)(hc_file_base(path) - path);
-    while (length > 1 && path[length - 1] == '/') {
-        length--;
-    }
-    return length == 0 ? hc_text_format(".") : hc_text_format("%.*s", (int)length, path);
-}
-
-HcStatus hc_file_fail(HcError *err, HcStatus status, const char *path, int number) {
-    return hc_fail(err, hc_errno_status(number, status), "%s: %s", path, strerror(number));
-}
-
-HcStatus hc_file_fail_exists(HcError *err, const char *path) {
-    return hc_fail(err, HC_E_USAGE, "%s: the file exists already (--overwrite replaces it)", path);
-}
 
 bool hc_file_exists(const char *path) {
     struct stat info;
@@ -54,11 +34,13 @@ static HcStatus said_of(const char *path, int result, bool *there, HcError *err)
 }
 
 HcStatus hc_file_look(const char *path, struct stat *info, bool *there, HcError *err) {
-    return said_of(path, stat(path, info), there, err);
+    return hc_remote_is(path) ? hc_file_look_remote(path, info, there, err)
+                              : said_of(path, stat(path, info), there, err);
 }
 
 HcStatus hc_file_look_at_link(const char *path, struct stat *info, bool *there, HcError *err) {
-    return said_of(path, lstat(path, info), there, err);
+    return hc_remote_is(path) ? hc_file_look_remote(path, info, there, err)
+                              : said_of(path, lstat(path, info), there, err);
 }
 
 HcStatus hc_file_is_there(const char *path, bool *there, HcError *err) {
@@ -70,26 +52,6 @@ bool hc_file_may_be_there(const char *path) {
     HcError unimportant = {0};
     bool there = false;
     return hc_file_is_there(path, &there, &unimportant) != HC_OK || there;
-}
-
-HcStatus hc_file_join(const char *folder, const char *name, char **out, HcError *err) {
-    *out = hc_text_format("%s/%s", folder, name);
-    return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(name), "a file name");
-}
-
-bool hc_file_join_into(char out[HC_FILE_PATH], const char *folder, const char *name) {
-    int length = snprintf(out, HC_FILE_PATH, "%s/%s", folder, name);
-    return length > 0 && length < HC_FILE_PATH;
-}
-
-bool hc_file_folder_into(char out[HC_FILE_PATH], const char *path) {
-    size_t length = (size_t)(hc_file_base(path) - path);
-    while (length > 1 && path[length - 1] == '/') {
-        length--;
-    }
-    int printed = length == 0 ? snprintf(out, HC_FILE_PATH, ".")
-                              : snprintf(out, HC_FILE_PATH, "%.*s", (int)length, path);
-    return printed > 0 && printed < HC_FILE_PATH;
 }
 
 bool hc_file_list_add(char ***names, size_t *count, const char *name) {
@@ -154,8 +116,13 @@ HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) {
     if (*hc_file_base(path) == '\0') {
         return hc_fail(err, HC_E_USAGE, "\"%s\" is not the name of a file", path);
     }
+    if (hc_remote_takes(path)) {
+        return hc_file_check_remote(path, overwrite, err);
+    }
     if (strncmp(path, "/vsi", 4) == 0) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: outputs are written to local files only", path);
+        return hc_fail(err, HC_E_UNSUPPORTED,
+                       "%s: outputs are written to local files and object storage (s3://, gs://, az://) only",
+                       path);
     }
     directory = hc_file_folder(path);
     if (directory == NULL) {
@@ -231,6 +198,9 @@ HcStatus hc_file_read(const char *path, size_t limit, char **data, size_t *bytes
     size_t count = 0;
     char *fresh = NULL;
     *data = NULL;
+    if (hc_remote_is(path)) {
+        return hc_file_read_remote(path, limit, data, bytes != NULL ? bytes : &count, err);
+    }
     int file = open(path, O_RDONLY | O_CLOEXEC | (may_wait(path) ? 0 : O_NONBLOCK));
     if (file < 0) {
         return hc_file_fail(err, hc_errno_status(errno, HC_E_INPUT), path, errno);
@@ -275,7 +245,9 @@ void hc_file_uncache(const char *path) {
 
 bool hc_file_identity(const char *path, int64_t *size, int64_t *modified) {
     struct stat info;
-    if (stat(path, &info) != 0) {
+    bool there = false;
+    HcError unimportant = {0};
+    if (hc_file_look(path, &info, &there, &unimportant) != HC_OK || !there) {
         return false;
     }
     if (size != NULL) {

@@ -37,21 +37,35 @@ bool hc_file_is_unlisted(const char *path);
 /* Writes all bytes into an open file from `at` on; returns 0 or an errno. */
 int hc_file_write_at(int file, const void *data, size_t bytes, int64_t at) HC_MUST_CHECK;
 
+/* Removes a file or an object, if it is there. */
+void hc_file_remove(const char *path);
+
+/* The folder in which partials and claims of a path lie: its own, or of an object one below the scratch
+ * folder (io/scratch.h), which this may make. Fresh memory, NULL when there is none left. The second removes
+ * it if it is empty, and those above it. */
+char *hc_file_near(const char *path, bool make);
+void hc_file_leave_near(const char *path);
+
+/* *left: a process was killed while it sent this object, or is sending it. false for local files. */
+HcStatus hc_file_is_left(const char *path, bool *left, HcError *err) HC_MUST_CHECK;
+
 /* What hc_file_write would refuse: the directory missing or not writable, an existing file without
  * `overwrite`. */
 HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
 
 /* "DIR/.NAME.PID-N-....partial/NAME": a temporary name for `path`, fresh memory, in a fresh hidden folder
- * beside it. Drivers then see the ending and the name that the file will have, and every sidecar that they
- * make lies with it. The folder is removed by hc_file_remove_partials if the process is interrupted before
- * hc_file_keep. Removes what dead processes have left of `path` (hc_file_remove_dead). */
+ * beside it; for an object of a server in the scratch folder (io/scratch.h). Drivers then see the ending and
+ * the name that the file will have, and every sidecar that they make lies with it. The folder is removed by
+ * hc_file_remove_partials if the process is interrupted before hc_file_keep. Removes what dead processes have
+ * left of `path` (hc_file_remove_dead). */
 HcStatus hc_file_partial(const char *path, char **partial, HcError *err) HC_MUST_CHECK;
 
 /* Moves all that lies beside partial to the folder of `path`, partial itself to `path` and last, and
  * forgets it. With `overwrite` an existing `path` and its sidecars (hc_file_sidecars) are replaced; without
  * it nothing is ever replaced (HC_E_USAGE). Of a failure nothing new remains but the partial, and what was
- * replaced is back. Nothing is flushed to the disk here unless hc_file_flush_all says so. While a set is open
- * on this thread, the partial joins the set, and gets its name by hc_file_commit. */
+ * replaced is back. (Objects of servers are sent then, and what they have replaced is gone.) Nothing is
+ * flushed to the disk here unless hc_file_flush_all says so. While a set is open on this thread, the partial
+ * joins the set, and gets its name by hc_file_commit. */
 HcStatus hc_file_keep(const char *partial, const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
 
 /* How standard output is named as an output. */

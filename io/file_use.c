@@ -16,10 +16,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Servers are not asked: an object is known by its name alone. */
+static HcStatus look_here(const char *path, struct stat *info, bool *there, HcError *err) {
+    *there = false;
+    return hc_remote_is(path) ? HC_OK : hc_file_look(path, info, there, err);
+}
+
 static HcStatus add_local(HcFileUse *use, const char *path, HcError *err) {
     struct stat info;
     bool there;
-    HC_OR_RETURN(hc_file_look(path, &info, &there, err));
+    HC_OR_RETURN(look_here(path, &info, &there, err));
     return there && !hc_paths_has(&use->reads, path) ? hc_paths_add(&use->reads, path, err) : HC_OK;
 }
 
@@ -30,7 +36,7 @@ static HcStatus cut_to_file(char *text, bool *found, HcError *err) {
     for (size_t length = strlen(text); length > 0 && !*found; length--) {
         if (text[length] == '\0' || strchr("/:\"'}", text[length]) != NULL) {
             text[length] = '\0';
-            HC_OR_RETURN(hc_file_look(text, &info, found, err));
+            HC_OR_RETURN(look_here(text, &info, found, err));
             *found = *found && S_ISREG(info.st_mode);
         }
     }
@@ -92,7 +98,7 @@ HcStatus hc_file_use_read_all(HcFileUse *use, const HcPaths *paths, HcError *err
     struct stat info;
     bool there;
     for (int32_t p = 0; p < paths->count; p++) {
-        HC_OR_RETURN(hc_file_look(paths->path[p], &info, &there, err));
+        HC_OR_RETURN(look_here(paths->path[p], &info, &there, err));
         HC_OR_RETURN(there ? add_local(use, paths->path[p], err) : add_contained(use, paths->path[p], err));
     }
     return HC_OK;
@@ -103,7 +109,7 @@ HcStatus hc_file_use_read(HcFileUse *use, const char *path, HcError *err) {
     HcPaths files = {0};
     struct stat info;
     bool there;
-    HC_OR_RETURN(hc_file_look(path, &info, &there, err));
+    HC_OR_RETURN(look_here(path, &info, &there, err));
     if (!there) {
         return add_contained(use, path, err);
     }

@@ -12,8 +12,10 @@ HcStatus hc_chain_is_record(const char *path, bool *is, HcError *err) {
     HcError why = {0};
     struct stat info;
     cJSON *record = NULL;
+    bool there = false;
     *is = false;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+    HC_OR_RETURN(hc_file_look(path, &info, &there, err));
+    if (!there || !S_ISREG(info.st_mode)) {
         return HC_OK;
     }
     status = hc_json_read(path, &record, &why);
@@ -142,8 +144,12 @@ static HcStatus check_swapped(const HcChain *chain, const char *who, const char 
                               bool overwrite, HcError *err) {
     struct stat info;
     int32_t there = 0;
-    if (!chain->asks || !overwrite || is_text_by_name(path) || stat(path, &info) != 0 ||
-        !S_ISREG(info.st_mode)) {
+    bool found = false;
+    if (!chain->asks || !overwrite || is_text_by_name(path)) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_file_look(path, &info, &found, err));
+    if (!found || !S_ISREG(info.st_mode)) {
         return HC_OK;
     }
     HC_OR_RETURN(bands_without_record(path, &there, err));
@@ -193,11 +199,10 @@ static bool some_step_overwrites(const HcChain *chain) {
 
 /* The one record of all outputs, or the report. */
 static HcStatus check_one(HcChain *chain, const char *option, const char *path, HcError *err) {
-    struct stat info;
     bool replaces = chain->overwrite;
     bool only_steps = !replaces && some_step_overwrites(chain);
     HC_OR_RETURN(hc_file_check(path, replaces || only_steps, err));
-    if (only_steps && lstat(path, &info) == 0) {
+    if (only_steps && hc_file_may_be_there(path)) {
         return hc_fail(
             err, HC_E_USAGE,
             "%s %s: the file exists already; --overwrite of a step is for its own files (hcube run "

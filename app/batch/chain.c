@@ -211,6 +211,7 @@ static HcStatus add_item(HcBatch *batch, const HcStageClass *writer, int32_t lin
         return hc_fail(err, HC_E_USAGE, "batch: --stac-collection: the last step (%s) writes no raster",
                        writer->name);
     }
+    batch->params.collection = hc_remote_name(batch->params.collection);
     for (const char *c = batch->params.collection; *c != '\0'; c++) {
         hc_text_add(&folder, *c == '{' || *c == '}' ? "%c%c" : "%c", *c, *c);
     }

@@ -238,8 +238,15 @@ static size_t folder_length(const char *path) {
 }
 
 char *hc_batch_claim_path(const char *output) {
-    size_t folder = folder_length(output);
-    return hc_text_format("%.*s.%s" CLAIM, (int)folder, output, output + folder);
+    size_t length = folder_length(output);
+    char *folder = hc_file_near(output, false);
+    bool beside = length == 0 || folder == NULL;
+    char *path = folder == NULL
+                     ? NULL
+                     : hc_text_format("%s%s.%s" CLAIM, beside ? "" : folder,
+                                      beside || strcmp(folder, "/") == 0 ? "" : "/", output + length);
+    free(folder);
+    return path;
 }
 
 static HcStatus make_claim(const char *path, HcBatchClaim **out, HcError *err) {
@@ -329,6 +336,7 @@ void hc_batch_release(HcBatchClaim *claim) {
     /* Someone may have thought us dead and taken it over. */
     if (read_claim(claim->path, text, &touched) == 0 && strcmp(text, claim->text) == 0) {
         unlink(claim->path);
+        hc_file_leave_near(claim->path);
     }
     free_claim(claim);
 }

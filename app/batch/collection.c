@@ -5,6 +5,7 @@
 #include "app/batch/batch.h"
 #include "core/version.h"
 #include "io/file.h"
+#include "io/gdal/remote.h"
 #include "io/stac/stac.h"
 #include "pipeline/json/json.h"
 
@@ -45,9 +46,33 @@ static bool has(const HcPaths *sorted, const char *path) {
            bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path, by_text) != NULL;
 }
 
+/* The key of an object without "./" and "NAME/../", in place. */
+static void simplify(char *path) {
+    char *to = path;
+    for (const char *c = path; *c != '\0'; c++) {
+        bool begins = c > path && c[-1] == '/';
+        if (begins && strncmp(c, "./", 2) == 0) {
+            c++;
+        } else if (begins && strncmp(c, "../", 3) == 0 && to > path + 1) {
+            c += 2;
+            for (to--; to > path && to[-1] != '/'; to--) {
+            }
+        } else {
+            *to++ = *c;
+        }
+    }
+    *to = '\0';
+}
+
 /* Adds where a path leads, if something is there. */
 static HcStatus add_real(HcPaths *to, char *path, HcError *err) {
-    char *found = path != NULL ? realpath(path, NULL) : NULL;
+    if (path != NULL && hc_remote_is(path)) {
+        simplify(path);
+    }
+    char *found = path == NULL                 ? NULL
+                  : !hc_remote_is(path)        ? realpath(path, NULL)
+                  : hc_file_may_be_there(path) ? strdup(path)
+                                               : NULL;
     HcStatus status = path == NULL    ? hc_fail_memory(err, 0, "a path")
                       : found == NULL ? HC_OK
                                       : hc_paths_add(to, found, err);
@@ -84,7 +109,7 @@ static bool is_recorded(const char *item) {
     size_t length = strlen(item) - strlen(".stac.json");
     char *record =
         hc_text_ends_with(item, ".stac.json") ? hc_text_format("%.*s.hcube.json", (int)length, item) : NULL;
-    bool is = record != NULL && access(record, F_OK) == 0;
+    bool is = record != NULL && hc_file_may_be_there(record);
     free(record);
     return is;
 }
@@ -96,7 +121,8 @@ static HcStatus find_others(const Collection *collection, const HcPaths *own, Hc
     cJSON *json = NULL;
     const cJSON *link = NULL;
     HcError unimportant = {0};
-    if (access(collection->path, F_OK) != 0 || hc_json_read(collection->path, &json, &unimportant) != HC_OK) {
+    if (!hc_file_may_be_there(collection->path) ||
+        hc_json_read(collection->path, &json, &unimportant) != HC_OK) {
         return HC_OK;
     }
     cJSON_ArrayForEach(link, cJSON_GetObjectItemCaseSensitive(json, "links")) {
@@ -459,7 +485,7 @@ static HcStatus check_mine(const HcBatch *batch, int which, HcError *err) {
     HC_TRY(path != NULL ? HC_OK : hc_fail_memory(err, 0, "a path"));
     HC_TRY(hc_batch_check_written(batch, "stac-collection", batch->params.collection, path, err));
     HC_TRY(hc_file_check(path, true, err));
-    if (access(path, F_OK) == 0 &&
+    if (hc_file_may_be_there(path) &&
         (hc_json_read(path, &json, &unimportant) != HC_OK ||
          hc_json_text(cJSON_GetObjectItemCaseSensitive(json, "processing:software"), "hcube") == NULL)) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --stac-collection %s: %s exists, and is none of hcube",
@@ -475,10 +501,11 @@ HcStatus hc_batch_check_collection(const HcBatch *batch, HcError *err) {
     if (batch->params.collection == NULL || hc_ranks_number(hc_app_ranks()) > 0) {
         return HC_OK;
     }
-    if (strncmp(batch->params.collection, "/vsi", 4) == 0) {
-        return hc_fail(err, HC_E_UNSUPPORTED,
-                       "batch: --stac-collection %s: outputs are written to local files only",
-                       batch->params.collection);
+    if (strncmp(batch->params.collection, "/vsi", 4) == 0 && !hc_remote_takes(batch->params.collection)) {
+        return hc_fail(
+            err, HC_E_UNSUPPORTED,
+            "batch: --stac-collection %s: outputs are written to local files and object storage only",
+            batch->params.collection);
     }
     char *path = file_in(batch, 0);
     HcStatus status = path != NULL ? hc_batch_make_folders(path, err) : hc_fail_memory(err, 0, "a path");

@@ -4,6 +4,7 @@
 #include "app/batch/pool.h"
 #include "core/allocate.h"
 #include "core/grow.h"
+#include "io/file.h"
 #include "pipeline/json/json.h"
 #include "pipeline/statistics/statistics.h"
 #include "pipeline/statistics/sums_file.h"
@@ -244,7 +245,7 @@ static int32_t group_of_model(const Grouping *found) {
     int32_t group = -1;
     const char *path = found->batch->params.pool;
     char *record_path = hc_text_format("%s.hcube.json", path);
-    if (record_path != NULL && access(record_path, F_OK) == 0 && access(path, F_OK) == 0 &&
+    if (record_path != NULL && hc_file_may_be_there(record_path) && hc_file_may_be_there(path) &&
         hc_json_read(record_path, &record, &unimportant) == HC_OK && hc_json_kind(record) == HC_JSON_POOL &&
         hc_json_read(path, &model, &unimportant) == HC_OK &&
         hc_json_get_bands(model, &bands, path, &unimportant) == HC_OK) {

@@ -139,9 +139,10 @@ static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
             return hc_fail(err, HC_E_USAGE,
                            "batch: --output -: a batch writes a file for each scene, as out/{stem}.tif");
         }
-        if (strncmp(scene->output, "/vsi", 4) == 0) {
+        if (strncmp(scene->output, "/vsi", 4) == 0 && !hc_remote_takes(scene->output)) {
             return hc_fail(err, HC_E_UNSUPPORTED,
-                           "batch: --output %s: outputs are written to local files only", scene->output);
+                           "batch: --output %s: outputs are written to local files and object storage only",
+                           scene->output);
         }
         if (hc_text_ends_with(name, ".hdr")) {
             return hc_fail(err, HC_E_USAGE, "batch: --output %s: name the data file and not its header",

@@ -1,5 +1,6 @@
 /* Processes of a batch, and the pipes by which they tell what becomes of their scenes. */
 #include "app/batch/batch.h"
+#include "io/gdal/remote.h"
 #include "io/gdal/errors.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ HcStatus hc_batch_fork(pid_t *process, int *end, HcError *err) {
                        strerror(errno));
     }
     fflush(NULL);
+    hc_remote_before_fork();
     *process = fork();
     if (*process == 0) {
         /* A batch that is killed takes its workers with it. */

@@ -242,7 +242,8 @@ static bool says(const cJSON *record, const char *name, const char *expected) {
 static bool is_made(const HcBatchPool *pool, const char *record_path, const Stamp *stamp) {
     cJSON *record = NULL;
     HcError unimportant = {0};
-    bool made = access(record_path, F_OK) == 0 && hc_json_read(record_path, &record, &unimportant) == HC_OK &&
+    bool made = hc_file_may_be_there(record_path) &&
+                hc_json_read(record_path, &record, &unimportant) == HC_OK &&
                 says(record, "version", hc_version()) && says(record, "chain", pool->fit.chain) &&
                 says(record, "sums_xxh64", stamp->sums) && says(record, "model_xxh64", stamp->model);
     cJSON_Delete(record);

@@ -232,7 +232,7 @@ static bool same_outputs(const cJSON *outputs) {
 static cJSON *read_file(char *path) {
     HcError error = {0};
     cJSON *json = NULL;
-    if (path == NULL || access(path, F_OK) != 0 || hc_json_read(path, &json, &error) != HC_OK) {
+    if (path == NULL || !hc_file_may_be_there(path) || hc_json_read(path, &json, &error) != HC_OK) {
         json = NULL;
     }
     free(path);
@@ -324,7 +324,7 @@ static HcStatus find_maker(const HcBatch *batch, int32_t scene, const char *path
     HcStatus status = HC_OK;
     struct stat info;
     cJSON *json = NULL;
-    bool ours = false, there = false;
+    bool ours = false, there = false, left = false;
     char *record = hc_text_format("%s.hcube.json", of);
     *maker = THIS_CHAIN;
     if (record == NULL) {
@@ -335,6 +335,10 @@ static HcStatus find_maker(const HcBatch *batch, int32_t scene, const char *path
         HC_TRY(hc_file_look_at_link(record, &info, &there, err));
     }
     if (!there) {
+        goto done;
+    }
+    HC_TRY(hc_file_is_left(path, &left, err));
+    if (left) {
         goto done;
     }
     HC_TRY(hc_chain_is_record(record, &ours, err));
@@ -482,7 +486,7 @@ void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *me
     if (mine && !marker.failed && comes_again(origin, failure)) {
         (void)!hc_json_save_unflushed(&marker, path, true, &error);
     } else if (mine) {
-        unlink(path);
+        hc_file_remove(path);
     }
     hc_json_clear(&marker);
     free(path);
@@ -490,7 +494,7 @@ void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *me
 
 static void remove_file(char *path) {
     if (path != NULL) {
-        unlink(path);
+        hc_file_remove(path);
     }
     free(path);
 }

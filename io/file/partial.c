@@ -110,8 +110,12 @@ static bool remove_partial(const char *partial) {
 
 void hc_file_drop(const char *partial) {
     /* What could not be removed is tried again at the end of the process. */
+    char folder[HC_FILE_PATH];
     if (partial != NULL && remove_partial(partial)) {
         hc_file_forget(partial);
+        if (hc_file_folder_into(folder, partial)) {
+            hc_file_leave_near(folder);
+        }
     }
 }
 
@@ -191,12 +195,14 @@ static bool parse_maker(const char *ending, Maker *maker) {
 /* Makes the folder of a partial; *folder is fresh memory. */
 static HcStatus make_folder(const char *path, char **folder, HcError *err) {
     HcStatus status = HC_OK;
-    char *beside = hc_file_folder(path);
+    char *beside = NULL;
     char *beginning = beginning_of(path);
-    int number = EEXIST;
+    int number = EEXIST, tries = 0;
     while (number == EEXIST) {
         Maker maker = next_maker();
         free(*folder);
+        free(beside);
+        beside = hc_file_near(path, true);
         *folder =
             beside == NULL || beginning == NULL
                 ? NULL
@@ -206,6 +212,8 @@ static HcStatus make_folder(const char *path, char **folder, HcError *err) {
             HC_TRY(hc_fail_memory(err, (double)strlen(path), "a temporary name"));
         }
         number = mkdir(*folder, 0777) == 0 ? 0 : errno;
+        /* Another one may have removed the empty folder of an object. */
+        number = number == ENOENT && hc_file_comes_and_goes(path) && tries++ < 10 ? EEXIST : number;
     }
     if (number != 0) {
         HC_TRY(hc_file_fail(err, HC_E_IO, path, number));
@@ -281,7 +289,7 @@ static void remove_ownerless(const char *path, const char *leftover, bool any) {
 static void remove_left(const char *path, bool all) {
     char **names = NULL;
     size_t count = 0;
-    char *folder = hc_file_folder(path);
+    char *folder = hc_file_near(path, false);
     char *beginning = beginning_of(path);
     const size_t begins = beginning != NULL ? strlen(beginning) : 0;
     if (folder != NULL && beginning != NULL) {
@@ -319,7 +327,7 @@ static bool is_partial_of(const char *name, const char *ending, Maker *maker) {
 void hc_file_remove_dead_beside(const char *path, const char *ending) {
     char **names = NULL;
     size_t count = 0;
-    char *folder = hc_file_folder(path);
+    char *folder = hc_file_near(path, false);
     if (folder != NULL) {
         (void)hc_file_odd_names(folder, ".", 1, true, &names, &count);
     }

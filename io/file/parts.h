@@ -43,6 +43,31 @@ bool hc_file_folder_into(char out[HC_FILE_PATH], const char *path);
 /* Leaves a partial where it is: this process will not remove it. */
 void hc_file_forget(const char *partial);
 
+/* access.c: flushes the folder, so that the new name survives a power failure. Errors of file systems that
+ * cannot are ignored. */
+void hc_file_sync_folder(const char *folder);
+/* The content of one file to the disk. */
+HcStatus hc_file_sync(const char *path, HcError *err) HC_MUST_CHECK;
+/* Gives a new file the access rights of the file that it replaces: owner and group (or the group alone) where
+ * that is permitted, the mode, and the access list, without which the mode would permit more. */
+void hc_file_keep_access(const char *fresh, const char *target);
+
+/* remote.c: whether the folder of a path is one below the scratch folder, which others remove when it is
+ * empty. */
+bool hc_file_comes_and_goes(const char *path);
+/* As hc_file_look, hc_file_read and hc_file_check. */
+HcStatus hc_file_look_remote(const char *path, struct stat *info, bool *there, HcError *err) HC_MUST_CHECK;
+HcStatus hc_file_read_remote(const char *path, size_t limit, char **data, size_t *bytes,
+                             HcError *err) HC_MUST_CHECK;
+HcStatus hc_file_check_remote(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
+/* Puts the marker of an object that is about to be sent, by a local file beside `near`. *fresh: none of that
+ * name was there but what a killed process has left. The marker goes when the record is there. */
+HcStatus hc_file_begin_upload(const char *path, const char *near, bool overwrite, bool *fresh,
+                              HcError *err) HC_MUST_CHECK;
+void hc_file_end_upload(const char *path);
+/* Sends FROM/NAME as TO/NAME. */
+HcStatus hc_file_upload(const char *from, const char *to, const char *name, HcError *err) HC_MUST_CHECK;
+
 /* As hc_file_keep; with `flush` content and name are on the disk when it has its name. */
 HcStatus hc_file_keep_flushed(const char *partial, const char *path, bool overwrite, bool flush,
                               HcError *err) HC_MUST_CHECK;

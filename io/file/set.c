@@ -8,6 +8,7 @@
 #include "io/file/parts.h"
 #include "core/grow.h"
 #include "core/text.h"
+#include "io/gdal/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 typedef struct Step {
@@ -33,13 +33,16 @@ typedef struct Step {
     size_t placed; /* of names */
     size_t aside_count;
     bool named;
-    struct stat made; /* the file that was named */
+    struct stat made;   /* the file that was named */
+    bool remote;        /* objects of a server */
+    bool marked, fresh; /* such an upload has begun; it replaces nothing */
 } Step;
 
 /* A file that stays as it is. */
 typedef struct Kept {
     dev_t device;
     ino_t number;
+    char *object; /* of a server; else NULL */
 } Kept;
 
 typedef struct Set {
@@ -124,7 +127,8 @@ static void take_back(const Step *step, const char *name) {
 
 static bool is_kept(const Set *set, const struct stat *info) {
     for (size_t k = 0; k < set->kept_count; k++) {
-        if (set->kept[k].device == info->st_dev && set->kept[k].number == info->st_ino) {
+        if (set->kept[k].object == NULL && set->kept[k].device == info->st_dev &&
+            set->kept[k].number == info->st_ino) {
             return true;
         }
     }
@@ -225,60 +229,19 @@ done:
     return status;
 }
 
-/* ---- the disk ---- */
-
-/* Flushes the folder, so that the new name survives a power failure. Errors of file systems that cannot are
- * ignored. */
-static void sync_folder(const char *folder) {
-    int handle = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (handle >= 0) {
-        (void)fsync(handle);
-        close(handle);
-    }
-}
-
-/* The content of one file to the disk. */
-static HcStatus sync_file(const char *path, HcError *err) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    int number = file < 0 || (fsync(file) != 0 && errno != EINVAL) ? errno : 0;
-    if (file >= 0) {
-        close(file);
-    }
-    return number == 0 ? HC_OK : hc_file_fail(err, HC_E_IO, path, number);
-}
-
 static bool is_named(const Step *step) {
     return step->partial != NULL && !step->sent;
 }
 
-/* ---- access ---- */
-
-/* Gives a new file the access rights of the file that it replaces: owner and group (or the group alone) where
- * that is permitted, the mode, and the access list, without which the mode would permit more. */
-static void keep_access(const char *fresh, const char *target) {
-    static const char list[] = "system.posix_acl_access";
-    char entries[4096];
-    struct stat old;
-    if (stat(target, &old) != 0 || !S_ISREG(old.st_mode)) {
-        return;
-    }
-    if (chown(fresh, old.st_uid, old.st_gid) != 0) {
-        (void)!chown(fresh, (uid_t)-1, old.st_gid);
-    }
-    (void)!chmod(fresh, old.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO));
-    ssize_t bytes = getxattr(target, list, entries, sizeof entries);
-    if (bytes > 0) {
-        (void)!setxattr(fresh, list, entries, (size_t)bytes, 0);
-    }
-}
+/* ---- what a file takes along ---- */
 
 /* A file of the step before it gets its name: its access rights, and its content on the disk. */
 static HcStatus settle_file(const Step *step, const char *fresh, const char *name, HcError *err) {
     HcStatus status = HC_OK;
     char *target = NULL;
-    HC_TRY(step->flush ? sync_file(fresh, err) : HC_OK);
+    HC_TRY(step->flush ? hc_file_sync(fresh, err) : HC_OK);
     HC_TRY(hc_file_join(step->to, name, &target, err));
-    keep_access(fresh, target);
+    hc_file_keep_access(fresh, target);
 done:
     free(target);
     return status;
@@ -316,7 +279,9 @@ static void clear_step(Step *step) {
 }
 
 static HcStatus make_step(Step *step, const char *partial, const char *path, HcError *err) {
-    *step = (Step){.path = strdup(path), .partial = partial != NULL ? strdup(partial) : NULL};
+    *step = (Step){.path = strdup(path),
+                   .partial = partial != NULL ? strdup(partial) : NULL,
+                   .remote = hc_remote_is(path)};
     step->to = hc_file_folder(path);
     step->from = partial != NULL ? hc_file_folder(partial) : NULL;
     if (step->path == NULL || step->to == NULL ||
@@ -351,17 +316,72 @@ static HcStatus name_step(const Set *set, Step *step, HcError *err) {
     return HC_OK;
 }
 
+/* ---- objects of a server ---- */
+
+static HcStatus mark_step(const Set *set, Step *step, HcError *err) {
+    for (size_t k = 0; k < set->kept_count; k++) {
+        if (set->kept[k].object != NULL && strcmp(set->kept[k].object, step->path) == 0) {
+            return hc_fail(err, HC_E_USAGE, "%s: is read by this command, and not replaced", step->path);
+        }
+    }
+    HC_OR_RETURN(hc_file_begin_upload(step->path, step->partial, step->overwrite, &step->fresh, err));
+    step->marked = true;
+    return HC_OK;
+}
+
+/* The file of the step's name comes last, as of local files. */
+static HcStatus send_step(Step *step, HcError *err) {
+    if (step->partial == NULL) {
+        return hc_remote_remove(step->path, err);
+    }
+    for (size_t e = 0; hc_file_sidecars[e] != NULL && !step->fresh; e++) {
+        char sidecar[HC_FILE_PATH];
+        int length = snprintf(sidecar, sizeof sidecar, "%s%s", step->path, hc_file_sidecars[e]);
+        HC_OR_RETURN(length < HC_FILE_PATH ? hc_remote_remove(sidecar, err) : HC_OK);
+    }
+    for (; step->placed < step->count; step->placed++) {
+        HC_OR_RETURN(hc_file_upload(step->from, step->to, step->names[step->placed], err));
+    }
+    HC_OR_RETURN(hc_file_upload(step->from, step->to, hc_file_base(step->path), err));
+    step->named = true;
+    return HC_OK;
+}
+
+/* What was replaced is gone, and its record too: the marker then stays, so that the next run replaces the
+ * rest. */
+static void undo_sent(Step *step) {
+    char target[HC_FILE_PATH];
+    if (step->named) {
+        hc_file_remove(step->path);
+    }
+    while (step->placed > 0) {
+        if (hc_file_join_into(target, step->to, step->names[--step->placed])) {
+            hc_file_remove(target);
+        }
+    }
+    if (step->marked && step->fresh) {
+        hc_file_end_upload(step->path);
+    }
+}
+
 static HcStatus take_step(const Set *set, Step *step, HcError *err) {
+    if (step->remote) {
+        return send_step(step, err);
+    }
     HC_OR_RETURN(step->partial != NULL ? name_step(set, step, err)
                                        : put_aside(set, step, hc_file_base(step->path), true, err));
     if (step->flush) {
-        sync_folder(step->to);
+        hc_file_sync_folder(step->to);
     }
     return HC_OK;
 }
 
 static void undo_step(Step *step) {
     struct stat now;
+    if (step->remote) {
+        undo_sent(step);
+        return;
+    }
     if (step->named && lstat(step->path, &now) == 0 && now.st_dev == step->made.st_dev &&
         now.st_ino == step->made.st_ino) {
         unlink(step->path);
@@ -377,6 +397,9 @@ static void undo_step(Step *step) {
 static void clear_set(Set *set) {
     for (size_t s = 0; s < set->count; s++) {
         clear_step(&set->step[s]);
+    }
+    for (size_t k = 0; k < set->kept_count; k++) {
+        free(set->kept[k].object);
     }
     free(set->step);
     free(set->kept);
@@ -414,6 +437,7 @@ static HcStatus take_steps(Set *set, HcError *err) {
             HC_TRY(hc_file_list(step->from, hc_file_base(step->partial), &step->names, &step->count, err));
         }
         HC_TRY(settle_step(step, err));
+        HC_TRY(step->remote && is_named(step) ? mark_step(set, step, err) : HC_OK);
     }
     for (int naming = 0; naming < 2; naming++) {
         for (size_t s = 0; s < set->count; s++) {
@@ -437,6 +461,9 @@ done:
         if (status == HC_OK) {
             hc_file_drop(set->step[s].partial);
         }
+        if (status == HC_OK && set->step[s].marked) {
+            hc_file_end_upload(set->step[s].path);
+        }
     }
     return status;
 }
@@ -453,7 +480,10 @@ HcStatus hc_file_begin(const char *const *kept, int32_t count, HcError *err) {
     }
     set->kept = list;
     for (int32_t k = 0; k < count; k++) {
-        if (stat(kept[k], &info) == 0) {
+        if (hc_remote_is(kept[k])) {
+            list[set->kept_count].object = strdup(kept[k]);
+            set->kept_count += list[set->kept_count].object != NULL;
+        } else if (stat(kept[k], &info) == 0) {
             list[set->kept_count++] = (Kept){.device = info.st_dev, .number = info.st_ino};
         }
     }

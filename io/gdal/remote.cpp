@@ -45,8 +45,9 @@ thread_local int depth;
 
 /* What GDAL says of the last request of this thread. */
 struct Said {
-    long code;      /* of HTTP; -1 = nothing was said, 0 = the server was not reached */
-    char text[160]; /* of libcurl */
+    long code;       /* of HTTP; -1 = nothing was said, 0 = the server was not reached */
+    char text[160];  /* of libcurl */
+    char answer[80]; /* <Code> of an answer in XML */
 };
 
 void CPL_STDCALL listen(CPLErr, CPLErrorNum, const char *text) {
@@ -58,6 +59,12 @@ void CPL_STDCALL listen(CPLErr, CPLErrorNum, const char *text) {
     if (message != nullptr) {
         snprintf(said->text, sizeof said->text, "%s", message + strlen("msg="));
     }
+    const char *answer = strstr(text, "<Code>");
+    if (answer != nullptr) {
+        answer += strlen("<Code>");
+        int length = static_cast<int>(strcspn(answer, "<"));
+        snprintf(said->answer, sizeof said->answer, "%.*s", length, answer);
+    }
 }
 
 /* Whose debug output is listened to. That of others, as on credentials, would go past the handler to standard
@@ -68,7 +75,7 @@ const char file_systems[] = "VSICURL,S3,GS,AZURE,ADLS,OSS,SWIFT,WEBHDFS";
 class Listener {
   public:
     explicit Listener(Said *said) {
-        *said = {-1, ""};
+        *said = {-1, "", ""};
         VSIErrorReset();
         CPLSetThreadLocalConfigOption("CPL_DEBUG", file_systems);
         CPLPushErrorHandlerEx(listen, said);
@@ -160,6 +167,10 @@ bool hc_remote_is(const char *path) {
     return path[0] == '/' && find_remote(path) == path;
 }
 
+bool hc_remote_takes(const char *path) {
+    return hc_remote_is(path) && !STARTS_WITH(path, "/vsicurl/") && !STARTS_WITH(path, "/vsiswift/");
+}
+
 /* Of the files with the stem of this one: a raster, its header, and what others may have put beside it. */
 static void set_for_path(const char *path) {
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 6, 0)
@@ -231,6 +242,10 @@ void hc_remote_end(void) {
     }
 }
 
+void hc_remote_before_fork(void) {
+    VSICurlClearCache();
+}
+
 /* ---- which version ---- */
 
 static char *text_of_headers(char **headers) {
@@ -271,6 +286,149 @@ HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
     }
     CSLDestroy(headers);
     return status;
+}
+
+/* ---- objects ---- */
+
+HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t *modified, HcError *err) {
+    Said said;
+    VSIStatBufL info;
+    HcError why = {};
+    char **headers = nullptr;
+    memset(&info, 0, sizeof info);
+    *there = false;
+    const char *bucket = strchr(path + 1, '/');
+    if (hc_remote_takes(path) && (bucket == nullptr || strchr(bucket + 1, '/') == nullptr)) {
+        return HC_OK; /* a bucket is no object */
+    }
+    hc_remote_begin(path);
+    VSICurlPartialClearCache(path);
+    {
+        Listener listener(&said);
+        headers = VSIGetFileMetadata(path, "HEADERS", nullptr);
+        *there = headers != nullptr && VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
+    }
+    hc_remote_end();
+    CSLDestroy(headers);
+    *size = static_cast<int64_t>(info.st_size);
+    *modified = static_cast<int64_t>(info.st_mtime);
+    if (*there || headers != nullptr || said.code == 404 || said.code == 410) {
+        return HC_OK;
+    }
+    HcStatus status = fail(said, 0, 0, &why);
+    return hc_fail(err, status, "%s: %s", path, why.text);
+}
+
+/* ---- sending ---- */
+
+namespace {
+
+/* GDAL says that a PUT has failed, and prints the answer of the server, as XML, as debug output. */
+HcStatus fail_put(const Said &said, HcError *err) {
+    static const char *const full[] = {"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull",
+                                       "InsufficientCapacity", "507"};
+    const char *why = "";
+    for (const char *word : full) {
+        why = strstr(said.answer, word) != nullptr ? ": No space left on device" : why;
+    }
+    if (said.answer[0] != '\0') {
+        return hc_fail(err, HC_E_IO, "cannot be sent: the server answers %s%s", said.answer, why);
+    }
+    const char *text = said.text[0] != '\0' ? said.text : VSIGetLastErrorMsg();
+    return hc_fail(err, HC_E_IO, "cannot be sent%s%.300s", text[0] != '\0' ? ": " : "", text);
+}
+
+/* At most 10,000 parts are taken; GDAL holds one in memory. */
+int64_t part_bytes(int64_t size) {
+    const int64_t mib = 1 << 20, least = 16, parts = 9000;
+    int64_t needed = size / parts / mib + 1;
+    return (needed < least ? least : needed) * mib;
+}
+
+/* Returns the bytes that were taken. */
+int64_t send_all(VSILFILE *to, VSILFILE *from) {
+    enum { STEP = 1 << 20 };
+    int64_t done = 0;
+    void *data = VSIMalloc(STEP);
+    for (size_t got = STEP; data != nullptr && got == STEP;) {
+        got = VSIFReadL(data, 1, STEP, from);
+        if (VSIFWriteL(data, 1, got, to) != got) {
+            break;
+        }
+        done += static_cast<int64_t>(got);
+    }
+    VSIFree(data);
+    return done;
+}
+
+/* Whether all bytes were taken. */
+bool send_file(const char *path, VSILFILE *from, int64_t size) {
+    VSILFILE *to = VSIFOpenL(path, "wb");
+    bool whole = to != nullptr && send_all(to, from) == size;
+    return to != nullptr && VSIFCloseL(to) == 0 && whole;
+}
+
+} // namespace
+
+HcStatus hc_remote_put(const char *path, const char *from, HcError *err) {
+    Said said;
+    VSIStatBufL info;
+    bool sent = false, there = false;
+    int64_t size = 0, modified = 0;
+    VSILFILE *file = VSIStatL(from, &info) == 0 ? VSIFOpenL(from, "rb") : nullptr;
+    if (file == nullptr) {
+        return hc_fail(err, HC_E_IO, "%s cannot be opened", from);
+    }
+    int64_t bytes = static_cast<int64_t>(info.st_size);
+    std::string part = std::to_string(part_bytes(bytes) >> 20);
+    hc_remote_begin(path);
+    CPLSetThreadLocalConfigOption("VSIS3_CHUNK_SIZE", part.c_str());
+    {
+        Listener listener(&said);
+        sent = send_file(path, file, bytes);
+    }
+    CPLSetThreadLocalConfigOption("VSIS3_CHUNK_SIZE", nullptr);
+    hc_remote_end();
+    VSIFCloseL(file);
+    if (!sent) {
+        hc_remote_abort(path);
+        return fail_put(said, err);
+    }
+    HC_OR_RETURN(hc_remote_look_up(path, &there, &size, &modified, err));
+    size = there ? size : 0;
+    return size == bytes
+               ? HC_OK
+               : hc_fail(err, HC_E_IO, "cannot be sent: the server holds %" PRId64 " of %" PRId64 " bytes",
+                         size, bytes);
+}
+
+HcStatus hc_remote_remove(const char *path, HcError *err) {
+    bool there = false;
+    int64_t size = 0, modified = 0;
+    HcGdalErrors messages;
+    HC_OR_RETURN(hc_remote_look_up(path, &there, &size, &modified, err));
+    if (!there) {
+        return HC_OK;
+    }
+    hc_remote_begin(path);
+    hc_gdal_catch(&messages);
+    bool gone = VSIUnlink(path) == 0;
+    hc_gdal_release();
+    hc_remote_end();
+    return gone ? HC_OK
+                : hc_fail(err, HC_E_IO, "%s: cannot be removed%s%s", path, messages.failed ? ": " : "",
+                          messages.text);
+}
+
+void hc_remote_abort(const char *path) {
+    HcGdalErrors messages;
+    hc_remote_begin(path);
+    hc_gdal_catch(&messages);
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 4, 0)
+    (void)VSIAbortPendingUploads(path);
+#endif
+    hc_gdal_release();
+    hc_remote_end();
 }
 
 /* ---- reading ---- */

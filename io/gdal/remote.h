@@ -26,6 +26,8 @@ const char *hc_remote_name(const char *path);
 
 /* Whether a file lies on a server. */
 bool hc_remote_is(const char *path);
+/* Whether it is an object store, which takes outputs. */
+bool hc_remote_takes(const char *path);
 
 /* GDAL's settings for the files at `path` and beside it with the same stem: folders are not listed, sidecars
  * not looked for. From begin to end this thread also repeats requests that fail, and gives up those that
@@ -33,10 +35,27 @@ bool hc_remote_is(const char *path);
 void hc_remote_begin(const char *path);
 void hc_remote_end(void);
 
+/* Closes the connections of this thread, before a fork: the child would use them, too. */
+void hc_remote_before_fork(void);
+
 /* What tells one version of a file from another (ETag, time, size), as a text in fresh memory. HC_E_INPUT
  * where there is no such file, or it may not be read; HC_E_IO where the server cannot be asked. Asks the
  * server each time. */
 HcStatus hc_remote_state(const char *path, char **state, HcError *err) HC_MUST_CHECK;
+
+/* Whether there is such an object, its size [bytes] and the time of its last change [s since 1970]. Asks the
+ * server each time; what may not be read or asked is a failure. */
+HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t *modified,
+                           HcError *err) HC_MUST_CHECK;
+
+/* Sends a local file, in parts where it is large, and looks whether the object has its size. One that is
+ * there is replaced. Of a failure no part remains, as far as the server can be asked; it says why, without
+ * the path. */
+HcStatus hc_remote_put(const char *path, const char *from, HcError *err) HC_MUST_CHECK;
+/* Removes an object; one that is not there is removed already. */
+HcStatus hc_remote_remove(const char *path, HcError *err) HC_MUST_CHECK;
+/* Ends uploads in parts that a dead process has begun for that name. Nobody may be sending it. */
+void hc_remote_abort(const char *path);
 
 typedef struct HcRemote HcRemote;
 

@@ -1,4 +1,5 @@
 /* Links between files and to remote ones, as STAC has them. */
+#include "io/gdal/remote.h"
 #include "io/stac/stac.h"
 
 #include <ctype.h>
@@ -37,6 +38,9 @@ char *hc_stac_address(const char *path) {
 
 /* A path from the root; the file need not exist. NULL with errno. */
 static char *absolute(const char *path) {
+    if (hc_remote_is(path)) {
+        return strdup(path);
+    }
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL ? strdup(".") : hc_text_format("%.*s/", (int)(slash - path), path);
     char *found = folder != NULL ? realpath(folder, NULL) : NULL;
@@ -67,10 +71,17 @@ static char *relative(const char *from, const char *path) {
     return hc_text_take(&to);
 }
 
+/* Whether both are objects of one bucket: a relative link then holds in copies, too. */
+static bool in_one_bucket(const char *a, const char *b) {
+    const char *bucket = hc_remote_takes(a) ? strchr(a + 1, '/') : NULL;
+    const char *key = bucket != NULL ? strchr(bucket + 1, '/') : NULL;
+    return key != NULL && strncmp(a, b, (size_t)(key - a + 1)) == 0;
+}
+
 HcStatus hc_stac_link(const char *from, const char *path, char **link, HcError *err) {
     HcStatus status = HC_OK;
     char *here = NULL, *there = NULL;
-    *link = hc_stac_address(path);
+    *link = in_one_bucket(from, path) ? NULL : hc_stac_address(path);
     if (*link != NULL) {
         return HC_OK;
     }
@@ -81,7 +92,8 @@ HcStatus hc_stac_link(const char *from, const char *path, char **link, HcError *
         HC_TRY(hc_fail(err, errno == ENOMEM ? HC_E_MEMORY : HC_E_IO, "%s: %s", here != NULL ? path : from,
                        strerror(errno)));
     }
-    if ((*link = relative(here, there)) == NULL) {
+    bool apart = hc_remote_is(here) && !hc_remote_is(there);
+    if ((*link = apart ? strdup(there) : relative(here, there)) == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(path), "a link"));
     }
 done:
@@ -104,7 +116,10 @@ void hc_stac_decode(char *link) {
 
 HcStatus hc_stac_folder_name(const char *folder, char **name, HcError *err) {
     errno = 0;
-    char *path = realpath(folder, NULL);
+    char *path = hc_remote_is(folder) ? strdup(folder) : realpath(folder, NULL);
+    for (size_t end = path != NULL ? strlen(path) : 0; end > 1 && path[end - 1] == '/'; end--) {
+        path[end - 1] = '\0';
+    }
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     *name = slash != NULL ? strdup(slash[1] != '\0' ? slash + 1 : "root") : NULL;
     free(path);

@@ -536,13 +536,12 @@ static char *owner_of_header(const char *header) {
 /* A header that may belong to other data is not replaced, even with `overwrite`.
  */
 static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *err) {
-    struct stat info;
     HcStatus status = HC_OK;
-    if (lstat(plan->header, &info) != 0) {
+    if (!hc_file_may_be_there(plan->header)) {
         return HC_OK;
     }
     HC_OR_RETURN(hc_file_check(plan->header, overwrite, err));
-    if (lstat(plan->path, &info) != 0) {
+    if (!hc_file_may_be_there(plan->path)) {
         char *owner = owner_of_header(plan->header);
         if (owner != NULL) {
             status = hc_fail(err, HC_E_USAGE, "%s: its header would replace %s, which belongs to %s",
@@ -574,6 +573,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
                        const HcWriterOptions *options, HcError *err) {
     static const HcWriterOptions defaults = {0};
     HcStatus status = HC_OK;
+    bool overwrite = false;
     HcGdalErrors errors;
     *plan = (HcWritePlan){0};
     options = options != NULL ? options : &defaults;
@@ -587,15 +587,18 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     HC_TRY(choose_nodata(plan, scene, options, err));
     HC_TRY(check_classes(plan, scene, err));
     HC_TRY(choose_options(plan, scene, options, err));
-    HC_TRY(hc_file_check(plan->path, options->overwrite, err));
+    /* What a killed process has sent is replaced, with what lies beside it. */
+    HC_TRY(options->overwrite ? HC_OK : hc_file_is_left(plan->path, &overwrite, err));
+    overwrite = overwrite || options->overwrite;
+    HC_TRY(hc_file_check(plan->path, overwrite, err));
     if (plan->way != HC_WRITE_ENVI && hc_write_has_classes(scene, plan->type)) {
-        HC_TRY(check_sidecar(plan, options->overwrite, err));
+        HC_TRY(check_sidecar(plan, overwrite, err));
     }
     plan->large = options->large > 0 ? options->large : HC_LARGE_FILE;
     plan->storing = hc_io_threads(options->threads);
     if (plan->way == HC_WRITE_ENVI) {
         HC_TRY(hc_write_envi_place(plan->path, scene, &plan->place, err));
-        HC_TRY(check_header(plan, options->overwrite, err));
+        HC_TRY(check_header(plan, overwrite, err));
     }
     if (options->style) {
         HC_TRY(hc_style_check(plan->path, err));

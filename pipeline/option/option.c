@@ -82,7 +82,7 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
     void *at = field(option, params);
     int64_t whole = 0;
     double real = 0;
-    word = option->file == HC_FILE_READ ? hc_remote_name(word) : word;
+    word = option->file != HC_FILE_NONE ? hc_remote_name(word) : word;
     switch (option->kind) {
     case HC_OPTION_FLAG:
         *(bool *)at = true;

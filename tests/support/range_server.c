@@ -19,8 +19,14 @@
  *     gzip              Content-Encoding: gzip
  *     redirect          302 to another path
  *     changes N         the ETag is another one after N parts
+ *     put N CODE WORD   each N-th PUT fails with that code, and <Code>WORD</Code> in its answer
+ *
+ * It is an object store, too (range_objects.c): AWS_S3_ENDPOINT=127.0.0.1:PORT, AWS_HTTPS=NO,
+ * AWS_VIRTUAL_HOSTING=FALSE.
  *
  * With RANGE_SERVER_LOG it prints what it is asked for. */
+#include "tests/support/range_server.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,13 +46,6 @@
 
 enum { WORDS = 4096, PIECE = 1 << 18 };
 
-/* What the file of faults says. */
-typedef struct Faults {
-    long latency, every, code, all, beyond, head, changes;
-    bool brief, stop, more, gzip, whole, redirect;
-    char only[64];
-} Faults;
-
 static const char *folder;
 static _Atomic long heads, gets, parts_seen, now_asked, most_asked;
 static _Atomic int64_t bytes_sent;
@@ -61,6 +60,7 @@ static Faults read_faults(void) {
                sscanf(line, "every %ld %ld", &faults.every, &faults.code) >= 1 ||
                sscanf(line, "all %ld", &faults.all) == 1 || sscanf(line, "beyond %ld", &faults.beyond) == 1 ||
                sscanf(line, "head %ld", &faults.head) == 1 ||
+               sscanf(line, "put %ld %ld %63s", &faults.put, &faults.put_code, faults.put_word) == 3 ||
                sscanf(line, "changes %ld", &faults.changes) == 1 ||
                sscanf(line, "only %63s", faults.only) == 1);
         faults.brief = faults.brief || strncmp(line, "short", 5) == 0;
@@ -76,7 +76,7 @@ static Faults read_faults(void) {
     return faults;
 }
 
-static bool send_all(int to, const char *data, size_t bytes) {
+bool send_all(int to, const char *data, size_t bytes) {
     while (bytes > 0) {
         ssize_t sent = send(to, data, bytes, MSG_NOSIGNAL);
         if (sent <= 0) {
@@ -162,11 +162,32 @@ static bool answer_part(int to, int file, const struct stat *info, const Faults 
            bytes == said;
 }
 
-/* Answers one request; false ends the connection. */
-static bool answer(int to, char *words) {
-    char method[8], target[1000], path[2100];
+ssize_t take_bytes(Request *request, char *to, size_t most) {
+    size_t some = request->begun_bytes < most ? request->begun_bytes : most;
+    if (some == 0) {
+        return recv(request->to, to, most, 0);
+    }
+    memcpy(to, request->begun, some);
+    request->begun += some;
+    request->begun_bytes -= some;
+    return (ssize_t)some;
+}
+
+/* Answers one request, whose head are the words; *used = bytes of its body that came with it. false ends the
+ * connection. */
+static bool answer(int to, char *words, const char *begun, size_t begun_bytes, size_t *used) {
+    Request request = {.to = to, .folder = folder, .query = "", .begun = begun};
+    char *method = request.method, *target = request.target, path[2100];
+    *used = 0;
     if (sscanf(words, "%7s %999s", method, target) != 2) {
         return false;
+    }
+    const char *length_line = strcasestr(words, "\r\nContent-Length:");
+    request.bytes = length_line != NULL ? strtoll(length_line + 17, NULL, 10) : 0;
+    *used = (int64_t)begun_bytes < request.bytes ? begun_bytes : (size_t)request.bytes;
+    request.begun_bytes = *used;
+    if (strcasestr(words, "\r\nExpect: 100-continue") != NULL) {
+        (void)send_all(to, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     }
     bool head = strcmp(method, "HEAD") == 0;
     if (strcmp(target, "/.counts") == 0) {
@@ -195,7 +216,15 @@ static bool answer(int to, char *words) {
         nanosleep(&(struct timespec){faults.latency / 1000, faults.latency % 1000 * 1000000}, NULL);
     }
     now_asked--;
-    target[strcspn(target, "?")] = '\0';
+    char *question = strchr(target, '?');
+    if (question != NULL) {
+        *question = '\0';
+        request.query = question + 1;
+    }
+    bool mine = false, goes_on = answer_objects(&request, &faults, &mine);
+    if (mine) {
+        return goes_on;
+    }
     size_t length = strlen(target), ending = strlen(faults.only);
     if (length < ending || strcmp(target + length - ending, faults.only) != 0) {
         faults = (Faults){0};
@@ -217,7 +246,7 @@ static bool answer(int to, char *words) {
     }
     const char *range = strcasestr(words, "\r\nRange:");
     range = range != NULL ? range + 8 + strspn(range + 8, " ") : NULL;
-    bool goes_on = answer_part(to, file, &info, &faults, head, range);
+    goes_on = answer_part(to, file, &info, &faults, head, range);
     close(file);
     return goes_on;
 }
@@ -236,9 +265,10 @@ static void *serve(void *argument) {
         words[length] = '\0';
         char *end = strstr(words, "\r\n\r\n");
         if (end != NULL) {
+            size_t head = (size_t)(end + 4 - words), used = 0;
             end[2] = '\0';
-            goes_on = answer(to, words);
-            size_t used = (size_t)(end + 4 - words);
+            goes_on = answer(to, words, end + 4, length - head, &used);
+            used += head;
             memmove(words, words + used, length - used);
             length -= used;
         } else if (length == sizeof words - 1) {

@@ -403,8 +403,10 @@ HcStatus hc_style_is_ours(const char *style, const char *path, bool *ours, HcErr
     char *data = NULL;
     size_t bytes = 0;
     struct stat info;
+    bool there = false;
     *ours = false;
-    if (stat(style, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > 1 << 26) {
+    HC_OR_RETURN(hc_file_look(style, &info, &there, err));
+    if (!there || !S_ISREG(info.st_mode) || info.st_size > 1 << 26) {
         return HC_OK;
     }
     add_begin(&begin, path);
@@ -421,8 +423,7 @@ done:
 }
 
 HcStatus hc_style_is_free(const char *style, const char *path, bool *is_free, HcError *err) {
-    struct stat info;
-    *is_free = lstat(style, &info) != 0;
+    *is_free = !hc_file_may_be_there(style);
     return *is_free ? HC_OK : hc_style_is_ours(style, path, is_free, err);
 }
 

@@ -188,7 +188,7 @@ refuse 2 "did you mean mnf" batch mnff --scenes in --output 'x/{stem}.tif'
 refuse 2 "components" batch mnf --componens 4 --scenes in --output 'x/{stem}.tif'
 refuse 3 "no such list" batch mnf --scenes nowhere --output 'x/{stem}.tif'
 refuse 3 "no scene was found" batch mnf --scenes 'in/*.none' --output 'x/{stem}.tif'
-refuse 6 "local files only" batch mnf --scenes in --output '/vsis3/b/{stem}.tif'
+refuse 6 "local files and object storage only" batch mnf --scenes in --output '/vsizip/b.zip/{stem}.tif'
 refuse 7 "--device gpu:99" batch mnf --scenes in --output 'x/{stem}.tif' --device gpu:99
 [[ ! -e x ]] || [[ -z $(find x -type f) ]] || fail "left $(find x)"
 rm -rf x

@@ -9,6 +9,7 @@ export HCUBE
 cannot_run() {
     [[ $1 =~ (^| )(SCENE|SPECTRA|STEP|STAGE|MODEL|OUTPUT|OPTIONS|A B X)( |$) || $1 == *"[NAME]"* ]] && return 0
     [[ $1 == *" https://"* || $1 == *" catalog.json "* ]] && return 0 # STAC of a server; cli_stac_in has its own
+    [[ $1 == *s3://* ]] && return 0 # a bucket; cli_bucket has its own
     [[ $1 == "hcube diff monday"* ]] && return 0 # two days; where records differ, the exit code is 1
     # Some minimal systems have a man that only says where manuals are.
     [[ $1 == *" | man "* && $(man --version 2>&1) != "man "* ]] && return 0
