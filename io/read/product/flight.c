@@ -141,7 +141,8 @@ static HcStatus find_siblings(HcProduct *product, Flight *flight, const char *im
         if (same && path == NULL) {
             HC_TRY(hc_fail_memory(err, (double)folder, "a path"));
         }
-        status = same && hc_product_is_file(path) ? add_sibling(product, flight, path, names, err) : HC_OK;
+        status = same && hc_read_is_file(path, NULL, NULL) ? add_sibling(product, flight, path, names, err)
+                                                           : HC_OK;
         free(path);
         HC_TRY(status);
     }

@@ -1,5 +1,4 @@
 /* Names of products and of files beside them, coordinate systems, remarks. */
-#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <cpl_conv.h>
@@ -8,10 +7,6 @@
 #include <ogr_srs_api.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool hc_product_is_file(const char *path) {
-    return hc_read_is_file(path, NULL, NULL);
-}
 
 bool hc_product_is_near(const char *path) {
     static const char *const near[] = {"/vsizip/", "/vsimem/", "/vsitar/"};

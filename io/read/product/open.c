@@ -181,7 +181,7 @@ static HcStatus find_text(const char *raster, char **out, HcError *err) {
         if (end != NULL && path == NULL) {
             return hc_fail_memory(err, (double)strlen(raster), "a path");
         }
-        if (path != NULL && hc_product_is_file(path)) {
+        if (path != NULL && hc_read_is_file(path, NULL, NULL)) {
             *out = path;
             return HC_OK;
         }
@@ -257,8 +257,7 @@ static HcStatus look_beside(HcProduct *product, const char *path, bool *is, HcEr
 
 /* ---- any path ---- */
 
-/* XML, JSON, or a text like those of Landsat. */
-static bool is_text(const char *path) {
+bool hc_product_is_text(const char *path) {
     bool is_list = hc_text_ends_with(path, ".txt") && strstr(hc_product_base(path), "_MTL_") != NULL;
     return is_list || hc_text_ends_with(path, ".xml") || hc_text_ends_with(path, ".json");
 }
@@ -268,10 +267,10 @@ static HcStatus look_at(HcProduct *product, const char *path, HcFileKind kind, b
     if (kind == HC_KIND_HDF5) {
         return look_at_arrays(product, path, is, err);
     }
-    if (!hc_product_is_file(path)) {
+    if (!hc_read_is_file(path, NULL, NULL)) {
         return HC_OK;
     }
-    if (is_text(path)) {
+    if (hc_product_is_text(path)) {
         return look_at_text(product, path, is, err);
     }
     if (hc_product_is_near(path)) {
@@ -320,7 +319,7 @@ static HcStatus try_file(const char *path, Search *search, HcError *err) {
     HcFileKind kind = HC_KIND_OTHER;
     bool is = false, is_header = hc_text_ends_with(path, ".hdr");
     HC_OR_RETURN(hc_read_kind(path, &kind, err));
-    if (kind != HC_KIND_HDF5 && !is_text(path) && !is_header) {
+    if (kind != HC_KIND_HDF5 && !hc_product_is_text(path) && !is_header) {
         return HC_OK;
     }
     HcProduct *trial = NULL;
@@ -405,7 +404,7 @@ static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcTex
     HC_OR_RETURN(hc_read_kind(path, kind, err));
     if (*kind != HC_KIND_ARCHIVE && !hc_is_folder(path)) {
         HC_OR_RETURN(hc_product_swap_end(path, ".json", "-METADATA.xml", file, err));
-        if (*file != NULL && hc_product_is_file(*file)) {
+        if (*file != NULL && hc_read_is_file(*file, NULL, NULL)) {
             return HC_OK; /* a STAC item that lists the metadata of DESIS */
         }
         free(*file);

@@ -225,8 +225,6 @@ HcStatus hc_product_newest(const char *path, const char *word, const char *key, 
 /* The path with `from` at its end, in any case, replaced by `to`; NULL where it does not end so. */
 HcStatus hc_product_swap_end(const char *path, const char *from, const char *to, char **out,
                              HcError *err) HC_MUST_CHECK;
-/* Neither a folder nor a pipe or device. */
-bool hc_product_is_file(const char *path);
 
 /* "NAME (UNITS)", the units those of a dataset where it has some (NULL = none). */
 HcStatus hc_product_name(HcProduct *product, const HcProductFile *file, const char *name, const char *dataset,

@@ -116,6 +116,10 @@ typedef struct HcProductRow {
 /* One after the other, from 0; NULL after the last. */
 const HcProductRow *hc_product_row(int32_t number);
 
+/* Whether the name is that of a text which may describe a product: XML, JSON, or one like those of Landsat.
+ */
+bool hc_product_is_text(const char *path);
+
 /* Looks at the file, folder or zip archive; *out is NULL where it is no product that is known. Fails where it
  * is one and something in it is missing or wrong. */
 HcStatus hc_product_open(HcProduct **out, const char *path, HcOverlap overlap, HcError *err) HC_MUST_CHECK;

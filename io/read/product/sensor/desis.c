@@ -2,6 +2,7 @@
  * or else by the metadata. */
 #include "core/allocate.h"
 #include "io/read/metadata/envi_header.h"
+#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <inttypes.h>
@@ -98,7 +99,7 @@ static HcStatus describe_bands(HcProduct *product, const HcProductText *text, co
                                HcError *err) {
     HcStatus status = HC_OK;
     Fields fields = {0};
-    bool there = hc_product_is_file(header);
+    bool there = hc_read_is_file(header, NULL, NULL);
     CPLXMLNode *list = CPLSearchXMLNode(text->xml, "bandCharacterisation");
     if (!there && (list == NULL || count_bands(list) == 0)) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: there is no header %s, and the text describes no band itself",
@@ -132,7 +133,7 @@ static HcStatus add_raster(HcProduct *product, const HcProductText *text, const 
     HcStatus status = HC_OK;
     char *path = NULL;
     HC_OR_RETURN(hc_product_swap_end(text->path, "-METADATA.xml", name, &path, err));
-    bool there = path != NULL && hc_product_is_file(path);
+    bool there = path != NULL && hc_read_is_file(path, NULL, NULL);
     for (size_t l = 0; there && l < count; l++) {
         HC_TRY(hc_product_add_layer(product, &layers[l], path, NULL, NULL, err));
     }
@@ -172,7 +173,7 @@ HcStatus hc_product_desis(HcProduct *product, const HcProductText *text, bool *i
     if (product->raster == NULL) {
         HC_TRY(
             hc_product_swap_end(text->path, "-METADATA.xml", "-SPECTRAL_IMAGE.tif", &product->raster, err));
-        if (!hc_product_is_file(product->raster)) {
+        if (!hc_read_is_file(product->raster, NULL, NULL)) {
             HC_TRY(hc_fail(err, HC_E_INPUT, "%s: there is no raster %s", text->path, product->raster));
         }
     }

@@ -1,6 +1,7 @@
 /* EMIT L1B radiance and observation, L2A reflectance, its uncertainty and its masks: netCDF, pixels in sensor
  * geometry with a lookup table that places them. */
 #include "io/read/metadata/envi_header.h"
+#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <ctype.h>
@@ -196,7 +197,7 @@ static HcStatus ask_server(const char *path, char **out, HcError *err) {
         if (*out == NULL) {
             return hc_fail_memory(err, (double)strlen(path), "a path");
         }
-        if (!hc_product_is_file(*out)) {
+        if (!hc_read_is_file(*out, NULL, NULL)) {
             free(*out);
             *out = NULL;
         }

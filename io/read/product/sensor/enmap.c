@@ -1,4 +1,5 @@
 /* EnMAP L1B, L1C and L2A: a raster, and METADATA.XML beside it. L1B has a raster for each detector. */
+#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <inttypes.h>
@@ -120,7 +121,7 @@ static HcStatus find_beside(const HcProductText *text, const char *name, char **
         char to[64];
         snprintf(to, sizeof to, "-%s%s", name, endings[e]);
         HC_OR_RETURN(hc_product_swap_end(text->path, "-METADATA.XML", to, path, err));
-        if (*path != NULL && !hc_product_is_file(*path)) {
+        if (*path != NULL && !hc_read_is_file(*path, NULL, NULL)) {
             free(*path);
             *path = NULL;
         }

@@ -1,6 +1,7 @@
 /* EO-1 Hyperion L1T and L1Gst: a GeoTIFF for each band, and a text with the scales of both detectors. The
  * files say no wavelengths: those of each band are the same in all products, and lie here. */
 #include "io/guard/guard.h"
+#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <math.h>
@@ -95,7 +96,7 @@ static HcStatus take_raster(HcProduct *product, const char *path, HcError *err) 
     static const char *const only[] = {"GTiff", NULL};
     static const HcAxis order[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
     HcGdalErrors messages;
-    if (!hc_product_is_file(path)) {
+    if (!hc_read_is_file(path, NULL, NULL)) {
         return hc_fail(err, HC_E_INPUT, "%s: there is no such raster of a band", path);
     }
     hc_gdal_catch(&messages);

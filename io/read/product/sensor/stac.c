@@ -1,4 +1,5 @@
 /* A STAC item beside a GeoTIFF: wavelengths and widths of its bands, in micrometres. */
+#include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
 #include <cJSON.h>
@@ -56,7 +57,7 @@ static HcStatus find_asset(const HcProduct *product, const HcProductText *text, 
         if (path == NULL) {
             return hc_fail_memory(err, (double)strlen(file), "a path");
         }
-        bool there = product->raster != NULL || hc_product_is_file(path);
+        bool there = product->raster != NULL || hc_read_is_file(path, NULL, NULL);
         *found = there ? asset : *found;
         count += there;
         free(path);
