@@ -13,7 +13,8 @@ enum {
     WINDOW = 16, /* steps over which a walk is told from terms */
     NARROW = 8,  /* the same of few columns */
     MANY = 64,   /* columns that are not few */
-    ROUNDS = 3   /* of strengths of columns */
+    ROUNDS = 3,  /* of strengths of columns */
+    BESIDE = 7   /* components to each side that have like variances */
 };
 
 /* A component counts from this score on; the scene has stripes where the scores of all, or one of them, are
@@ -100,8 +101,8 @@ static void weigh_steps(HcComponentRule *rule, double *score, const double *x, c
     double chance = covariance(&differ, &differ, n, 0);
     double beside_one = fmax(covariance(&one, &one, n, 0) - 2 * fmax(terms, 0), 2 * chance);
     double beside_other = fmax(covariance(&other, &other, n, 0) - 2 * fmax(terms, 0), 2 * chance);
-    double deviation = sqrt(beside_one * beside_other / (2 * (double)n));
-    *score = deviation > 0 ? terms / deviation : 0;
+    rule->deviation = sqrt(beside_one * beside_other / (2 * (double)n));
+    *score = rule->deviation > 0 ? terms / rule->deviation : 0;
     rule->variance = fmin(fmax(terms, 0), fmax(covariance(&one, &other, n, 0), 0) / 2);
     rule->noise = fmin(fmax(-covariance(&differ, &differ, n, 1), 0), chance / 2);
     double both = covariance_of_sums(&one, &other, n, width) - 2 * rule->variance / (double)width;
@@ -220,6 +221,39 @@ static void find_terms(void *user, int64_t item, int32_t thread) {
     }
 }
 
+/* 1 over the variance of what the component `k` says of the variance of its terms; it had `variance`. */
+static double sureness(const HcColumnModel *model, int32_t k, double variance) {
+    double by_columns = variance * variance * 2 / (double)model->columns;
+    double all = model->rule[k].deviation * model->rule[k].deviation + by_columns;
+    return all > 0 ? 1 / all : 0;
+}
+
+/* Stripes that differ from band to band are alike in neighbouring components, and one component of few
+ * columns says little. So its variance is drawn to the mean of its neighbours, from which it may differ by
+ * half, and a component that shows no stripes of its own has some. */
+static void share_variances(HcColumnModel *model) {
+    for (int32_t k = 0; k < model->components; k++) {
+        HcComponentRule *rule = &model->rule[k];
+        double mean = 0, sure = 0;
+        for (int32_t j = k - BESIDE; j <= k + BESIDE; j++) {
+            bool is_there = j >= 0 && j < model->components;
+            double terms = is_there ? model->score[j] * model->rule[j].deviation : 0;
+            double weight = is_there ? sureness(model, j, terms) : 0;
+            mean += weight * terms;
+            sure += weight;
+        }
+        mean = sure > 0 ? mean / sure : 0;
+        double found = model->score[k] * rule->deviation;
+        double own = sureness(model, k, mean), prior = 4 / (mean * mean);
+        double variance = (own * found + prior * mean) / (own + prior);
+        bool agrees = (found - mean) * (found - mean) < 4 * (1 / own + 1 / prior);
+        if (mean * sqrt(sure) > least_score && own > 0 && agrees && variance > 0) {
+            rule->variance = variance;
+            rule->counts = true;
+        }
+    }
+}
+
 /* Some columns have stripes in all components, and most have none: the strength of each from its terms. */
 static void find_strengths(HcColumnModel *model) {
     double all = 0;
@@ -251,6 +285,7 @@ bool hc_column_model_fit(HcColumnModel *model, HcTeam *team) {
     if (sum < least_of_all * sqrt((double)model->components) && most < least_of_one) {
         return false;
     }
+    share_variances(model);
     for (int64_t s = 0; s < model->columns; s++) {
         model->strength[s] = 1;
     }

@@ -12,12 +12,13 @@ enum { HC_COLUMN_MODEL_VALUES = 5 }; /* of a column and component */
 
 /* What is known of the columns of a component. */
 typedef struct HcComponentRule {
-    double variance; /* of the terms */
-    double noise;    /* of a median, beside the terms */
-    double walk;     /* of the steps of the scene from column to column, and of what medians err there */
-    double excess;   /* variance of the scene in medians over a column */
-    bool counts;     /* it has stripes */
-    bool by_level;   /* medians over a column are nearer to the terms than those of steps */
+    double variance;  /* of the terms */
+    double deviation; /* of that, by chance */
+    double noise;     /* of a median, beside the terms */
+    double walk;      /* of the steps of the scene from column to column, and of what medians err there */
+    double excess;    /* variance of the scene in medians over a column */
+    bool counts;      /* it has stripes */
+    bool by_level;    /* medians over a column are nearer to the terms than those of steps */
 } HcComponentRule;
 
 /* Zero-initialise; hc_column_model_close() is always safe. */

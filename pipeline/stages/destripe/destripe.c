@@ -27,11 +27,16 @@ typedef struct Profile {
 
 typedef struct State {
     HcSceneSums values, along;
-    HcStripes stripes;
+    HcStripes stripes; /* of the last round, and its gains */
     HcGains gains;
-    double *noise; /* [bands] deviation of the noise, once fitted */
+    bool found, gains_found; /* in any round */
+    double *noise;           /* [bands] deviation of the noise, once fitted */
+    double *strength;        /* [bands] root mean square of the terms of the first search */
+    double *mean;            /* [items][bands] of the scene with stripes */
+    double *offset, *gain;   /* [samples][bands] of all rounds, see add_changes; NULL = of lines */
     Profile profile;
     HcBuffer memory[3]; /* [device] offsets, gains, live columns */
+    HcBuffer strip;     /* [device] lines without the stripes that the round before found */
     HcBuffer room;      /* [host] lines that are changed */
     size_t room_bytes;
 } State;
@@ -41,7 +46,12 @@ static const char *const gain_words[] = {"auto", "none", NULL};
 
 enum { COLUMNS, LINES };
 enum { GAINS_AUTO, GAINS_NONE };
-enum { ROOM = 16, BANDS_MIN = 3 }; /* lines that are changed at once; fewest bands that tell noise */
+enum {
+    ROOM = 16,     /* lines that are changed at once */
+    BANDS_MIN = 3, /* fewest that tell noise */
+    SEARCH = 1,    /* round that looks for stripes, */
+    AGAIN = 2      /* and that looks for what is left of them, where there are gains */
+};
 
 /* Stripes of a band are counted from this part of its noise on. */
 static const double seen = 0.1;
@@ -65,6 +75,10 @@ static size_t elements_of(const HcStage *stage) {
     return (size_t)stage->in.samples * (size_t)stage->in.bands;
 }
 
+static size_t room_of(const HcStage *stage) {
+    return ROOM * (elements_of(stage) * sizeof(float) + (size_t)stage->in.samples);
+}
+
 /* ---- plan ---- */
 
 static HcStatus check_scene(const HcStage *stage, HcError *err) {
@@ -79,10 +93,10 @@ static HcStatus check_scene(const HcStage *stage, HcError *err) {
 static void plan_search(HcStage *stage) {
     State *state = stage->state;
     stage->needs.observes = true;
-    stage->needs.rounds = 2;
+    stage->needs.rounds = has_gains(stage) ? AGAIN + 1 : SEARCH + 1; /* settle may need fewer */
     if (has_gains(stage)) {
         stage->needs.rank_lines = hc_gains_segment(&stage->in);
-        hc_stage_takes(stage, HC_SPACE_DEVICE, hc_gains_bytes_device(&stage->in));
+        hc_stage_takes(stage, HC_SPACE_DEVICE, hc_gains_bytes_device(&stage->in) + room_of(stage));
     } else if (of_lines(stage)) {
         stage->needs.halo = 1;
     } else {
@@ -104,15 +118,14 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     if (!stage->settled) {
         plan_search(stage);
     }
-    stage->needs.passes_through = stage->settled && !((const State *)stage->state)->stripes.found;
+    stage->needs.passes_through = stage->settled && !((const State *)stage->state)->found;
     hc_stage_takes(stage, HC_SPACE_HOST, hc_stripes_bytes(&stage->in, of_lines(stage)));
     hc_stage_takes(stage, HC_SPACE_HOST, 2 * (items + (size_t)stage->in.bands) * sizeof(double));
     if (of_lines(stage)) {
-        size_t line = (size_t)stage->in.samples * ((size_t)stage->in.bands * sizeof(float) + 1);
-        hc_stage_takes(stage, HC_SPACE_HOST, ROOM * line);
+        hc_stage_takes(stage, HC_SPACE_HOST, room_of(stage));
         return HC_OK;
     }
-    hc_stage_takes(stage, HC_SPACE_HOST, 2 * elements * sizeof(double));
+    hc_stage_takes(stage, HC_SPACE_HOST, 3 * elements * sizeof(double));
     hc_stage_takes(stage, HC_SPACE_HOST, has_gains(stage) ? hc_gains_bytes(&stage->in) : 0);
     hc_stage_takes(stage, HC_SPACE_DEVICE, 2 * elements * sizeof(double) + (size_t)stage->in.samples);
     return HC_OK;
@@ -120,15 +133,40 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 
 /* ---- the search ---- */
 
-static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+static HcStatus observe_block(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     State *state = stage->state;
-    if (stage->round == 0) {
-        return HC_OK;
-    }
     if (has_gains(stage)) {
         HC_OR_RETURN(hc_gains_observe(&state->gains, queue, in, err));
     }
     return hc_stripes_observe(&state->stripes, queue, in, err);
+}
+
+static HcStatus calibrate(const State *state, HcQueue *queue, const HcBlock *in, const HcBlock *out,
+                          HcError *err) {
+    HcCalibration how = {
+        .offset = state->memory[0].data, .gain = state->memory[1].data, .live = state->memory[2].data};
+    return hc_calibrate(queue, in, &how, out, err);
+}
+
+/* What the round before found is taken away first. */
+static HcStatus observe_again(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    const State *state = stage->state;
+    int64_t end = in->line0 + in->lines;
+    for (int64_t first = in->line0; first < end; first += ROOM) {
+        HcBlock part = hc_block_part(in, first, hc_min64(end, first + ROOM), 0);
+        HcBlock clean = part;
+        clean.data = state->strip.data;
+        clean.mask = (uint8_t *)state->strip.data + hc_block_values(&clean) * sizeof(float);
+        HC_OR_RETURN(calibrate(state, queue, &part, &clean, err));
+        HC_OR_RETURN(observe_block(stage, queue, &clean, err));
+    }
+    return HC_OK;
+}
+
+static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
+    return stage->round == AGAIN    ? observe_again(stage, queue, in, err)
+           : stage->round == SEARCH ? observe_block(stage, queue, in, err)
+                                    : HC_OK;
 }
 
 /* Components have noise of variance 1. */
@@ -169,33 +207,43 @@ done:
 
 /* ---- what is changed ---- */
 
-/* A value is y = x + term + slope (x - q), where q is the mean of x. So x is (y - offset) gain. */
-static void change_of(const State *state, size_t at, double *offset, double *gain) {
-    double term = state->stripes.found ? state->stripes.term[at] : 0;
-    double slope = state->gains.found && isfinite(state->stripes.mean[at]) ? state->gains.gain[at] : 0;
-    *gain = 1 / (1 + slope);
-    *offset = slope == 0 ? term : term - slope * (state->stripes.mean[at] - term);
+/* A value is y = x + term + slope (x - q), where q is the mean of x. So x is (y - offset) gain. What this
+ * round finds comes after ((y - offset) gain) of the rounds before. */
+static HcStatus add_changes(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    const double *mean = state->stripes.mean;
+    size_t elements = elements_of(stage);
+    if (state->offset == NULL) {
+        HC_OR_RETURN(hc_new(state->offset, elements, "offsets", err));
+        HC_OR_RETURN(hc_new(state->gain, elements, "gains", err));
+        for (size_t at = 0; at < elements; at++) {
+            state->gain[at] = 1;
+        }
+    }
+    for (size_t at = 0; at < elements && state->stripes.found; at++) {
+        double term = state->stripes.term[at];
+        double slope = state->gains.found && isfinite(mean[at]) ? state->gains.gain[at] : 0;
+        double offset = slope == 0 ? term : term - slope * (mean[at] - term);
+        state->offset[at] += offset / state->gain[at];
+        state->gain[at] /= 1 + slope;
+    }
+    return HC_OK;
 }
 
 static HcStatus upload(HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
-    double *offset = NULL, *gain = NULL;
     uint8_t *live = NULL;
-    size_t elements = elements_of(stage);
-    HC_TRY(hc_new(offset, elements, "offsets", err));
-    HC_TRY(hc_new(gain, elements, "gains", err));
+    size_t bytes = elements_of(stage) * sizeof(double);
+    for (int i = 0; i < 3; i++) {
+        hc_memory_release(stage->compute, &state->memory[i]);
+    }
     HC_TRY(hc_new(live, stage->in.samples, "columns", err));
     memset(live, 1, (size_t)stage->in.samples);
-    for (size_t at = 0; at < elements; at++) {
-        change_of(state, at, &offset[at], &gain[at]);
-    }
-    HC_TRY(hc_memory_upload(stage->compute, offset, elements * sizeof *offset, &state->memory[0], err));
-    HC_TRY(hc_memory_upload(stage->compute, gain, elements * sizeof *gain, &state->memory[1], err));
+    HC_TRY(hc_memory_upload(stage->compute, state->offset, bytes, &state->memory[0], err));
+    HC_TRY(hc_memory_upload(stage->compute, state->gain, bytes, &state->memory[1], err));
     HC_TRY(hc_memory_upload(stage->compute, live, (size_t)stage->in.samples, &state->memory[2], err));
 done:
-    free(offset);
-    free(gain);
     free(live);
     return status;
 }
@@ -204,11 +252,11 @@ done:
 
 static void profile_of(const State *state, int32_t band, double *before, double *after) {
     for (int64_t i = 0; i < state->stripes.items; i++) {
-        double offset = 0, gain = 1;
         size_t at = (size_t)i * (size_t)state->stripes.basis.bands + (size_t)band;
-        change_of(state, at, &offset, &gain);
-        before[i] = state->stripes.mean[at];
-        after[i] = (before[i] - offset) * gain;
+        const double *offset = state->offset != NULL ? state->offset : state->stripes.term;
+        before[i] = state->mean[at];
+        after[i] = state->found ? before[i] - offset[at] : before[i];
+        after[i] *= state->gain != NULL ? state->gain[at] : 1;
     }
 }
 
@@ -251,12 +299,12 @@ static void note(HcStage *stage) {
     const State *state = stage->state;
     int32_t count = 0, most = 0;
     double largest = -1;
-    if (!state->stripes.found) {
+    if (!state->found) {
         hc_stage_note(stage, "no stripes are found, the scene is handed on unchanged");
         return;
     }
     for (int32_t b = 0; b < stage->in.bands; b++) {
-        double share = state->noise[b] > 0 ? hc_stripes_of_band(&state->stripes, b) / state->noise[b] : 0;
+        double share = state->noise[b] > 0 ? state->strength[b] / state->noise[b] : 0;
         count += share > seen;
         most = share > largest ? b : most;
         largest = fmax(share, largest);
@@ -265,7 +313,44 @@ static void note(HcStage *stage) {
                   "stripes of %s are removed: more than a tenth of the noise in %d of %d bands, at most %.2g "
                   "times the noise (band %d, root mean square)%s",
                   direction_words[((const Params *)stage->params)->direction], count, stage->in.bands,
-                  largest, file_band(stage, most), state->gains.found ? ", and gains of columns" : "");
+                  largest, file_band(stage, most), state->gains_found ? ", and gains of columns" : "");
+}
+
+/* What the search found, of its first round. */
+static HcStatus keep_found(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_new(state->strength, stage->in.bands, "stripes of bands", err));
+    for (int32_t b = 0; b < stage->in.bands; b++) {
+        state->strength[b] = hc_stripes_of_band(&state->stripes, b);
+    }
+    state->found = state->stripes.found;
+    state->gains_found = state->gains.found;
+    state->mean = state->stripes.mean;
+    state->stripes.mean = NULL;
+    return HC_OK;
+}
+
+/* Medians of stripes with gains are those of the scene times the gains. Without these gains they tell more.
+ */
+static HcStatus search_again(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    hc_gains_close(&state->gains);
+    HC_OR_RETURN(hc_memory_zeros(stage->compute, room_of(stage), &state->strip, err));
+    HC_OR_RETURN(hc_stripes_again(&state->stripes, &stage->in, err));
+    return hc_gains_open(&state->gains, &state->stripes, &stage->in, err);
+}
+
+static HcStatus settle_search(HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    HC_OR_RETURN(hc_stripes_settle(&state->stripes, hc_stage_ranks(stage), err));
+    if (has_gains(stage) && state->stripes.found) { /* gains of a scene above 0 leave terms, too */
+        HC_OR_RETURN(hc_gains_settle(&state->gains, &state->stripes, hc_stage_ranks(stage), err));
+    }
+    if (!of_lines(stage)) {
+        HC_OR_RETURN(add_changes(stage, err));
+        HC_OR_RETURN(upload(stage, err));
+    }
+    return stage->round == SEARCH ? keep_found(stage, err) : HC_OK;
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -273,19 +358,18 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     if (stage->round == 0) {
         return settle_sums(stage, queue, err);
     }
-    HC_OR_RETURN(hc_stripes_settle(&state->stripes, hc_stage_ranks(stage), err));
-    if (has_gains(stage) && state->stripes.found) { /* gains of a scene above 0 leave terms, too */
-        HC_OR_RETURN(hc_gains_settle(&state->gains, &state->stripes, hc_stage_ranks(stage), err));
+    HC_OR_RETURN(settle_search(stage, err));
+    if (stage->round == SEARCH && state->gains_found) {
+        return search_again(stage, err);
     }
+    stage->needs.rounds = stage->round + 1;
+    hc_memory_release(stage->compute, &state->strip);
     HC_OR_RETURN(make_profile(stage, err));
     note(stage);
-    if (!state->stripes.found) {
+    if (!of_lines(stage) || !state->found) {
         return HC_OK;
     }
-    if (!of_lines(stage)) {
-        return upload(stage, err);
-    }
-    state->room_bytes = ROOM * (size_t)stage->in.samples * ((size_t)stage->in.bands * sizeof(float) + 1);
+    state->room_bytes = room_of(stage);
     return hc_alloc(stage->compute, HC_MEMORY_HOST, state->room_bytes, &state->room, err);
 }
 
@@ -297,9 +381,7 @@ static HcStatus process(HcStage *stage, HcQueue *queue, const HcBlock *in, const
         HcColumnChange change = {.line = state->stripes.term};
         return hc_column_change(&change, queue, in, out, &state->room, state->room_bytes, err);
     }
-    HcCalibration how = {
-        .offset = state->memory[0].data, .gain = state->memory[1].data, .live = state->memory[2].data};
-    return hc_calibrate(queue, in, &how, out, err);
+    return calibrate(state, queue, in, out, err);
 }
 
 /* ---- after the run ---- */
@@ -310,11 +392,11 @@ static void report(const HcStage *stage, HcJson *to) {
     if (profile->before == NULL) {
         return;
     }
-    hc_json_put_bool(to, "found", state->stripes.found);
-    hc_json_put_bool(to, "gains_found", state->gains.found);
+    hc_json_put_bool(to, "found", state->found);
+    hc_json_put_bool(to, "gains_found", state->gains_found);
     hc_json_open_array(to, "root_mean_square");
     for (int32_t b = 0; b < stage->in.bands; b++) {
-        hc_json_put_double(to, NULL, hc_stripes_of_band(&state->stripes, b));
+        hc_json_put_double(to, NULL, state->strength[b]);
     }
     hc_json_close(to);
     hc_json_put_doubles(to, "noise", state->noise, (size_t)stage->in.bands);
@@ -345,12 +427,17 @@ static void close_destripe(HcStage *stage) {
     for (int i = 0; i < 3; i++) {
         hc_memory_release(stage->compute, &state->memory[i]);
     }
+    hc_memory_release(stage->compute, &state->strip);
     hc_memory_release(stage->compute, &state->room);
     hc_scene_sums_close(&state->values);
     hc_scene_sums_close(&state->along);
     hc_gains_close(&state->gains);
     hc_stripes_close(&state->stripes);
     free(state->noise);
+    free(state->strength);
+    free(state->mean);
+    free(state->offset);
+    free(state->gain);
     free(state->profile.before);
     free(state->profile.after);
     free(state->profile.steps);

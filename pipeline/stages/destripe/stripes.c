@@ -101,11 +101,16 @@ static void free_sums(HcStripes *stripes) {
     stripes->component = NULL;
 }
 
+static void free_terms(HcStripes *stripes) {
+    free(stripes->term);
+    free(stripes->mean);
+    stripes->term = stripes->mean = NULL;
+}
+
 void hc_stripes_close(HcStripes *stripes) {
     free_search(stripes);
     free_sums(stripes);
-    free(stripes->term);
-    free(stripes->mean);
+    free_terms(stripes);
     hc_transform_clear(&stripes->basis);
     *stripes = (HcStripes){0};
 }
@@ -134,11 +139,10 @@ done:
     return status;
 }
 
-HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *scene, const double *mean,
-                         const HcMoments *along, HcError *err) {
+static HcStatus open_search(HcStripes *stripes, const HcScene *scene, HcError *err) {
     HcComputeInfo info;
+    HcCompute *compute = stripes->compute;
     hc_compute_info(compute, &info);
-    stripes->compute = compute;
     stripes->lines = scene->lines;
     stripes->samples = scene->samples;
     stripes->items = stripes->of_lines ? scene->lines : scene->samples;
@@ -146,7 +150,6 @@ HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *
     stripes->every = every_of(scene);
     stripes->segments = (int32_t)segments_of(scene, stripes->of_lines);
     stripes->next = -1;
-    HC_OR_RETURN(make_basis(stripes, scene, mean, along, err));
     size_t line = (size_t)scene->samples * (size_t)stripes->basis.components;
     size_t values = (size_t)stripes->items * (size_t)stripes->basis.components;
     size_t bytes = strip_bytes(scene->samples, (size_t)stripes->basis.components);
@@ -164,6 +167,20 @@ HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *
         HC_OR_RETURN(hc_new(stripes->room, threads * (size_t)scene->samples, what, err));
     }
     return hc_new(stripes->count, stripes->items, what, err);
+}
+
+HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *scene, const double *mean,
+                         const HcMoments *along, HcError *err) {
+    stripes->compute = compute;
+    HC_OR_RETURN(make_basis(stripes, scene, mean, along, err));
+    return open_search(stripes, scene, err);
+}
+
+HcStatus hc_stripes_again(HcStripes *stripes, const HcScene *scene, HcError *err) {
+    free_sums(stripes);
+    free_terms(stripes);
+    stripes->found = false;
+    return open_search(stripes, scene, err);
 }
 
 /* ---- the search: medians of segments ---- */

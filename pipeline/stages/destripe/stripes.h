@@ -74,6 +74,9 @@ HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *
                          const HcMoments *along, HcError *err) HC_MUST_CHECK;
 void hc_stripes_close(HcStripes *stripes);
 
+/* After settling: gets ready for the blocks of the scene once more, with the same basis and nothing found. */
+HcStatus hc_stripes_again(HcStripes *stripes, const HcScene *scene, HcError *err) HC_MUST_CHECK;
+
 /* Adds a block; blocks come in order. Waits for the queue. */
 HcStatus hc_stripes_observe(HcStripes *stripes, HcQueue *queue, const HcBlock *in,
                             HcError *err) HC_MUST_CHECK;

@@ -6,32 +6,18 @@
 
 enum { LINES = 200, SAMPLES = 60, BANDS = 24 };
 
-/* Fields whose edges lie along the columns, a ramp over the columns, and noise of variance 1. Edges go
- * through 0.4 of the lines. stripes: deviation of the terms of a band in the share of columns that has any.
- */
+/* Fields whose edges lie along the columns and go through 0.4 of the lines, and a ramp over the columns. */
+static double value_of(const void *strength, int32_t line, int32_t sample, int32_t b) {
+    bool field = sample / 9 % 2 == 0 && line >= 60 && line < 140;
+    double one = 6 * field + 0.1 * sample;
+    double two = 4 * sin(0.1 * line + 0.13 * sample);
+    return 100 + *(const double *)strength * (one * cos(0.3 * b) + two * sin(0.2 * b));
+}
+
+/* stripes: deviation of the terms of a band in the share of columns that has any. */
 static Scene make_scene(double strength, double stripes, double share, uint64_t seed) {
-    Scene scene = {.truth = cube_new(LINES, SAMPLES, BANDS), .cube = cube_new(LINES, SAMPLES, BANDS)};
-    double term[SAMPLES][BANDS];
-    for (int32_t sample = 0; sample < SAMPLES; sample++) {
-        double has = random_uniform(&seed) < share ? stripes : 0;
-        for (int32_t b = 0; b < BANDS; b++) {
-            term[sample][b] = has * random_normal(&seed);
-        }
-    }
-    for (int32_t line = 0; line < LINES; line++) {
-        for (int32_t sample = 0; sample < SAMPLES; sample++) {
-            bool field = sample / 9 % 2 == 0 && line >= 60 && line < 140;
-            double one = 6 * field + 0.1 * sample;
-            double two = 4 * sin(0.1 * line + 0.13 * sample);
-            for (int32_t b = 0; b < BANDS; b++) {
-                double truth = 100 + strength * (one * cos(0.3 * b) + two * sin(0.2 * b));
-                double value = truth + term[sample][b] + random_normal(&seed);
-                cube_pixel(&scene.truth, line, sample)[b] = truth;
-                cube_pixel(&scene.cube, line, sample)[b] = (double)(float)value;
-            }
-        }
-    }
-    return scene;
+    static const int32_t shape[] = {LINES, SAMPLES, BANDS};
+    return make_striped(shape, value_of, &strength, (Stripes){.offset = stripes, .share = share}, seed);
 }
 
 /* What stays of stripes is little beside what they do without the option. */
