@@ -69,6 +69,12 @@ static void report_left_out(const HcBatch *batch) {
                "alone takes them",
                batch->passed.maps, batch->passed.maps == 1 ? "" : "s");
     }
+    if (batch->passed.parts > 0) {
+        hc_say(
+            "note: %d file%s left out that belong%s to a scene: bands of a product, or references of a line "
+            "scanner",
+            batch->passed.parts, batch->passed.parts == 1 ? "" : "s", batch->passed.parts == 1 ? "s" : "");
+    }
     if (batch->stac.left_out > 0) {
         hc_say("note: %d STAC item%s left out by --filter", batch->stac.left_out,
                batch->stac.left_out == 1 ? "" : "s");

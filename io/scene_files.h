@@ -27,6 +27,7 @@ void hc_paths_clear(HcPaths *paths);
 typedef struct HcPassedOver {
     int32_t recipes; /* draw their pixels from elsewhere (.vrt and the like) */
     int32_t maps;    /* classes or masks: one band of 8 bits, or with names or colours of classes */
+    int32_t parts;   /* of a scene that was found; hc_scenes_in_folder takes them for scenes */
 } HcPassedOver;
 
 /* The scenes in a folder (local or /vsi...), in the order of their names: ENVI headers, whether or not

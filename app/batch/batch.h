@@ -100,7 +100,19 @@ HcStatus hc_batch_match(const char *pattern, HcPaths *out, HcError *err) HC_MUST
  * where * stands for slashes too; one without with the name of the file. */
 int32_t hc_batch_excluding(const HcOptionList *patterns, const char *path);
 
-/* The scenes of a folder and of all folders in it, as hc_scenes_in_folder finds them; no hidden folders, and
+/* Whether a text describes a product, as METADATA.XML does, and is no list; one with a flaw fails as a scene.
+ */
+bool hc_batch_describes_product(const char *path);
+
+/* The scenes of a folder, as hc_scenes_in_folder finds them, but a product of one raster a band counts once,
+ * and references of line scanners do not count (folder.c). The second looks into the folder `capture` of
+ * Specim where the folder itself has no scene. */
+HcStatus hc_batch_in_folder(const char *folder, HcPaths *out, HcPassedOver *passed,
+                            HcError *err) HC_MUST_CHECK;
+HcStatus hc_batch_of_folder(const char *folder, HcPaths *out, HcPassedOver *passed,
+                            HcError *err) HC_MUST_CHECK;
+
+/* The scenes of a folder and of all folders in it, as hc_batch_in_folder finds them; no hidden folders, and
  * none that a link leads to (pattern.c). */
 HcStatus hc_batch_walk(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) HC_MUST_CHECK;
 /* How many such folders lie in a folder itself, 0 where it cannot be read. */

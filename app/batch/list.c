@@ -5,7 +5,6 @@
 #include "io/file.h"
 #include "io/gdal/remote.h"
 #include "io/identity.h"
-#include "io/read/product/product.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -47,22 +46,9 @@ done:
     return status;
 }
 
-/* Whether a text describes a product, as METADATA.XML does, and is no list; one with a flaw fails as a scene.
- */
-static bool describes_product(const char *path) {
-    HcProduct *product = NULL;
-    HcError err = {0};
-    if (!hc_text_ends_with(path, ".xml") && !hc_text_ends_with(path, ".json")) {
-        return false;
-    }
-    bool is = hc_product_open(&product, path, HC_OVERLAP_USUAL, &err) != HC_OK || product != NULL;
-    hc_product_close(product);
-    return is;
-}
-
 static HcStatus add_folder_scenes(HcBatch *batch, const char *folder, HcPaths *out, HcError *err) {
     return batch->params.recursive ? hc_batch_walk(folder, out, &batch->passed, err)
-                                   : hc_scenes_in_folder(folder, out, &batch->passed, err);
+                                   : hc_batch_of_folder(folder, out, &batch->passed, err);
 }
 
 /* `searched`: hcube found the scenes, nobody named them one by one. */
@@ -96,7 +82,7 @@ static HcStatus find_scenes(HcBatch *batch, HcPaths *out, bool *searched, HcErro
     }
     bool is_scene = false;
     HC_OR_RETURN(hc_scene_recognise(what, &is_scene, err));
-    if (is_scene || describes_product(what)) {
+    if (is_scene || hc_batch_describes_product(what)) {
         return hc_paths_add(out, what, err);
     }
     HC_OR_RETURN(hc_paths_add(&batch->inputs, what, err));
@@ -392,7 +378,7 @@ static HcStatus find_several(HcBatch *batch, HcPaths *found, HcError *err) {
         }
         if (hc_is_folder(word)) {
             HC_TRY(add_folder_scenes(batch, word, found, err));
-        } else if (describes_product(word)) { /* no file beside a scene, whatever its ending */
+        } else if (hc_batch_describes_product(word)) { /* no file beside a scene, whatever its ending */
             HC_TRY(hc_paths_add(found, word, err));
         } else {
             HC_TRY(hc_paths_add(&files, word, err));

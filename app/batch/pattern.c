@@ -87,7 +87,7 @@ done:
 HcStatus hc_batch_walk(const char *folder, HcPaths *out, HcPassedOver *passed, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths folders = {0};
-    HC_TRY(hc_scenes_in_folder(folder, out, passed, err));
+    HC_TRY(hc_batch_in_folder(folder, out, passed, err));
     HC_TRY(list_folders(folder, &folders, err));
     for (int32_t f = 0; f < folders.count; f++) {
         HC_TRY(hc_batch_walk(folders.path[f], out, passed, err));

@@ -141,20 +141,28 @@ static HcStatus header_of(const char *path, char **out, HcError *err) {
     return *out != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
 }
 
-static const char *maker_of(const HcScanner *scanner) {
-    for (int f = HC_SCANNER_DARK; f <= HC_SCANNER_WHITE; f++) {
-        const char *name = scanner->file[f] != NULL ? base_of(scanner->file[f]) : "";
-        if (strncmp(name, "DARKREF_", 8) == 0 || strncmp(name, "WHITEREF_", 9) == 0) {
+/* Who names a reference so; NULL: anybody, or it is none. */
+static const char *maker_of_name(const char *name) {
+    static const char *const specim[] = {"DARKREF_", "WHITEREF_", "WHITEDARKREF_"};
+    for (size_t n = 0; n < sizeof specim / sizeof *specim; n++) {
+        if (strncmp(name, specim[n], strlen(specim[n])) == 0) {
             return "Specim";
         }
-        if (is_resonon(name)) {
-            return "Resonon";
-        }
-        if (strncmp(name, "darkReference", 13) == 0 || strncmp(name, "whiteReference", 14) == 0) {
-            return "Headwall";
-        }
     }
-    return NULL;
+    bool headwall = strstr(name, "darkReference") != NULL || strstr(name, "whiteReference") != NULL;
+    return is_resonon(name) ? "Resonon" : headwall ? "Headwall" : NULL;
+}
+
+bool hc_scanner_is_reference(const char *path) {
+    return maker_of_name(base_of(path)) != NULL;
+}
+
+static const char *maker_of(const HcScanner *scanner) {
+    const char *maker = NULL;
+    for (int f = HC_SCANNER_DARK; f <= HC_SCANNER_WHITE && maker == NULL; f++) {
+        maker = scanner->file[f] != NULL ? maker_of_name(base_of(scanner->file[f])) : NULL;
+    }
+    return maker;
 }
 
 static HcStatus find_of_scene(HcScanner *out, const HcPaths *headers, const char *scene, HcError *err) {

@@ -9,6 +9,8 @@
 
 #include "core/text.h"
 
+#include <stdbool.h>
+
 typedef enum HcScannerFile {
     HC_SCANNER_RAW,
     HC_SCANNER_DARK,
@@ -28,6 +30,9 @@ typedef struct HcScanner {
  * several raw scenes. `out` must be zero or cleared. */
 HcStatus hc_scanner_find(HcScanner *out, const char *path, HcError *err) HC_MUST_CHECK;
 void hc_scanner_clear(HcScanner *scanner);
+
+/* Whether a path has the name of a reference, as Specim, Headwall or Resonon give it. */
+bool hc_scanner_is_reference(const char *path);
 
 /* Adds "a folder of Specim: the scene is NAME.hdr, ..." */
 void hc_scanner_describe(const HcScanner *scanner, HcText *to);
