@@ -420,6 +420,11 @@ static void flaws_are_told(void **state) {
     check_refused(write_prisma("L2D", FLAW_COUNT), HC_E_INPUT, "List_Cw_Vnir has 3 values for 4");
     check_refused(write_prisma("L2D", FLAW_NO_SCALE), HC_E_INPUT, "no attribute L2ScaleSwirMin");
     check_refused(write_prisma("L1", FLAW_NO_SCALE), HC_E_INPUT, "no attribute Offset_Swir");
+    ProductFile file = product_begin(in_folder("product.he5"));
+    product_text(NULL, file.root, "Product_ID", "PRS_L2D_STD");
+    product_end(&file);
+    check_refused(in_folder("product.he5"), HC_E_INPUT,
+                  "Product_ID is PRS_L2D_STD, but there is no /HDFEOS/SWATHS/PRS_*_HCO");
 }
 
 int main(void) {

@@ -172,11 +172,25 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, HcErro
     return hc_product_crs(product, value[4], err);
 }
 
+/* A file without any of the swaths may name PRISMA all the same. */
+static HcStatus refuse_without_swath(const HcProductFile *file, HcError *err) {
+    char *name = NULL;
+    HC_OR_RETURN(hc_product_text(file, NULL, "Product_ID", &name, err));
+    HcStatus status =
+        name == NULL || strncmp(name, "PRS_", 4) != 0
+            ? HC_OK
+            : hc_fail(err, HC_E_INPUT,
+                      "%s: Product_ID is %.40s, but there is no " SWATHS "PRS_*_HCO/Data Fields/VNIR_Cube",
+                      file->path, name);
+    free(name);
+    return status;
+}
+
 HcStatus hc_product_prisma(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
     const HcProductLayout *layout = hc_product_layout(file, hc_product_rows_prisma);
     *is = layout != NULL;
     if (!*is) {
-        return HC_OK;
+        return refuse_without_swath(file, err);
     }
     const char *swath = layout->group + strlen(SWATHS);
     bool is_map = layout->axes[0] == 'l', is_l1 = layout == layouts;
