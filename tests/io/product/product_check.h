@@ -2,6 +2,7 @@
 #ifndef HC_TESTS_PRODUCT_CHECK_H
 #define HC_TESTS_PRODUCT_CHECK_H
 
+#include "io/read/product/product.h"
 #include "product_file.h"
 #include "tests/io/read_all.h"
 #include "tests/io/write_fixture.h"
@@ -59,6 +60,37 @@ static inline void check_refused(const char *path, HcStatus status, const char *
         fail_msg("status %d, '%s' lacks '%s'", (int)got, err.text, part);
     }
     assert_null(reader);
+}
+
+/* The layout of that product; NULL: the table has none. */
+static inline const HcProductLayout *layout_of(const char *product) {
+    const HcProductRow *row = NULL;
+    for (int32_t n = 0; (row = hc_product_row(n)) != NULL; n++) {
+        for (const HcProductLayout *of = row->layouts; of != NULL && of->product != NULL; of++) {
+            if (strncmp(product, of->product, strlen(of->product)) == 0) {
+                return of;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The table of layouts has the quality layers of a file, with + those of the usual set. */
+static inline void check_layers_in_table(const char *path) {
+    HcProduct *product = NULL;
+    HcError err = {0};
+    check_ok(hc_product_open(&product, path, HC_OVERLAP_USUAL, &err), err);
+    const HcProductLayout *layout = layout_of(product->name);
+    assert_true(layout != NULL && product->layers > 0);
+    for (int32_t l = 0; l < product->layers; l++) {
+        char wanted[160], all[600];
+        snprintf(all, sizeof all, ";%s;", layout->layers);
+        snprintf(wanted, sizeof wanted, ";%s%s;", product->layer[l].name, product->layer[l].usual ? "+" : "");
+        if (strstr(all, wanted) == NULL) {
+            fail_msg("the layout of %s has no layer %s: %s", layout->product, wanted, layout->layers);
+        }
+    }
+    hc_product_close(product);
 }
 
 static inline void check_list(const double *values, const double *wanted, int count) {

@@ -496,6 +496,7 @@ static void neon_has_classes(void **state) {
             assert_int_equal(got.mask[p], p % 7 != f + 3);
         }
     }
+    check_layers_in_table(path);
     check_left(path, &(HcViewOptions){.no_quality = true, .masks = MASKS("weather")}, "--mask weather",
                (const int[]){3, -1});
 }
@@ -561,6 +562,7 @@ static void enmap_has_rasters(void **state) {
         check_left(path, &(HcViewOptions){.no_quality = true, .masks = MASKS("snow", "water")},
                    "--mask snow,--mask water", (const int[]){4, 5, -1});
     }
+    check_layers_in_table(path);
     static const int32_t some[] = {0, 3};
     const HcViewOptions how = {.no_quality = true, .masks = MASKS("error")};
     Got got = look(path, &how, some, 2, 2);
@@ -599,6 +601,7 @@ static void desis_has_a_raster(void **state) {
                (const int[]){3, 4, 5, 6, -1});
     check_left(path, &(HcViewOptions){.no_quality = true, .masks = MASKS("shadow", "water")},
                "--mask shadow,--mask water", (const int[]){0, 7, -1});
+    check_layers_in_table(path);
     static const int32_t some[] = {2};
     Got got = look(path, &(HcViewOptions){.no_quality = true, .masks = MASKS("error")}, some, 1, LINES);
     for (int p = 0; p < PIXELS; p++) {

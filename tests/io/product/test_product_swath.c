@@ -103,6 +103,7 @@ static void detectors_are_joined(void **state) {
     HcError err = {0};
     int32_t layers = 0;
     const char *path = write_l1b("PACE_OCI.20260404T140251.L1B.V3.nc", FLAW_NONE);
+    check_layers_in_table(path);
     check_ok(hc_reader_open(&reader, path, NULL, &err), err);
     const HcScene *scene = hc_reader_scene(reader);
     assert_string_equal(hc_reader_product(reader), "PACE OCI L1B rhot");

@@ -11,9 +11,25 @@
 #include <string.h>
 #include <strings.h>
 
-const HcProductRow hc_product_rows_desis[] = {
-    {.sensor = "DESIS", .read = "L1B, L1C, L2A", .versions = "V0220", .checked = "real STAC item, layout"},
+#define BANDS "bandCharacterisation/band/"
+#define LAYOUT(of_product, more)                                                                             \
+    {                                                                                                        \
+        .product = of_product, .version = "V0220", .dataset = "NAME-SPECTRAL_IMAGE.tif",                     \
+        .bands = {BANDS "wavelengthCenterOfBand", BANDS "wavelengthWidthOfBand", NULL},                      \
+        .layers = more "error"                                                                               \
+    }
+static const HcProductLayout layouts[] = {
+    LAYOUT("DESIS L1B", ""),
+    LAYOUT("DESIS L1C", ""),
+    LAYOUT("DESIS L2A", "shadow;land;snow;haze-land+;haze-water+;cloud-land+;cloud-water+;water;"),
     {0}};
+
+const HcProductRow hc_product_rows_desis[] = {{.sensor = "DESIS",
+                                               .read = "L1B, L1C, L2A",
+                                               .versions = "V0220",
+                                               .checked = "real STAC item, layout",
+                                               .layouts = layouts},
+                                              {0}};
 
 /* What describes the bands, all of the same count: fields of a header, or elements of the metadata. */
 enum { FIELDS = 4 };

@@ -9,10 +9,26 @@
 #include <string.h>
 #include <strings.h>
 
+#define BANDS "specific/bandCharacterisation/bandID/"
+#define LAYOUT(of_product, of_version, raster)                                                               \
+    {                                                                                                        \
+        .product = of_product, .version = of_version, .dataset = "NAME-SPECTRAL_IMAGE" raster,               \
+        .bands = {BANDS "wavelengthCenterOfBand", BANDS "FWHMOfBand", "product/bandStatistics"},             \
+        .layers = "cloud+;cloud-shadow+;cirrus+;haze+;snow;water;land;error"                                 \
+    }
+static const HcProductLayout layouts[] = {LAYOUT("EnMAP L1B", "00.02.04", "_VNIR.TIF, ..._SWIR.TIF"),
+                                          LAYOUT("EnMAP L1B", "V01", "_VNIR.TIF, ..._SWIR.TIF"),
+                                          LAYOUT("EnMAP L1C", "00.02.04", ".TIF"),
+                                          LAYOUT("EnMAP L1C", "V01", ".TIF"),
+                                          LAYOUT("EnMAP L2A", "00.02.04", ".TIF, ..._COG.TIF"),
+                                          LAYOUT("EnMAP L2A", "V01", ".TIF, ..._COG.TIF"),
+                                          {0}};
+
 const HcProductRow hc_product_rows_enmap[] = {{.sensor = "EnMAP",
                                                .read = "L1B, L1C, L2A",
                                                .versions = "00.02.04, V01",
-                                               .checked = "real metadata, lists"},
+                                               .checked = "real metadata, lists",
+                                               .layouts = layouts},
                                               {0}};
 
 /* One number of an element. */

@@ -6,18 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GROUP "/products"
+#define LAYOUT(of_product, array)                                                                            \
+    .product = of_product, .dataset = GROUP array, .axes = "line sample band",                               \
+    .bands = {"wavelengths", "fwhm"}
+static const HcProductLayout hypso_layouts[] = {
+    {LAYOUT("HYPSO L1 Lt", "/Lt")}, {LAYOUT("HYPSO L1d rhot", "/rhot")}, {0}};
+static const HcProductLayout hico_layouts[] = {{LAYOUT("HICO L1B Lt", "/Lt"), .units = "W/m^2/micrometer/sr"},
+                                               {0}};
+
 const HcProductRow hc_product_rows_hypso[] = {{.sensor = "HYPSO-1, HYPSO-2",
                                                .read = "L1 radiance, L1d reflectance",
                                                .versions = "-",
-                                               .checked = "layout"},
+                                               .checked = "layout",
+                                               .layouts = hypso_layouts},
                                               {.sensor = "HICO",
                                                .read = "L1B",
                                                .versions = "H2013302140823",
                                                .checked = "lists, layout",
+                                               .layouts = hico_layouts,
                                                .instrument = "HICO"},
                                               {0}};
-
-#define GROUP "/products"
 
 /* HICO names itself, and its coordinates are plural. */
 static HcStatus is_hico(const HcProductFile *file, bool *is, HcError *err) {
@@ -83,19 +92,17 @@ static HcStatus take_flat(HcProduct *product, const HcProductFile *file, const c
 }
 
 static HcStatus take_pixels(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
-    static const struct {
-        const char *name, *dataset, *quantity;
-    } all[] = {{"HYPSO L1 Lt", GROUP "/Lt", "Lt"}, {"HYPSO L1d rhot", GROUP "/rhot", "rhot"}};
     bool hico = false;
     HC_OR_RETURN(is_hico(file, &hico, err));
-    for (int q = 0; q < 2 && !*is; q++) {
-        bool cube = hc_product_has_axes(file, all[q].dataset, 3);
+    const HcProductRow *row = &hc_product_rows_hypso[hico];
+    for (const HcProductLayout *layout = row->layouts; layout->product != NULL && !*is; layout++) {
+        bool cube = hc_product_has_axes(file, layout->dataset, 3);
         free(product->name);
-        HC_OR_RETURN(hc_product_name(product, file, hico ? "HICO L1B Lt" : all[q].name,
-                                     cube ? all[q].dataset : NULL, err));
+        HC_OR_RETURN(hc_product_name(product, file, layout->product, cube ? layout->dataset : NULL, err));
         *is = cube;
-        HC_OR_RETURN(cube ? take_cube(product, file, all[q].dataset, err)
-                          : take_flat(product, file, all[q].quantity, is, err));
+        HC_OR_RETURN(cube ? take_cube(product, file, layout->dataset, err)
+                          : take_flat(product, file, layout->dataset + strlen(GROUP "/"), is, err));
+        HC_OR_RETURN(cube ? hc_product_compare(product, file, row, layout, err) : HC_OK);
     }
     return HC_OK;
 }

@@ -7,10 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const HcProductLayout layouts[] = {
+    {.product = "NEON AOP reflectance",
+     .dataset = "/SITE/Reflectance/Reflectance_Data",
+     .axes = "line sample band",
+     .bands = {"Metadata/Spectral_Data/Wavelength", "Metadata/Spectral_Data/FWHM",
+               "Band_Window_1_Nanometers;Band_Window_2_Nanometers"},
+     .layers = "cloud+;haze+;snow;water;shadow;weather"},
+    {0}};
+
 const HcProductRow hc_product_rows_neon[] = {{.sensor = "NEON AOP",
                                               .read = "DP1.30006, DP3.30006 reflectance",
                                               .versions = "-",
-                                              .checked = "real crop"},
+                                              .checked = "real crop",
+                                              .layouts = layouts},
                                              {0}};
 
 /* Dataset or group of the site. */

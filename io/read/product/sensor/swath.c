@@ -10,15 +10,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define L2 "/geophysical_data"
+#define LAYOUT(of_product, of_version, array, of_axes, centres, of_layers)                                   \
+    {                                                                                                        \
+        .product = of_product, .version = of_version, .dataset = array, .axes = of_axes,                     \
+        .bands = {"/sensor_band_parameters/" centres, NULL, NULL}, .layers = of_layers                       \
+    }
+#define L1B(of_product, version, quantity)                                                                   \
+    LAYOUT(of_product, version,                                                                              \
+           "/observation_data/" quantity "_blue;..." quantity "_red;..." quantity "_SWIR",                   \
+           "band line sample", "blue_wavelength;...red_wavelength;...SWIR_wavelength", "water;geolocation")
+static const HcProductLayout l1b_layouts[] = {L1B("PACE OCI L1B rhot", "V2", "rhot"),
+                                              L1B("PACE OCI L1B rhot", "V3", "rhot"),
+                                              L1B("PACE OCI L1B Lt", "V3", "Lt"),
+                                              {0}};
+static const HcProductLayout l2_layouts[] = {
+    LAYOUT("PACE OCI L2 rhos", "V3.1", L2 "/rhos", "line sample band", "*wave*", "l2_flags"),
+    LAYOUT("PACE OCI L2 Rrs", NULL, L2 "/Rrs", "line sample band", "*wave*", "l2_flags"),
+    {0}};
+
 const HcProductRow hc_product_rows_swath[] = {{.sensor = "PACE OCI",
                                                .read = "L1B",
                                                .versions = "V2, V3 of April 2026",
                                                .checked = "lists, layout",
+                                               .layouts = l1b_layouts,
                                                .instrument = "OCI"},
                                               {.sensor = "Ocean Biology",
                                                .read = "L2 (PACE OCI and others)",
                                                .versions = "V3.1 (SFREFL)",
-                                               .checked = "lists of L2 IOP, layout"},
+                                               .checked = "lists of L2 IOP, layout",
+                                               .layouts = l2_layouts},
                                               {.sensor = "CF swaths",
                                                .read = "cubes with coordinates and wavelengths",
                                                .versions = "-",
@@ -146,7 +167,6 @@ static HcStatus describe_l1b(HcProduct *product, const HcProductFile *file, cons
 
 /* ---- L2 ---- */
 
-#define L2    "/geophysical_data"
 #define FLAGS L2 "/l2_flags"
 
 /* One flag as a layer; clouds and pixels without a place are left out by default. */
