@@ -20,13 +20,13 @@ static double largest(const double *values, int32_t count) {
     return top;
 }
 
-static bool all_positive(const double *values, int32_t count) {
-    for (int32_t i = 0; i < count; i++) {
-        if (!(values[i] > 0) || !isfinite(values[i])) {
-            return false;
-        }
+/* The first value that is no length, or `count`. */
+static int32_t first_wrong(const double *values, int32_t count) {
+    int32_t i = 0;
+    while (i < count && values[i] > 0 && isfinite(values[i])) {
+        i++;
     }
-    return true;
+    return i;
 }
 
 static HcStatus take(double **to, const double *from, int32_t count, double factor, HcError *err) {
@@ -80,26 +80,37 @@ static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, doubl
     return HC_OK;
 }
 
-static bool right_count(HcReader *reader, const char *what, const double *values, int32_t count) {
+/* Whether a list is there and right. Stages that need wavelengths say why there are none. */
+static HcStatus check_list(HcReader *reader, const char *what, const double *values, int32_t count,
+                           bool *right, HcError *err) {
+    char text[120] = "";
+    int32_t wrong = first_wrong(values, count);
     if (count != reader->scene.bands) {
-        hc_read_note(reader, "%s left out: %" PRId32 " values for %" PRId32 " bands", what, count,
-                     reader->scene.bands);
-        return false;
+        snprintf(text, sizeof text, "%s left out: %" PRId32 " values for %" PRId32 " bands", what, count,
+                 reader->scene.bands);
+    } else if (wrong < count) {
+        snprintf(text, sizeof text, "%s left out: not all values are positive (band %" PRId32 ": %.9g)", what,
+                 wrong + 1, values[wrong]);
     }
-    if (!all_positive(values, count)) {
-        hc_read_note(reader, "%s left out: not all values are positive", what);
-        return false;
+    *right = text[0] == '\0';
+    if (!*right) {
+        hc_read_note(reader, "%s", text);
     }
-    return true;
+    return *right || reader->scene.wavelength != NULL ? HC_OK : note_unit(reader, text, err);
 }
 
 HcStatus hc_read_spectral(HcReader *reader, const HcReadSpectral *found, HcError *err) {
     HcScene *scene = &reader->scene;
     double factor = 1;
-    bool wavelengths = found->wavelength_count > 0 && scene->wavelength == NULL &&
-                       right_count(reader, "wavelengths", found->wavelength, found->wavelength_count);
-    bool widths = found->fwhm_count > 0 && scene->fwhm == NULL &&
-                  right_count(reader, "fwhm", found->fwhm, found->fwhm_count);
+    bool wavelengths = found->wavelength_count > 0 && scene->wavelength == NULL;
+    bool widths = found->fwhm_count > 0 && scene->fwhm == NULL;
+    if (wavelengths) {
+        HC_OR_RETURN(
+            check_list(reader, "wavelengths", found->wavelength, found->wavelength_count, &wavelengths, err));
+    }
+    if (widths) {
+        HC_OR_RETURN(check_list(reader, "fwhm", found->fwhm, found->fwhm_count, &widths, err));
+    }
     if (!wavelengths && !widths) {
         return HC_OK;
     }
