@@ -135,6 +135,22 @@ static HcStatus add_range(HcStage *stage, const HcBandRuns *runs, const Range *r
     return count >= HULL_BANDS_MIN ? HC_OK : fail_few(runs, range, count, err);
 }
 
+/* Pieces of one or two bands are their own hulls; where no piece has more, nothing is left of the spectrum.
+ */
+static HcStatus check_pieces(const HcStage *stage, const HcBandRuns *runs, HcError *err) {
+    const Pieces *pieces = &((const State *)stage->state)->pieces;
+    for (int32_t p = 0; p < pieces->count; p++) {
+        if (pieces->first[p + 1] - pieces->first[p] >= HULL_BANDS_MIN) {
+            return HC_OK;
+        }
+    }
+    return hc_fail(
+        err, HC_E_USAGE,
+        "continuum: gaps cut the bands into %d hulls, each of fewer than %d bands (%d bands, %.6g to "
+        "%.6g nm): give a wider --gap",
+        pieces->count, HULL_BANDS_MIN, runs->count, runs->centre[0], runs->centre[runs->count - 1]);
+}
+
 /* chosen: the bands of all pieces, each once; target[k] is the place there of the band of place k. */
 static HcStatus order_bands(HcStage *stage, HcError *err) {
     State *state = stage->state;
@@ -194,6 +210,7 @@ static HcStatus make_pieces(HcStage *stage, HcError *err) {
     for (int32_t r = 0; r < state->ranges; r++) {
         HC_TRY(add_range(stage, &runs, &state->range[r], err));
     }
+    HC_TRY(check_pieces(stage, &runs, err));
     HC_TRY(order_bands(stage, err));
     if (runs.count < stage->in.bands) {
         hc_stage_note(stage, "%d of %d bands are marked as bad and do not go out",

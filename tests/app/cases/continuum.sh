@@ -38,6 +38,7 @@ refuse 2 "--output shape" continuum "$scene" bad.img --output shape
 refuse 2 "--range 2000-2010 ... 1 good band ... 3" continuum "$scene" bad.img --range 550-750,2000-2010
 refuse 2 "--range red" continuum "$scene" bad.img --range red
 refuse 2 "--gap" continuum "$scene" bad.img --gap 0
+refuse 2 "gaps ... 59 hulls ... fewer than 3 ... --gap" continuum "$scene" bad.img --gap 1
 refuse 2 "--features ... --range" continuum "$scene" bad.img --features
 refuse 2 "continuum ... no wavelengths" run read "$scene" ! mnf ! continuum ! write bad.img
 refuse 2 "continuum ... no wavelengths" continuum "$SAMPLE/class.hdr" bad.img
