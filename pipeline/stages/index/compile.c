@@ -173,11 +173,13 @@ static HcStatus emit_wavelength(Parser *parser, const char *word, double wavelen
     if (count > 0 || near < 0) {
         return count > 0 ? HC_OK : FAIL_AT_WORD(parser, "%s: all bands are marked as bad", word);
     }
-    next = next >= 0 ? next : near;
-    return FAIL_AT_WORD(
-        parser, "%s: no good band lies %s %.6g nm; the nearest are band %d (%.6g nm) and %d (%.6g nm)", word,
-        width > 0 ? "in the range around" : "within 10 nm, or its width, of", wavelength, near + 1,
-        scene->wavelength[near], next + 1, scene->wavelength[next]);
+    char other[48] = "";
+    if (next >= 0) {
+        (void)snprintf(other, sizeof other, ", then band %d (%.6g nm)", next + 1, scene->wavelength[next]);
+    }
+    return FAIL_AT_WORD(parser, "%s: no good band lies %s %.6g nm; the nearest is band %d (%.6g nm)%s", word,
+                        width > 0 ? "in the range around" : "within 10 nm, or its width, of", wavelength,
+                        near + 1, scene->wavelength[near], other);
 }
 
 /* ---- names ---- */

@@ -104,6 +104,20 @@ static HcStatus scale_bands(HcStage *stage, HcError *err) {
     return isnan(one) && stage->in.gain == NULL ? tell_unit(stage, err) : HC_OK;
 }
 
+/* A formula that the user gives may be one of slopes; a named index is one of reflectances. */
+static HcStatus check_names(const HcStage *stage, HcError *err) {
+    const HcIndices *indices = &((const State *)stage->state)->indices;
+    for (int32_t k = 0; k < indices->outputs && stage->in.meaning == HC_SHAPE; k++) {
+        if (indices->output[k].named) {
+            return hc_fail(err, HC_E_USAGE,
+                           "index: %s: derivatives or shapes of spectra come in, a named index needs "
+                           "reflectances (a formula in wavelengths takes any values)",
+                           indices->output[k].text);
+        }
+    }
+    return HC_OK;
+}
+
 static HcStatus plan_out(HcStage *stage, HcError *err) {
     const HcIndices *indices = &((State *)stage->state)->indices;
     HcScene *out = &stage->out;
@@ -133,6 +147,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
         hc_indices_clear(&state->indices);
         HC_OR_RETURN(
             hc_indices_compile(&state->indices, params->formulas, params->constants, &stage->in, err));
+        HC_OR_RETURN(check_names(stage, err));
         HC_OR_RETURN(scale_bands(stage, err));
     }
     state->whole = needs_whole(stage);

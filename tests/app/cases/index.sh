@@ -30,6 +30,9 @@ run 0 run read "$scene" ! index 'zero = 1 / (b9 - b9),NDVI' ! write zero.tif
 run 0 run read "$scene" ! index 'zero = 1 / (b9 - b9),NDVI' ! filter ! write nothing.tif
 [[ $err == *"index: "*" pixels are masked: an index has no value"* ]]
 refuse 2 "N: ... no wavelengths" run read "$scene" ! pca --components 3 ! index NDVI ! write x.img
+# A named index is one of reflectances; a formula may be one of slopes.
+refuse 2 "NDVI: derivatives or shapes" run read "$scene" ! smooth --derivative 1 ! index 'R720,NDVI' ! write x.img
+run 0 run read "$scene" ! smooth --derivative 1 ! index 'edge = R720 / R700' ! write edge.img
 # A product that says that its values are reflectances, until a stage makes others of them.
 emit=$SAMPLE/EMIT_L2A_RFL_001_20240501T101010_2412207_001.nc
 run 0 index "$emit" EVI emit.img
@@ -44,6 +47,9 @@ refuse 2 "PAR ... no default" index "$scene" NIRvP x.img
 run 0 index "$scene" NIRvP x.img --constants PAR=1000,L=0.5,N=865
 refuse 2 "NDVJ ... NDVI?" index "$scene" NDVJ y.img
 refuse 2 "R2700 ... 10 nm ... 2700 nm ... band" index "$scene" R2700 y.img
+run 0 run read "$scene" ! bands 5 ! write one.img
+refuse 2 "R2700 ... the nearest is band 1 (" index one.img R2700 y.img
+[[ $err != *", then band"* ]]
 refuse 2 "LIST" index "$scene" y.img
 refuse 2 "--reflectance-one" index "$scene" NDVI y.img --reflectance-one 0
 [[ ! -e y.img ]]

@@ -89,7 +89,7 @@ static void the_rest_is_refused(void **state) {
             run_chain_text(NULL, &err, "read scene.img ! index %s ! write out.img", index->name);
         bool told = strstr(err.text, "no reflectance") != NULL || strstr(err.text, "kernel of") != NULL ||
                     strstr(err.text, "PAR=NUMBER") != NULL ||
-                    (narrow && strstr(err.text, "nearest are") != NULL);
+                    (narrow && strstr(err.text, "nearest is") != NULL);
         assert_true(status == HC_OK ||
                     (status == HC_E_USAGE && told && strstr(err.text, index->name) != NULL));
         fine += status == HC_OK;
