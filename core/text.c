@@ -208,6 +208,14 @@ static size_t edit_distance(const char *a, const char *b) {
     return rows[i % 3][length];
 }
 
+int32_t hc_text_find(const char *word, const char *const *words) {
+    int32_t place = 0;
+    while (word != NULL && words[place] != NULL && !hc_text_equal(word, words[place])) {
+        place++;
+    }
+    return word != NULL && words[place] != NULL ? place : -1;
+}
+
 const char *hc_text_nearest(const char *word, const char *const *names) {
     const char *nearest = NULL;
     size_t best = strlen(word) / 3 + 2; /* a distance that is no longer a slip of the finger */

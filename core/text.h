@@ -59,6 +59,9 @@ bool hc_text_parse_int(const char *text, int64_t *value);
 #define HC_TEXT_DOUBLE 32 /* bytes of the buffer */
 const char *hc_text_double(char *buffer, double value);
 
+/* The place of a word in a list that ends with NULL, whatever its case; -1 = it is not there, or NULL. */
+int32_t hc_text_find(const char *word, const char *const *words);
+
 /* The name nearest to `word` by edit distance, of a list that ends with NULL; NULL where no name is near. */
 const char *hc_text_nearest(const char *word, const char *const *names);
 

@@ -45,17 +45,13 @@ static HcStatus check_source(Walk *walk, const CPLXMLNode *node, HcError *err) {
 }
 
 static HcStatus check_nodes(Walk *walk, const CPLXMLNode *node, HcError *err) {
-    static const char *const names[] = {"SourceFilename", "SourceDataset", "DstDataset"};
+    static const char *const names[] = {"SourceFilename", "SourceDataset", "DstDataset", NULL};
     for (; node != NULL; node = node->psNext) {
         if (node->eType != CXT_Element) {
             continue;
         }
         HC_OR_RETURN(check_raw(walk, node, err));
-        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-            if (hc_text_equal(node->pszValue, names[n])) {
-                HC_OR_RETURN(check_source(walk, node, err));
-            }
-        }
+        HC_OR_RETURN(hc_text_find(node->pszValue, names) >= 0 ? check_source(walk, node, err) : HC_OK);
         HC_OR_RETURN(check_nodes(walk, node->psChild, err));
     }
     return HC_OK;

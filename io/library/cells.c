@@ -14,8 +14,7 @@ const char *hc_cells_at(const HcCells *cells, int64_t row, int64_t column) {
     return cells->cell[cells->row[row].first + column];
 }
 
-/* Whether it is a number; with `commas` also one with a decimal comma. */
-static bool parse_number(const char *cell, bool commas, double *value) {
+bool hc_cells_parse(const char *cell, bool commas, double *value) {
     char copy[64];
     if (hc_text_parse_double(cell, value)) {
         return true;
@@ -31,7 +30,7 @@ static bool parse_number(const char *cell, bool commas, double *value) {
 }
 
 bool hc_cells_number(const HcCells *cells, const char *cell, double *value) {
-    return parse_number(cell, !cells->points, value);
+    return hc_cells_parse(cell, !cells->points, value);
 }
 
 bool hc_cells_affixed(const HcCells *cells, const char *model, const char *cell, double *value,
@@ -48,12 +47,8 @@ bool hc_cells_affixed(const HcCells *cells, const char *model, const char *cell,
 }
 
 bool hc_cells_is_missing(const char *cell) {
-    static const char *const words[] = {"", "NA", "N/A", "#N/A", "null", "-"};
-    bool is = false;
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-        is = is || hc_text_equal(cell, words[w]);
-    }
-    return is;
+    static const char *const words[] = {"", "NA", "N/A", "#N/A", "null", "-", NULL};
+    return hc_text_find(cell, words) >= 0;
 }
 
 /* ---- one line ---- */
@@ -114,7 +109,7 @@ static int64_t count_cells(char *line, char separator, int64_t *numbers) {
         char copy[64];
         size_t length = cell_bytes(cell, one);
         snprintf(copy, sizeof copy, "%.*s", (int)(length < 63 ? length : 63), cell);
-        *numbers += parse_number(trim_cell(copy, strlen(copy)), true, &value);
+        *numbers += hc_cells_parse(trim_cell(copy, strlen(copy)), true, &value);
         cell = next_cell(cell, length, separator);
     }
     return count;
@@ -140,6 +135,13 @@ static bool is_comment(const char *line) {
     return strchr("#%!", *line) != NULL || strncmp(line, "//", 2) == 0;
 }
 
+char *hc_cells_cut(char *text) {
+    char *end = text + strcspn(text, "\r\n");
+    char *next = end + (end[0] == '\r' && end[1] == '\n') + (end[0] != '\0');
+    *end = '\0';
+    return next;
+}
+
 /* Cuts the text into lines that are not empty, without blanks around them. */
 static HcStatus cut_lines(Lines *lines, char *text, HcError *err) {
     int64_t capacity = 1;
@@ -151,10 +153,7 @@ static HcStatus cut_lines(Lines *lines, char *text, HcError *err) {
         return hc_fail_memory(err, (double)capacity * sizeof *lines->line, "the lines of a table");
     }
     for (int32_t number = 1; *text != '\0'; number++) {
-        size_t length = strcspn(text, "\r\n");
-        char *next =
-            text + length + (text[length] == '\r' && text[length + 1] == '\n') + (text[length] != '\0');
-        text[length] = '\0';
+        char *next = hc_cells_cut(text);
         Line line = {text + strspn(text, " "), number};
         for (size_t end = strlen(line.text); end > 0 && line.text[end - 1] == ' '; end--) {
             line.text[end - 1] = '\0';

@@ -43,4 +43,9 @@ bool hc_cells_is_missing(const char *cell);
 int64_t hc_cells_comment(HcCells *cells, const char *word, char **cell, int64_t capacity);
 void hc_cells_clear(HcCells *cells);
 
+/* Whether a text is a number; with `commas` also one with a decimal comma. */
+bool hc_cells_parse(const char *text, bool commas, double *value);
+/* Ends the line at `text` where it ends, and returns where the next one begins. */
+char *hc_cells_cut(char *text);
+
 #endif

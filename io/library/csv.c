@@ -65,36 +65,29 @@ static const char *find_unit(const char *cell, char *word, size_t size) {
     return hc_wavelength_unit(word, &factor) == HC_UNIT_LENGTH ? word : NULL;
 }
 
-static bool is_one_of(const char *cell, const char *const *words) {
-    while (*words != NULL && !hc_text_equal(cell, *words)) {
-        words++;
-    }
-    return *words != NULL;
-}
-
 /* Whether a cell over a column says that it has mere numbers of bands. */
 static bool counts_bands(const char *cell) {
     static const char *const words[] = {"band", "bands", "channel", "channels", "index", "number", NULL};
-    return is_one_of(cell, words);
+    return hc_text_find(cell, words) >= 0;
 }
 
 /* Whether the cell heads a column of numbers of bands or lines. */
 static bool counts(const char *cell) {
     static const char *const words[] = {"", "b", "ch", "id", "no", "nr", "#", NULL};
-    return counts_bands(cell) || is_one_of(cell, words);
+    return counts_bands(cell) || hc_text_find(cell, words) >= 0;
 }
 
 /* Whether a cell over a column says that it has wavelengths. */
 static bool says_wavelengths(const char *cell) {
     static const char *const words[] = {"wl", "wave", "lambda", "wvl", NULL};
-    return hc_library_entry(cell) == HC_ENTRY_WAVELENGTHS || is_one_of(cell, words);
+    return hc_library_entry(cell) == HC_ENTRY_WAVELENGTHS || hc_text_find(cell, words) >= 0;
 }
 
 /* Whether a cell stands over names of spectra. */
 static bool says_names(const char *cell) {
     static const char *const words[] = {"name",  "names",    "spectrum", "spectra", "sample",
                                         "label", "material", "class",    NULL};
-    return is_one_of(cell, words) || (counts(cell) && !counts_bands(cell));
+    return hc_text_find(cell, words) >= 0 || (counts(cell) && !counts_bands(cell));
 }
 
 static const char counted_unit[] = "number of a band";

@@ -33,13 +33,7 @@ typedef struct Axes {
 /* Whether the driver shows an array of any axes as bands. */
 static bool shows_arrays(GDALDatasetH dataset) {
     static const char *const drivers[] = {"netCDF", "HDF5Image", "HDF4Image", NULL};
-    const char *driver = GDALGetDriverShortName(GDALGetDatasetDriver(dataset));
-    for (int i = 0; drivers[i] != NULL; i++) {
-        if (hc_text_equal(driver, drivers[i])) {
-            return true;
-        }
-    }
-    return false;
+    return hc_text_find(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), drivers) >= 0;
 }
 
 /* Parts NETCDF:"FILE":ARRAY or the like into file and array; of a plain path the array is what the first band

@@ -207,13 +207,11 @@ static void note_warnings(HcReader *reader, HcText *warnings) {
 
 /* Pictures may be meant, but are rarely: a preview has the name of its scene. */
 static void note_picture(HcReader *reader) {
-    static const char *const formats[] = {"PNG", "JPEG", "GIF", "BMP", "WEBP"};
+    static const char *const formats[] = {"PNG", "JPEG", "GIF", "BMP", "WEBP", NULL};
     const char *driver =
         reader->dataset != NULL ? GDALGetDriverShortName(GDALGetDatasetDriver(reader->dataset)) : "";
-    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-        if (hc_text_equal(driver, formats[f]) && reader->scene.wavelength == NULL) {
-            hc_read_note(reader, "a picture (%s): its values are colours, and not measured", driver);
-        }
+    if (hc_text_find(driver, formats) >= 0 && reader->scene.wavelength == NULL) {
+        hc_read_note(reader, "a picture (%s): its values are colours, and not measured", driver);
     }
 }
 

@@ -29,14 +29,10 @@ static bool can_name_classes(OGRFieldType type) {
 /* Whether a field is more than the number of the feature or (in CSV) its geometry, and holds text or
  * integers. */
 static bool is_sensible(OGRFieldDefnH field) {
-    static const char *const numbers[] = {"fid", "id",   "ogc_fid",  "objectid",
-                                          "gid", "uuid", "globalid", "wkt"};
+    static const char *const numbers[] = {"fid",  "id",       "ogc_fid", "objectid", "gid",
+                                          "uuid", "globalid", "wkt",     NULL};
     OGRFieldType type = OGR_Fld_GetType(field);
-    bool sensible = can_name_classes(type) && type != OFTReal;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        sensible = sensible && !hc_text_equal(OGR_Fld_GetNameRef(field), numbers[i]);
-    }
-    return sensible;
+    return can_name_classes(type) && type != OFTReal && hc_text_find(OGR_Fld_GetNameRef(field), numbers) < 0;
 }
 
 static void list_fields(OGRFeatureDefnH definition, HcText *text) {

@@ -44,12 +44,10 @@ static const Stencil *stencil_of(HcDifference difference) {
 }
 
 HcDifference hc_noise_of_word(const char *word) {
-    for (int i = 0; hc_neighbour_words[i] != NULL; i++) {
-        if (hc_text_equal(hc_neighbour_words[i], word)) {
-            return (HcDifference)(i < OPERATIONS ? i + 1 : i - OPERATIONS + HC_STENCIL_FIRST);
-        }
-    }
-    return HC_DIFFERENCE_NONE;
+    int32_t i = hc_text_find(word, hc_neighbour_words);
+    return i < 0            ? HC_DIFFERENCE_NONE
+           : i < OPERATIONS ? (HcDifference)(i + 1)
+                            : (HcDifference)(i - OPERATIONS + HC_STENCIL_FIRST);
 }
 
 const char *hc_noise_word_of(HcDifference difference) {

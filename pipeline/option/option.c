@@ -63,13 +63,12 @@ static HcStatus bad_range(const char *who, const HcOption *option, const char *w
 
 static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at, const char *word,
                            HcError *err) {
-    for (int32_t c = 0; option->choices[c] != NULL; c++) {
-        if (hc_text_equal(option->choices[c], word)) {
-            *at = c;
-            return HC_OK;
-        }
-    }
     HcText known = {0};
+    int32_t place = hc_text_find(word, option->choices);
+    if (place >= 0) {
+        *at = place;
+        return HC_OK;
+    }
     hc_option_list_choices(option, ", ", &known);
     HcStatus status = hc_fail_text(err, HC_E_USAGE, &known, "%s: --%s %s: must be one of %s", who,
                                    option->name, word, hc_text_shown(&known));

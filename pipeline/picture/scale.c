@@ -16,12 +16,9 @@ static int32_t kind_of(const HcScene *scene, int32_t band) {
     if (name == NULL) {
         return 0;
     }
-    for (int32_t k = 0; added[k] != NULL; k++) {
-        if (hc_text_equal(name, added[k])) {
-            return k + 1;
-        }
-    }
-    return hc_text_ends_with(name, " infeasibility")                           ? INFEASIBILITY
+    int32_t place = hc_text_find(name, added);
+    return place >= 0                                                          ? place + 1
+           : hc_text_ends_with(name, " infeasibility")                         ? INFEASIBILITY
            : hc_text_ends_with(name, " false-alarm rate")                      ? FALSE_ALARMS
            : scene->number_names != NULL && strncmp(name, "spectrum ", 9) == 0 ? SPECTRUM_NUMBERS
                                                                                : 0;

@@ -180,6 +180,9 @@ static void test_doubles(void **state) {
 static void test_nearest(void **state) {
     (void)state;
     static const char *const names[] = {"read", "write", "preview", "components", "mnf", NULL};
+    assert_int_equal(hc_text_find("READ", names), 0);
+    assert_int_equal(hc_text_find("raed", names), -1);
+    assert_int_equal(hc_text_find(NULL, names), -1);
     assert_string_equal(hc_text_nearest("raed", names), "read");
     assert_string_equal(hc_text_nearest("componets", names), "components");
     assert_string_equal(hc_text_nearest("mnff", names), "mnf");

@@ -4,9 +4,9 @@
 #include "io/library/format/parts.h"
 #include "io/load.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -22,9 +22,7 @@ static HcStatus cut_lines(HcSpectrumFile *file, HcError *err) {
     }
     HC_OR_RETURN(hc_new(file->line, count, "the lines of a text", err));
     for (char *at = file->data; *at != '\0';) {
-        size_t length = strcspn(at, "\r\n");
-        char *next = at + length + (at[length] == '\r' && at[length + 1] == '\n') + (at[length] != '\0');
-        at[length] = '\0';
+        char *next = hc_cells_cut(at);
         file->line[file->lines++] = at + strspn(at, " \t");
         at = next;
     }
@@ -69,27 +67,14 @@ const char *hc_spectrum_key(const HcSpectrumFile *file, const char *key) {
     return NULL;
 }
 
-/* One number, whose decimal comma becomes a point. */
-static bool take_number(const char *from, size_t length, double *value) {
-    char copy[64];
-    if (length >= sizeof copy) {
-        return false;
-    }
-    memcpy(copy, from, length);
-    copy[length] = '\0';
-    char *comma = strchr(copy, ',');
-    if (comma != NULL && isdigit((unsigned char)comma[1])) {
-        *comma = '.';
-    }
-    return hc_text_parse_double(copy, value);
-}
-
 int32_t hc_spectrum_numbers(const char *line, double *value, int32_t limit) {
     static const char between[] = " \t;";
     int32_t count = 0;
     while (line += strspn(line, between), *line != '\0') {
+        char copy[64];
         size_t length = strcspn(line, between);
-        if (count == limit || !take_number(line, length, &value[count])) {
+        snprintf(copy, sizeof copy, "%.*s", (int)length, line);
+        if (count == limit || length >= sizeof copy || !hc_cells_parse(copy, true, &value[count])) {
             return -1;
         }
         count++;

@@ -72,18 +72,17 @@ static HcStatus get_type(const HcEnviHeader *header, HcEnviShape *out, HcError *
 }
 
 static HcStatus get_interleave(const HcEnviHeader *header, HcEnviShape *out, HcError *err) {
-    static const char *const words[] = {"bsq", "bil", "bip"};
+    static const char *const words[] = {"bsq", "bil", "bip", NULL};
     HC_OR_RETURN(check_once(header, "interleave", err));
     const HcEnviField *field = hc_envi_field(header, "interleave");
     out->interleave = HC_ENVI_BSQ;
     if (field == NULL || field->value[0] == '\0') {
         return HC_OK;
     }
-    for (int i = 0; i < 3; i++) {
-        if (hc_text_equal(field->value, words[i])) {
-            out->interleave = (HcEnviInterleave)i;
-            return HC_OK;
-        }
+    int32_t place = hc_text_find(field->value, words);
+    if (place >= 0) {
+        out->interleave = (HcEnviInterleave)place;
+        return HC_OK;
     }
     return hc_fail(err, HC_E_INPUT, "%s: interleave = %.80s in line %" PRId32 " must be bsq, bil or bip",
                    header->path, field->value, field->line);

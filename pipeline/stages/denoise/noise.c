@@ -11,10 +11,9 @@ const char *const hc_denoise_noise_words[] = {
 
 int32_t hc_denoise_noise_kind(const HcStage *stage) {
     const char *noise = hc_denoise_params(stage)->noise;
-    for (int32_t kind = HC_DENOISE_AUTO; kind < HC_DENOISE_NEIGHBOURS; kind++) {
-        if (hc_text_equal(noise, hc_denoise_noise_words[kind])) {
-            return kind;
-        }
+    int32_t kind = hc_text_find(noise, hc_denoise_noise_words);
+    if (kind >= 0 && kind < HC_DENOISE_NEIGHBOURS) {
+        return kind;
     }
     return hc_noise_difference_of(noise) != HC_DIFFERENCE_NONE ? HC_DENOISE_NEIGHBOURS : HC_DENOISE_FILE;
 }

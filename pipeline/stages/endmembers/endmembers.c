@@ -55,15 +55,6 @@ enum { COUNTED = 32 };
 
 static const char *const method_words[] = {"vca", "nfindr", "atgp", "ppi", "sisal", NULL};
 
-static int32_t rule_of(const char *text) {
-    for (int32_t k = 0; hc_dimension_words[k] != NULL; k++) {
-        if (hc_text_equal(text, hc_dimension_words[k])) {
-            return k;
-        }
-    }
-    return -1;
-}
-
 /* 0 where the text is no number of endmembers. */
 static int32_t count_of(const char *text) {
     int64_t value = 0;
@@ -72,7 +63,7 @@ static int32_t count_of(const char *text) {
 }
 
 static HcStatus check_count(const char *who, const char *text, HcError *err) {
-    return rule_of(text) >= 0 || count_of(text) > 0
+    return hc_text_find(text, hc_dimension_words) >= 0 || count_of(text) > 0
                ? HC_OK
                : hc_fail(err, HC_E_USAGE,
                          "%s: --count %s: neither a whole number from 2 to %d nor a rule of dimension (auto, "
@@ -125,7 +116,7 @@ static HcStatus check_params(HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
     State *state = stage->state;
     Method method = method_of(stage);
-    state->rule = rule_of(params->count);
+    state->rule = hc_text_find(params->count, hc_dimension_words);
     state->count = state->rule < 0 ? count_of(params->count) : state->count;
     if (method == SISAL && params->files.places != NULL) {
         return hc_fail(err, HC_E_USAGE, "endmembers: --places %s: the endmembers of sisal are no pixels",

@@ -248,10 +248,8 @@ static HcStatus take_sensor(HcTarget *target, const char *sensor, HcError *err) 
 
 HcStatus hc_target_responses(HcTarget *target, const char *text, HcError *err) {
     HcLibrary library = {0};
-    for (const char *const *sensor = hc_target_sensors; *sensor != NULL; sensor++) {
-        if (hc_text_equal(*sensor, text)) {
-            return take_sensor(target, text, err);
-        }
+    if (hc_text_find(text, hc_target_sensors) >= 0) {
+        return take_sensor(target, text, err);
     }
     if (strpbrk(text, "./") == NULL) {
         const char *nearest = hc_text_nearest(text, hc_target_sensors);

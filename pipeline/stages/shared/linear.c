@@ -19,16 +19,6 @@ static const HcLinearParams *params_of(const HcStage *stage) {
 
 enum { COMPONENTS_MAX = 100000 };
 
-/* The rule of a word, -1 = it is none. */
-static int32_t rule_of(const char *text) {
-    for (int32_t k = 0; hc_dimension_words[k] != NULL; k++) {
-        if (hc_text_equal(text, hc_dimension_words[k])) {
-            return k;
-        }
-    }
-    return -1;
-}
-
 /* 0 where the text is no number of components. */
 static int64_t count_of(const char *text) {
     double value = 0;
@@ -38,7 +28,7 @@ static int64_t count_of(const char *text) {
 }
 
 HcStatus hc_linear_check_components(const char *who, const char *text, HcError *err) {
-    if (rule_of(text) >= 0 || count_of(text) > 0) {
+    if (hc_text_find(text, hc_dimension_words) >= 0 || count_of(text) > 0) {
         return HC_OK;
     }
     const char *nearest = hc_text_nearest(text, hc_dimension_words);
@@ -54,7 +44,7 @@ HcStatus hc_linear_check_components(const char *who, const char *text, HcError *
 static void read_components(const HcStage *stage) {
     const char *text = params_of(stage)->components;
     HcLinear *linear = stage->state;
-    linear->rule = text != NULL ? rule_of(text) : -1;
+    linear->rule = text != NULL ? hc_text_find(text, hc_dimension_words) : -1;
     linear->asked = text != NULL ? count_of(text) : 0;
 }
 
@@ -298,7 +288,7 @@ static const HcTransform *transform_of(const HcStage *stage) {
 bool hc_linear_fits(const HcStage *stage, HcFit *how) {
     const HcLinearParams *params = params_of(stage);
     *how = (HcFit){.save_model = params->save_model, .fit_only = params->fit_only};
-    how->rule = params->components != NULL && rule_of(params->components) >= 0 ? params->components : NULL;
+    how->rule = hc_text_find(params->components, hc_dimension_words) >= 0 ? params->components : NULL;
     return params->model == NULL && !params->inverse;
 }
 

@@ -124,11 +124,10 @@ static int64_t least_window(const HcStage *stage) {
 
 static HcStatus parse_keep(const char *text, HcPatchRule *rule, HcError *err) {
     double count = 0;
-    for (int32_t k = 0; keep_words[k] != NULL; k++) {
-        if (strcmp(text, keep_words[k]) == 0) {
-            rule->keep = (HcPatchKeep)k;
-            return HC_OK;
-        }
+    int32_t place = hc_text_find(text, keep_words);
+    if (place >= 0) {
+        rule->keep = (HcPatchKeep)place;
+        return HC_OK;
     }
     rule->keep = HC_PATCH_COUNT;
     if (hc_option_numbers(text, &count, 1) != 1) {

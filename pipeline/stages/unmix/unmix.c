@@ -81,12 +81,9 @@ static HcStatus parse_added(const char *text, bool add[HC_UNMIX_ADDS], HcError *
     while (text != NULL && *text != '\0') {
         char word[16] = {0};
         size_t length = strcspn(text, ",");
-        int32_t w = 0;
         memcpy(word, text, length < sizeof word ? length : sizeof word - 1);
-        while (hc_unmix_add_words[w] != NULL && strcmp(hc_unmix_add_words[w], word) != 0) {
-            w++;
-        }
-        if (hc_unmix_add_words[w] == NULL) {
+        int32_t w = hc_text_find(word, hc_unmix_add_words);
+        if (w < 0) {
             const char *nearest = hc_text_nearest(word, hc_unmix_add_words);
             return nearest != NULL
                        ? hc_fail(err, HC_E_USAGE, "unmix: --add %s: unknown, did you mean %s?", word, nearest)

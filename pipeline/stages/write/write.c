@@ -269,11 +269,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     HC_OR_RETURN(hc_scene_copy(&stage->out, &stage->in, err));
-    bool known = params->interleave == NULL;
-    for (int i = 0; interleave_words[i] != NULL && !known; i++) {
-        known = hc_text_equal(interleave_words[i], params->interleave);
-    }
-    if (!known) {
+    if (params->interleave != NULL && hc_text_find(params->interleave, interleave_words) < 0) {
         return hc_fail(err, HC_E_USAGE, "write: --interleave %s: must be bsq, bil or bip",
                        params->interleave);
     }
