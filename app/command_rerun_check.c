@@ -1,5 +1,6 @@
 /* rerun: what must be as it was, and what came out. */
 #include "app/rerun.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "io/file.h"
 #include "io/gdal/errors.h"
@@ -69,9 +70,7 @@ static HcStatus is_place_of_record(const HcRerun *rerun, const HcChain *chain, b
     *is = rerun->written_to != NULL && hc_file_same_place(rerun->written_to, rerun->path);
     for (int32_t c = 0; c < chain->output_count && !*is; c++) {
         char *path = hc_text_format("%s.hcube.json", chain->outputs[c].path);
-        if (path == NULL) {
-            return hc_fail_memory(err, (double)strlen(chain->outputs[c].path), "the record");
-        }
+        HC_OR_RETURN(hc_text_made(path, strlen(chain->outputs[c].path), "the record", err));
         *is = hc_file_same_place(path, rerun->path);
         free(path);
     }

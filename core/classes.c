@@ -73,9 +73,7 @@ HcStatus hc_classes_name(HcClasses *classes, int32_t number, const char *name, H
                        classes->count - 1);
     }
     char *fresh = strdup(name);
-    if (fresh == NULL) {
-        return hc_fail_memory(err, (double)strlen(name), "the name of a class");
-    }
+    HC_OR_RETURN(hc_text_made(fresh, strlen(name), "the name of a class", err));
     free(classes->name[number]);
     classes->name[number] = fresh;
     return HC_OK;

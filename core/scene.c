@@ -299,9 +299,7 @@ HcStatus hc_scene_name_band(HcScene *scene, int32_t band, HcError *err, const ch
     va_start(arguments, format);
     char *name = hc_text_vformat(format, arguments);
     va_end(arguments);
-    if (name == NULL) {
-        return hc_fail_memory(err, 0, "a band name");
-    }
+    HC_OR_RETURN(hc_text_made(name, 0, "a band name", err));
     free(scene->band_name[band]);
     scene->band_name[band] = name;
     return HC_OK;

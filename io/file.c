@@ -125,9 +125,7 @@ HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) {
                        path);
     }
     directory = hc_file_folder(path);
-    if (directory == NULL) {
-        return hc_fail_memory(err, (double)strlen(path), "a file name");
-    }
+    HC_OR_RETURN(hc_text_made(directory, strlen(path), "a file name", err));
     if (stat(directory, &info) != 0) {
         status = hc_fail(err, HC_E_IO, "%s: the directory %s: %s", path, directory, strerror(errno));
     } else if (!S_ISDIR(info.st_mode)) {

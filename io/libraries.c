@@ -1,4 +1,5 @@
 #include "io/libraries.h"
+#include "core/text.h"
 #include "core/system/team.h"
 #include "io/chunk/codec/decode.h"
 #include "io/gdal/errors.h"
@@ -82,9 +83,7 @@ HcStatus hc_io_crs_name(const char *wkt, char **name, HcError *err) {
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
     char *rest = (char *)(uintptr_t)wkt; /* OSR reads through a char **, and does not write */
     *name = NULL;
-    if (crs == NULL) {
-        return hc_fail_memory(err, (double)strlen(wkt), "a CRS");
-    }
+    HC_OR_RETURN(hc_text_made(crs, strlen(wkt), "a CRS", err));
     hc_gdal_catch(&messages);
     OGRErr result = OSRImportFromWkt(crs, &rest);
     bool understood = result == OGRERR_NONE;

@@ -27,9 +27,7 @@ static bool has(const HcWatch *watch, const char *path) {
 static HcStatus add(HcWatch *watch, const char *path, const struct stat *state, char *version, HcError *err) {
     HcStatus status = HC_OK;
     char *copy = strdup(path);
-    if (copy == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-    }
+    HC_TRY(hc_text_made(copy, strlen(path), "a path", err));
     if ((watch->count & (watch->count - 1)) == 0) { /* the capacity doubles at each power of two */
         size_t capacity = watch->count == 0 ? 1 : 2 * (size_t)watch->count;
         HcWatched *grown = realloc(watch->file, capacity * sizeof *grown);

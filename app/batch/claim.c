@@ -280,9 +280,7 @@ HcStatus hc_batch_claim(const char *output, HcBatchClaim **out, HcError *err) {
     struct stat info;
     bool taken = false;
     *out = NULL;
-    if (path == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(output), "a claim"));
-    }
+    HC_TRY(hc_text_made(path, strlen(output), "a claim", err));
     HC_TRY(make_claim(path, &claim, err));
     HC_TRY(hc_file_partial(path, &temporary, err));
     int number = write_fresh(temporary, claim->text);

@@ -105,9 +105,7 @@ HcStatus hc_batch_add_of_item(const HcBatch *batch, HcText *text, const char *na
     char *path = NULL, *word = hc_text_format("%.*s", (int)length, name);
     *known = item != NULL && (is_id || strncmp(name, "asset:", 6) == 0 || strncmp(name, "role:", 5) == 0 ||
                               (length == 9 && strncmp(name, "item-path", 9) == 0));
-    if (word == NULL) {
-        return hc_fail_memory(err, (double)length, "a name");
-    }
+    HC_OR_RETURN(hc_text_made(word, length, "a name", err));
     if (*known && !is_id) {
         HC_TRY(hc_stac_asset(item, word, &path, err));
         HC_TRY(path != NULL ? HC_OK

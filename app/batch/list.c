@@ -1,5 +1,6 @@
 /* The scenes of a batch and their outputs, and what must not be among them. */
 #include "app/batch/batch.h"
+#include "core/text.h"
 #include "core/allocate.h"
 #include "core/grow.h"
 #include "io/file.h"
@@ -178,9 +179,7 @@ static HcStatus check_unique(const HcBatch *batch, HcError *err) {
     HC_TRY(hc_new(list, batch->scene_count, "the list of outputs", err));
     for (; count < (size_t)batch->scene_count; count++) {
         list[count] = (Named){.output = simplified(batch->scenes[count].output), .scene = (int32_t)count};
-        if (list[count].output == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "the list of outputs"));
-        }
+        HC_TRY(hc_text_made(list[count].output, 0, "the list of outputs", err));
     }
     qsort(list, count, sizeof *list, by_output);
     for (size_t s = 1; s < count; s++) {

@@ -112,9 +112,7 @@ static HcStatus match_below(const char *folder, const char *rest, HcPaths *out, 
     HcStatus status = HC_OK;
     HcPaths folders = {0};
     char *pattern = pattern_below(folder, rest);
-    if (pattern == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(rest), "a pattern"));
-    }
+    HC_TRY(hc_text_made(pattern, strlen(rest), "a pattern", err));
     HC_TRY(match_into(pattern, out, err));
     HC_TRY(list_folders(folder, &folders, err));
     for (int32_t f = 0; f < folders.count; f++) {

@@ -107,9 +107,7 @@ static char *without_placeholders(const char *name) {
 static HcStatus add_model(HcPaths *to, const char *option, const char *model, HcError *err) {
     HcStatus status = HC_OK;
     char *name = without_placeholders(model);
-    if (name == NULL) {
-        return hc_fail_memory(err, (double)strlen(model), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(name, strlen(model), "a path", err));
     HC_TRY(hc_paths_add(to, option, err));
     HC_TRY(hc_paths_add(to, name, err));
 done:

@@ -1,6 +1,7 @@
 /* What became of a scene before: its record and the marker of a failure, and what both say of inputs and
  * outputs. */
 #include "app/batch/batch.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "io/file.h"
 #include "io/identity.h"
@@ -175,9 +176,7 @@ static HcStatus put_output(HcJson *outputs, const char *output, HcError *err) {
     HcIdentity identity = {0};
     char *lies = NULL;
     char *path = absolute_output(output);
-    if (path == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "a path"));
-    }
+    HC_TRY(hc_text_made(path, 0, "a path", err));
     HC_TRY(hc_file_find(output, &lies, err));
     HC_TRY(hc_identity_of(lies, false, &identity, err));
     if (identity.exists) {
@@ -455,9 +454,7 @@ HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err)
     bool taken = false;
     char *paths[] = {hc_batch_record_path(batch, scene), marker_path(batch, scene)};
     for (size_t p = 0; p < sizeof paths / sizeof *paths; p++) {
-        if (paths[p] == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "a path"));
-        }
+        HC_TRY(hc_text_made(paths[p], 0, "a path", err));
         HC_TRY(find_taken(paths[p], &taken, err));
         if (taken) {
             HC_TRY(

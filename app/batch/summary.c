@@ -1,6 +1,7 @@
 /* --summary and --report: a row for each scene, as CSV or as a page with pictures and links, made of the
  * records of the outputs. */
 #include "app/batch/batch.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "io/file.h"
 #include "io/stac/stac.h"
@@ -46,9 +47,7 @@ static bool reports_results(const cJSON *step) {
 
 static HcStatus add_column(Summary *summary, const char *stage, const char *result, HcError *err) {
     char *name = hc_text_format("%s.%s", stage, result);
-    if (name == NULL) {
-        return hc_fail_memory(err, 0, "a name");
-    }
+    HC_OR_RETURN(hc_text_made(name, 0, "a name", err));
     for (int32_t c = 0; c < summary->column_count; c++) {
         if (strcmp(summary->column[c], name) == 0) {
             free(name);

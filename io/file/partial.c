@@ -208,9 +208,7 @@ static HcStatus make_folder(const char *path, char **folder, HcError *err) {
                 ? NULL
                 : hc_text_format("%s/%s%ld-%lu-%lld-%08x-%08x-%08x.partial", beside, beginning, maker.process,
                                  maker.serial, maker.start, maker.host, maker.boot, maker.space);
-        if (*folder == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(path), "a temporary name"));
-        }
+        HC_TRY(hc_text_made(*folder, strlen(path), "a temporary name", err));
         number = mkdir(*folder, 0777) == 0 ? 0 : errno;
         /* Another one may have removed the empty folder of an object. */
         number = number == ENOENT && hc_file_comes_and_goes(path) && tries++ < 10 ? EEXIST : number;

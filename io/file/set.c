@@ -609,9 +609,7 @@ HcStatus hc_file_find(const char *path, char **found, HcError *err) {
     char *folder = hc_file_folder(path);
     char *beside = NULL;
     *found = NULL;
-    if (folder == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
-    }
+    HC_TRY(hc_text_made(folder, strlen(path), "a file name", err));
     for (size_t s = open_set != NULL ? open_set->count : 0; s-- > 0 && *found == NULL;) {
         const Step *step = &open_set->step[s];
         if (step->sent && strcmp(path, HC_FILE_STANDARD_OUTPUT) == 0) {

@@ -52,9 +52,7 @@ static HcStatus find_beside(const char *path, const char *const *endings, bool h
         bool fits = false;
         free(candidate);
         candidate = hc_text_format("%.*s%s", stem, path, *endings);
-        if (candidate == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-        }
+        HC_TRY(hc_text_made(candidate, strlen(path), "a path", err));
         if (strcmp(candidate, path) == 0) {
             continue;
         }

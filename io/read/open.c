@@ -15,9 +15,7 @@
 
 static HcStatus set_path(HcReader *reader, const char *path, HcError *err) {
     char *copy = strdup(path);
-    if (copy == NULL) {
-        return hc_fail_memory(err, (double)strlen(path), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(copy, strlen(path), "a path", err));
     free(reader->path);
     reader->path = copy;
     return HC_OK;

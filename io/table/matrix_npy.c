@@ -210,9 +210,7 @@ static HcStatus load_header(const char *path, VSILFILE *file, char **text, uint6
         return hc_fail(err, HC_E_INPUT, "%s: a .npy header of %" PRIu32 " bytes", path, length);
     }
     *text = calloc((size_t)length + 1, 1);
-    if (*text == NULL) {
-        return hc_fail_memory(err, (double)length, "a .npy header");
-    }
+    HC_OR_RETURN(hc_text_made(*text, length, "a .npy header", err));
     bool read = got == 12 && VSIFSeekL(file, *offset - length, SEEK_SET) == 0 &&
                 VSIFReadL(*text, 1, length, file) == length;
     if (!read) {

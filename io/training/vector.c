@@ -152,9 +152,7 @@ static HcStatus name_number(Vector *vector, int32_t id, char *name, HcError *err
 static HcStatus class_of_text(Vector *vector, OGRFeatureH feature, int64_t number, int32_t *id,
                               HcError *err) {
     char *text = hc_envi_clean(OGR_F_GetFieldAsString(feature, vector->field));
-    if (text == NULL) {
-        return hc_fail_memory(err, 64, "the name of a class");
-    }
+    HC_OR_RETURN(hc_text_made(text, 64, "the name of a class", err));
     bool none = text[0] == '\0' || hc_class_is_none(text);
     if (none || vector->number < 0) {
         HcStatus status = none ? HC_OK : hc_labelling_class(vector->labelling, 0, text, id, err);

@@ -253,9 +253,7 @@ HcStatus hc_view_mask_open(HcViewMask **out, const char *text, bool inside, cons
     const char *suffix = text[length] == ':' ? text + length + 1 : NULL;
     char *path = hc_view_file_of(text);
     HC_TRY(make(&mask, inside ? "--mask-inside" : "--mask", text, err));
-    if (path == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)length, "a path"));
-    }
+    HC_TRY(hc_text_made(path, length, "a path", err));
     mask->inside = inside;
     HC_TRY(hc_file_check_companions(path, err)); /* whoever opens a pipe waits for its other end */
     HC_TRY(hc_view_is_vector(path) ? open_polygons(mask, path, suffix, site, err)

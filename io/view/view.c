@@ -153,9 +153,7 @@ static HcStatus add_cutline(HcView *view, const char *text, HcError *err) {
     size_t length = hc_view_file_length(text);
     const char *layer = text[length] == ':' ? text + length + 1 : NULL;
     char *path = hc_view_file_of(text);
-    if (path == NULL) {
-        return hc_fail_memory(err, (double)length, "a path");
-    }
+    HC_OR_RETURN(hc_text_made(path, length, "a path", err));
     HC_TRY(hc_view_polygons_open(&polygons, path, layer, hc_reader_scene(view->reader), err));
     HC_TRY(hc_view_mask_cutline(&mask, text, polygons, err));
     HC_TRY(add_mask(view, mask, err));

@@ -20,17 +20,13 @@ static HcStatus put(char ***options, const char *text, size_t name, HcError *err
     char **old = find(*options, text, name);
     if (old != NULL) {
         char *copy = VSIStrdup(text);
-        if (copy == NULL) {
-            return hc_fail_memory(err, (double)strlen(text) + 1, "a creation option");
-        }
+        HC_OR_RETURN(hc_text_made(copy, strlen(text) + 1, "a creation option", err));
         VSIFree(*old);
         *old = copy;
         return HC_OK;
     }
     char **longer = CSLAddStringMayFail(*options, text); /* NULL leaves the list */
-    if (longer == NULL) {
-        return hc_fail_memory(err, (double)strlen(text) + 1, "a creation option");
-    }
+    HC_OR_RETURN(hc_text_made(longer, strlen(text) + 1, "a creation option", err));
     *options = longer;
     return HC_OK;
 }

@@ -76,9 +76,7 @@ static HcStatus parse_part(HcGrouping *grouping, const HcStage *stage, const cha
     HcText parts = {0};
     const bool given[] = {grouping->mask != NULL, grouping->classes != NULL, grouping->width > 0, false};
     value = value_of(text);
-    if (value == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(text), "a value of --by"));
-    }
+    HC_TRY(hc_text_made(value, strlen(text), "a value of --by", err));
     if ((takes >> part & 1) == 0 || (part != COLUMNS && *value == '\0')) {
         print_parts(takes, &parts);
         HC_TRY(

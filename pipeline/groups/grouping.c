@@ -1,6 +1,7 @@
 /* The mask of a grouping is read in open, its classes in plan: their number decides how much memory groups
  * need. Groups are few beside pixels, so that the label of a pixel takes a byte and a class a mask. */
 #include "pipeline/groups/grouping.h"
+#include "core/text.h"
 #include "core/allocate.h"
 #include "io/training/training.h"
 #include "pipeline/chain.h"
@@ -60,9 +61,7 @@ done:
 static HcStatus plan_mask(HcGrouping *grouping, HcStage *stage, HcError *err) {
     if (grouping->file == NULL) {
         grouping->file = hc_view_file_of(grouping->mask);
-        if (grouping->file == NULL) {
-            return hc_fail_memory(err, 0, "the name of a mask");
-        }
+        HC_OR_RETURN(hc_text_made(grouping->file, 0, "the name of a mask", err));
     }
     HC_OR_RETURN(hc_stage_reads(stage, grouping->file, err));
     if (grouping->selection == NULL && grouping->inside == NULL) {

@@ -400,9 +400,7 @@ static const HcOption *renamed(const HcOptionSet *sets, int32_t set_count, const
 static HcStatus renew(const HcOption *option, char **word, const char *value, HcText *note, HcError *err) {
     const char *tail = strchr(*word, '=');
     char *fresh = hc_text_format("--%s%s", option->name, tail != NULL ? tail : "");
-    if (fresh == NULL) {
-        return hc_fail_memory(err, 64, "an option");
-    }
+    HC_OR_RETURN(hc_text_made(fresh, 64, "an option", err));
     hc_text_add(note, "%s--%s %s: the option is called --%s; its old name ends with version 0.2",
                 note->length > 0 ? "; " : "", option->was, value, option->name);
     free(*word); /* `value` may be its end */

@@ -1,6 +1,7 @@
 /* A tap stands after each step, so that no stage knows of reports. The page is written when the record is
  * complete. A policy in its head forbids scripts and foreign content, whatever the name of a file holds. */
 #include "pipeline/report/report.h"
+#include "core/text.h"
 #include "core/allocate.h"
 #include "core/version.h"
 #include "io/file.h"
@@ -248,9 +249,7 @@ static void add_lines(HcText *to, char *text) {
 
 static HcStatus add_record(HcText *to, const HcJson *record, HcError *err) {
     char *text = hc_json_format(record, false);
-    if (text == NULL) {
-        return hc_fail_memory(err, 0, "the report");
-    }
+    HC_OR_RETURN(hc_text_made(text, 0, "the report", err));
     hc_text_add(to, "</div>\n<details>\n<summary>The whole record, as JSON</summary>\n<pre><code>");
     add_lines(to, text);
     hc_text_add(to, "</code></pre>\n</details>\n</section>\n</main>\n</body>\n</html>\n");

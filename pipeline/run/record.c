@@ -1,6 +1,7 @@
 /* Writes the record of a run beside its outputs: command, inputs with their state, options, results and
  * times. `hcube rerun` and batches decide by it what is complete, so that it is written last. */
 #include "pipeline/run/record.h"
+#include "core/text.h"
 #include "core/operation/image/decode.h"
 #include "io/file.h"
 #include "pipeline/json/json.h"
@@ -258,9 +259,7 @@ static HcStatus retire_record(const char *output, HcError *err) {
     HcStatus status = HC_OK;
     bool ours = false;
     char *path = record_beside(output);
-    if (path == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
+    HC_OR_RETURN(hc_text_made(path, 0, "the record", err));
     HC_TRY(hc_chain_is_record(path, &ours, err));
     HC_TRY(ours ? hc_file_retire(path, err) : HC_OK);
 done:
@@ -287,9 +286,7 @@ static HcStatus write_beside(const HcStage *stage, const char *output, const HcJ
     HcStatus status = HC_OK;
     char *path = record_beside(output);
     bool ours = false;
-    if (path == NULL) {
-        return hc_fail_memory(err, 0, "the record");
-    }
+    HC_OR_RETURN(hc_text_made(path, 0, "the record", err));
     /* One of ours goes with the output that it described. */
     HC_TRY(hc_chain_is_record(path, &ours, err));
     HC_TRY(hc_json_save_unflushed(record, path, ours || hc_stage_overwrite(stage), err));

@@ -140,9 +140,7 @@ static HcStatus find_axes(const HcSpectrumFile *file, HcError *err) {
     const char *slash = strrchr(file->path, '/');
     char *folder = hc_text_format("%.*s", slash != NULL ? (int)(slash - file->path) : 0, file->path);
     HcSpectrumAxes *axes = *file->axes;
-    if (folder == NULL) {
-        return hc_fail_memory(err, (double)strlen(file->path), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(folder, strlen(file->path), "a path", err));
     if (axes != NULL && strcmp(axes->folder, folder) == 0) {
         free(folder);
         return HC_OK;
@@ -244,9 +242,7 @@ static HcStatus set_facts(const HcSpectrumFile *file, const char *instrument, Hc
         letter--;
     }
     char *source = hc_text_format("%.*s", (int)strcspn(file->line[0], ":"), file->line[0]);
-    if (source == NULL) {
-        return hc_fail_memory(err, 64, "a fact of a library");
-    }
+    HC_OR_RETURN(hc_text_made(source, 64, "a fact of a library", err));
     HcStatus status = hc_library_set_fact(out, 0, HC_FACT_SOURCE, source, err);
     free(source);
     HC_OR_RETURN(status);

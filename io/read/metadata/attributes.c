@@ -76,9 +76,7 @@ HcStatus hc_read_attributes_name(HcReadAttributes *attributes, int64_t value, co
     }
     attributes->clean =
         hc_envi_clean(GDALRATGetValueAsString(attributes->table, row, attributes->name_column));
-    if (attributes->clean == NULL) {
-        return hc_fail_memory(err, 64, "the name of a class");
-    }
+    HC_OR_RETURN(hc_text_made(attributes->clean, 64, "the name of a class", err));
     *name = attributes->clean[0] != '\0' ? attributes->clean : NULL;
     return HC_OK;
 }

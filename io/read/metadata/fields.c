@@ -1,4 +1,5 @@
 /* Fields of a header or dataset on their way into a scene: texts, lists, and notes on what is left out. */
+#include "core/text.h"
 #include "core/allocate.h"
 #include "io/read/parts.h"
 
@@ -27,9 +28,7 @@ void hc_read_note(HcReader *reader, const char *format, ...) {
 
 HcStatus hc_read_set_text(char **to, const char *text, HcError *err) {
     char *clean = hc_envi_clean(text);
-    if (clean == NULL) {
-        return hc_fail_memory(err, (double)strlen(text), "a text of the scene");
-    }
+    HC_OR_RETURN(hc_text_made(clean, strlen(text), "a text of the scene", err));
     free(*to);
     *to = clean;
     if (clean[0] == '\0') {

@@ -57,9 +57,7 @@ HcStatus hc_product_newest(const char *path, const char *word, const char *key, 
     const char *base = hc_product_base(path), *ending = strrchr(base, '.'), *found = NULL;
     char *folder = hc_text_format("%.*s", (int)(base - path), path);
     *out = NULL;
-    if (folder == NULL) {
-        return hc_fail_memory(err, (double)strlen(path), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(folder, strlen(path), "a path", err));
     char **names = VSIReadDir(folder[0] != '\0' ? folder : ".");
     for (int n = 0; names != NULL && names[n] != NULL; n++) {
         bool fits = names[n][0] != '.' && strcasestr(names[n], word) != NULL &&
@@ -121,9 +119,7 @@ HcStatus hc_product_coordinates(HcProduct *product, const HcProductFile *file, c
     }
     HC_OR_RETURN(name_arrays(file, lookup, &lookup->x, longitude, &lookup->y, latitude, err));
     lookup->place.crs = strdup(SRS_WKT_WGS84_LAT_LONG);
-    if (lookup->place.crs == NULL) {
-        return hc_fail_memory(err, 0, "the coordinate system");
-    }
+    HC_OR_RETURN(hc_text_made(lookup->place.crs, 0, "the coordinate system", err));
     hc_product_note(product, "pixels are in sensor geometry: write --ortho places them by their coordinates");
     return HC_OK;
 }

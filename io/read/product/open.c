@@ -1,5 +1,6 @@
 /* Which product a path is: its file is opened once, and each sensor looks at what it holds. */
 #include "io/load.h"
+#include "core/text.h"
 #include "core/allocate.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
@@ -291,9 +292,7 @@ static HcStatus list_files(const char *folder, int depth, HcPaths *out, HcError 
             continue;
         }
         char *path = hc_text_format("%s/%s", folder, names[n]);
-        if (path == NULL) {
-            HC_TRY(hc_fail_memory(err, (double)strlen(folder), "a path"));
-        }
+        HC_TRY(hc_text_made(path, strlen(folder), "a path", err));
         if (!hc_is_folder(path)) {
             status = hc_paths_add(out, path, err);
         } else if (depth > 0) {

@@ -1,4 +1,5 @@
 /* A quality layer as a scene of its own, by all ways of reading that a product has. */
+#include "core/text.h"
 #include "core/allocate.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
@@ -27,9 +28,7 @@ static HcStatus fill(HcProduct *made, const HcProduct *of, const HcProductLayer 
     HcStatus status = HC_OK;
     HcProductFile file = {.path = layer->file, .dataset = made->dataset};
     made->name = hc_text_format("%s of %s", layer->name, of->name != NULL ? of->name : "a product");
-    if (made->name == NULL) {
-        return hc_fail_memory(err, 0, "a text");
-    }
+    HC_OR_RETURN(hc_text_made(made->name, 0, "a text", err));
     if ((file.root = GDALDatasetGetRootGroup(made->dataset)) == NULL) {
         return hc_fail(err, HC_E_INPUT, "%s: holds no arrays", layer->file);
     }

@@ -431,9 +431,7 @@ HcStatus hc_style_check(const char *path, HcError *err) {
     HcStatus status = HC_OK;
     bool is_free = false;
     char *name = hc_style_name(path);
-    if (name == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
-    }
+    HC_TRY(hc_text_made(name, strlen(path), "a file name", err));
     HC_TRY(hc_file_check(name, true, err));
     HC_TRY(hc_style_is_free(name, path, &is_free, err));
     if (!is_free) {
@@ -450,9 +448,7 @@ HcStatus hc_style_retire(const char *path, HcError *err) {
     HcStatus status = HC_OK;
     bool ours = false;
     char *name = hc_style_name(path);
-    if (name == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a file name"));
-    }
+    HC_TRY(hc_text_made(name, strlen(path), "a file name", err));
     HC_TRY(hc_style_is_ours(name, path, &ours, err));
     HC_TRY(ours ? hc_file_retire(name, err) : HC_OK);
 done:

@@ -39,9 +39,7 @@ static HcStatus take_file(const char *name, uint8_t **data, size_t *bytes, HcErr
     vsi_l_offset length = 0;
     const GByte *buffer = VSIGetMemFileBuffer(name, &length, FALSE);
     *data = buffer != NULL ? malloc((size_t)length) : NULL;
-    if (*data == NULL) {
-        return hc_fail_memory(err, (double)length, "a picture");
-    }
+    HC_OR_RETURN(hc_text_made(*data, length, "a picture", err));
     memcpy(*data, buffer, (size_t)length);
     *bytes = (size_t)length;
     return HC_OK;
@@ -55,9 +53,7 @@ HcStatus hc_thumbnail(const char *path, int32_t width, uint8_t **data, size_t *b
     *data = NULL;
     *bytes = 0;
     hc_gdal_catch(&messages);
-    if (name == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "a name"));
-    }
+    HC_TRY(hc_text_made(name, 0, "a name", err));
     picture = GDALOpenEx(path, GDAL_OF_RASTER | GDAL_OF_READONLY, NULL, NULL, NULL);
     if (picture == NULL) {
         HC_TRY(hc_gdal_fail(err, HC_E_INPUT, path, &messages));

@@ -4,6 +4,7 @@
  * methods search these. The third takes the spectra of the pixels that were found.
  */
 #include "pipeline/stages/endmembers/members.h"
+#include "core/text.h"
 #include "core/allocate.h"
 #include "pipeline/spectra/spectra.h"
 #include "pipeline/stages/shared/spectra_files.h"
@@ -486,9 +487,7 @@ static HcStatus name_all(const HcStage *stage, char **name, HcPoint *point, HcEr
         name[k] = method_of(stage) == SISAL ? hc_text_format("endmember %d", k + 1)
                                             : hc_text_format("endmember %d (sample %lld line %lld)", k + 1,
                                                              (long long)at->sample, (long long)at->line);
-        if (name[k] == NULL) {
-            return hc_fail_memory(err, 64, "the name of an endmember");
-        }
+        HC_OR_RETURN(hc_text_made(name[k], 64, "the name of an endmember", err));
         at->name = name[k];
     }
     return HC_OK;

@@ -1,4 +1,5 @@
 /* write: blocks into a raster file. */
+#include "core/text.h"
 #include "core/allocate.h"
 #include "io/file.h"
 #include "io/ortho/store.h"
@@ -144,9 +145,7 @@ static HcStatus plan_writing(HcStage *stage, const HcWriterOptions *how, HcError
 /* QGIS takes a style for all rasters of its name, whatever their endings. */
 static HcStatus style_is_free(const HcStage *stage, const HcWriterNames *names, bool *is_free, HcError *err) {
     char *of_scene = hc_style_name(hc_reader_path(hc_view_reader(stage->chain->source->view)));
-    if (of_scene == NULL) {
-        return hc_fail_memory(err, (double)strlen(names->data), "a file name");
-    }
+    HC_OR_RETURN(hc_text_made(of_scene, strlen(names->data), "a file name", err));
     *is_free = !hc_chain_writes(stage->chain, names->style) && !hc_file_same_place(of_scene, names->style);
     free(of_scene);
     return *is_free ? hc_style_is_free(names->style, names->data, is_free, err) : HC_OK;
@@ -345,9 +344,7 @@ static HcStatus describe_outcome(HcStage *stage, HcError *err) {
         return HC_OK;
     }
     char *text = hc_text_format("%s%s%s", own != NULL ? own : "", own != NULL ? "; " : "", outcome);
-    if (text == NULL) {
-        return hc_fail_memory(err, 0, "a description");
-    }
+    HC_OR_RETURN(hc_text_made(text, 0, "a description", err));
     free(state->scene.description);
     state->scene.description = text;
     return HC_OK;

@@ -3,6 +3,7 @@
  * raster is complete and has no name yet, and gets its name together with it. */
 #include "pipeline/stages/write/write_stac.h"
 
+#include "core/text.h"
 #include "core/allocate.h"
 #include "core/version.h"
 #include "io/file.h"
@@ -208,9 +209,7 @@ static HcStatus put_assets(Item *item, HcError *err) {
     const HcChain *chain = item->stage->chain;
     const char *record = chain->settings != NULL ? chain->settings->record : NULL;
     char *usual = hc_text_format("%s.hcube.json", item->what->names->data);
-    if (usual == NULL) {
-        return hc_fail_memory(err, 0, "a path");
-    }
+    HC_OR_RETURN(hc_text_made(usual, 0, "a path", err));
     hc_json_open_object(&item->json, "assets");
     HC_TRY(hc_file_visit(put_file, item, err));
     if (record == NULL || strcmp(record, "none") != 0) {
@@ -240,9 +239,7 @@ static HcStatus put_collection(Item *item, HcError *err) {
     const char *folder = item->what->collection;
     for (int r = 0; r < 3 && folder != NULL; r++) {
         char *path = hc_text_format("%s/%s.json", folder, r == 0 ? "catalog" : "collection");
-        if (path == NULL) {
-            return hc_fail_memory(err, (double)strlen(folder), "a path");
-        }
+        HC_OR_RETURN(hc_text_made(path, strlen(folder), "a path", err));
         HcStatus status = put_relation(item, relations[r], path, err);
         free(path);
         HC_OR_RETURN(status);

@@ -194,9 +194,7 @@ static HcStatus ask_server(const char *path, char **out, HcError *err) {
     }
     for (int v = version + 1; v >= version && *out == NULL; v--) {
         *out = hc_text_format("%.*sEMIT_L2A_MASK_%03d_%s", (int)(base - path), path, v, base + rest);
-        if (*out == NULL) {
-            return hc_fail_memory(err, (double)strlen(path), "a path");
-        }
+        HC_OR_RETURN(hc_text_made(*out, strlen(path), "a path", err));
         if (!hc_read_is_file(*out, NULL, NULL)) {
             free(*out);
             *out = NULL;
@@ -248,9 +246,7 @@ static HcStatus take_names(HcProduct *product, const HcProductFile *file, const 
     }
     for (int32_t b = 0; b < count; b++) {
         char *clean = hc_envi_clean(names[b]);
-        if (clean == NULL) {
-            return hc_fail_memory(err, (double)strlen(names[b]), "a band name");
-        }
+        HC_OR_RETURN(hc_text_made(clean, strlen(names[b]), "a band name", err));
         free(names[b]);
         names[b] = clean;
     }

@@ -272,9 +272,7 @@ HcStatus hc_product_enmap(HcProduct *product, const HcProductText *text, bool *i
     }
     const char *level = CPLGetXMLValue(text->xml, "base.level", "");
     product->name = hc_text_format("EnMAP%s%.8s", level[0] != '\0' ? " " : "", level);
-    if (product->name == NULL) {
-        return hc_fail_memory(err, 0, "a text");
-    }
+    HC_OR_RETURN(hc_text_made(product->name, 0, "a text", err));
     if (product->raster == NULL) {
         HC_OR_RETURN(find_raster(product, text, err));
     }

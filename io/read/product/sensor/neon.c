@@ -1,5 +1,6 @@
 /* NEON AOP reflectance: HDF5 with one group, which is named after the site. */
 #include "io/read/product/parts.h"
+#include "core/text.h"
 #include "core/allocate.h"
 
 #include <cpl_string.h>
@@ -164,9 +165,7 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, const ch
     HcScene *scene = &product->scene;
     double nodata = 0;
     product->name = hc_text_format("NEON AOP reflectance, site %s", site);
-    if (product->name == NULL) {
-        return hc_fail_memory(err, 0, "a text");
-    }
+    HC_OR_RETURN(hc_text_made(product->name, 0, "a text", err));
     HC_OR_RETURN(hc_product_take(product, file, name_of(site, "/Reflectance_Data").text, order, err));
     HC_OR_RETURN(hc_product_number(file, product->array[0].dataset, "Data_Ignore_Value", &nodata, err));
     scene->has_nodata = true;

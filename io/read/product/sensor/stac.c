@@ -54,9 +54,7 @@ static HcStatus find_asset(const HcProduct *product, const HcProductText *text, 
             return HC_OK;
         }
         char *path = hc_text_format("%.*s%s", folder, text->path, file);
-        if (path == NULL) {
-            return hc_fail_memory(err, (double)strlen(file), "a path");
-        }
+        HC_OR_RETURN(hc_text_made(path, strlen(file), "a path", err));
         bool there = product->raster != NULL || hc_read_is_file(path, NULL, NULL);
         *found = there ? asset : *found;
         count += there;
