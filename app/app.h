@@ -76,6 +76,7 @@ bool hc_info_range(const double *value, int32_t count, double *low, double *high
 void hc_info_put_bad_bands(const uint8_t *bad, int32_t bands, HcJson *to);
 /* A band's value for a table, "-" where there are none (NULL). */
 void hc_info_number(const double *value, int32_t band, char *out, size_t size);
+HcStatus hc_command_view(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_products(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_stages(int32_t word_count, const char *const *words, HcError *err);
 HcStatus hc_command_devices(int32_t word_count, const char *const *words, HcError *err);
@@ -94,6 +95,7 @@ void hc_describe_compare(HcUsage *usage);
 void hc_describe_diff(HcUsage *usage);
 void hc_describe_rerun(HcUsage *usage);
 void hc_describe_info(HcUsage *usage);
+void hc_describe_view(HcUsage *usage);
 void hc_describe_bench(HcUsage *usage);
 void hc_describe_completion(HcUsage *usage);
 void hc_describe_man(HcUsage *usage);

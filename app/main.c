@@ -35,6 +35,8 @@ const HcCommand hc_commands[] = {
     {.name = "Look"},
     ROW("info", info, "SCENE", "show the contents of a scene or a spectral library",
         .describe = hc_describe_info),
+    ROW("view", view, "SCENE [RESULT...]", "show a scene, results and spectra in a browser",
+        .describe = hc_describe_view),
     ROW("compare", compare, "SCENE TRUTH", "compare a result with the truth: RMSE, SRE, SSIM, classes",
         .describe = hc_describe_compare),
     ROW("diff", diff, "A.json B.json", "compare two run records", .describe = hc_describe_diff),

@@ -458,7 +458,9 @@ HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t s
                 HC_OR_RETURN(check_list(who, words, word_count, err));
                 return too_many(who, words[w], err);
             }
-            take(&taken, option);
+            if (option->kind != HC_OPTION_LIST) { /* a list takes all words that are left */
+                take(&taken, option);
+            }
             HC_OR_RETURN(set_value(who, option, params, words[w], err));
         }
     }

@@ -1,5 +1,6 @@
 #include "pipeline/picture/image.h"
 #include "core/allocate.h"
+#include "figure/figure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,4 +107,32 @@ void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, con
     for (size_t i = 0; i < count; i++) {
         level[i] = is_shown(plane, valid, i) ? level_of(limits, plane[i]) : 0;
     }
+}
+
+/* ---- levels to colours ---- */
+
+void hc_image_gamma(double gamma, uint8_t table[256]) {
+    for (int level = 0; level < 256; level++) {
+        table[level] = (uint8_t)lround(255 * pow(level / 255.0, 1 / gamma));
+    }
+}
+
+void hc_image_threshold(const float *value, size_t count, double threshold, uint8_t *valid) {
+    for (size_t i = 0; i < count && !isnan(threshold); i++) {
+        valid[i] = valid[i] != 0 && (double)value[i] >= threshold;
+    }
+}
+
+void hc_image_colour(const HcColouring *colouring, size_t pixel, uint8_t colour[4]) {
+    const uint8_t *gamma = colouring->gamma, *level = colouring->level + pixel;
+    if (colouring->count == 3) {
+        for (size_t c = 0; c < 3; c++) {
+            colour[c] = gamma[level[c * colouring->pixels]];
+        }
+    } else if (colouring->grey) {
+        memset(colour, gamma[level[0]], 3);
+    } else {
+        hc_ramp_colour(HC_RAMP_VIRIDIS, gamma[level[0]] / 255.0, colour);
+    }
+    colour[3] = colouring->valid[pixel] ? 255 : 0;
 }

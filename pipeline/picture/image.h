@@ -27,6 +27,25 @@ HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count,
 void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, const float limits[2],
                      uint8_t *level);
 
+/* Levels after gamma: 255 (level / 255)^(1 / gamma). */
+void hc_image_gamma(double gamma, uint8_t table[256]);
+
+/* Clears valid[count] where the value is below the threshold; NaN = there is none. */
+void hc_image_threshold(const float *value, size_t count, double threshold, uint8_t *valid);
+
+/* How levels become colours: three planes are red, green and blue; a single one has colours, or is grey. */
+typedef struct HcColouring {
+    const uint8_t *level; /* [count][pixels] */
+    const uint8_t *valid; /* [pixels] the others are transparent */
+    size_t pixels;
+    int32_t count;
+    bool grey;
+    uint8_t gamma[256];
+} HcColouring;
+
+/* Red, green, blue and alpha of a pixel. */
+void hc_image_colour(const HcColouring *colouring, size_t pixel, uint8_t colour[4]);
+
 /* Colours of the classes: those of the data, or by their names. rgb: [classes], fresh memory. */
 HcStatus hc_image_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) HC_MUST_CHECK;
 

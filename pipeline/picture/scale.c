@@ -43,6 +43,25 @@ HcStatus hc_scale_percentiles(const char *who, const char *text, double percenti
     return HC_OK;
 }
 
+HcStatus hc_scale_limits(const char *who, const char *text, bool colours, int32_t count, float (*limit)[2],
+                         HcError *err) {
+    double value[6];
+    int32_t values = hc_option_numbers(text, value, 6);
+    bool good = values == 2 || (values == 6 && colours);
+    for (int32_t v = 0; v < values && good; v += 2) {
+        good = value[v] < value[v + 1] && isfinite((float)value[v]) && isfinite((float)value[v + 1]);
+    }
+    if (!good) {
+        return hc_fail(err, HC_E_USAGE, "%s: --limits %s: must be two numbers, rising%s", who, text,
+                       colours ? ", or two for each of red, green and blue" : "");
+    }
+    for (int32_t c = 0; c < count; c++) {
+        limit[c][0] = (float)value[2 * c % values];
+        limit[c][1] = (float)value[2 * c % values + 1];
+    }
+    return HC_OK;
+}
+
 /* Both signs: the same length on both sides of 0, or 0 as an end where what lies beyond is a few strays. */
 static void balance(const HcScaled *scaled, float limit[2]) {
     float less = fminf(-limit[0], limit[1]), more = fmaxf(-limit[0], limit[1]);

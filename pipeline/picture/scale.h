@@ -30,6 +30,11 @@ typedef struct HcScaled {
 HcStatus hc_scale_percentiles(const char *who, const char *text, double percentile[2],
                               HcError *err) HC_MUST_CHECK;
 
+/* "LOW,HIGH" of the option --limits, or six values where the picture has three colours: limit[count].
+ * HC_E_USAGE: no rising numbers. */
+HcStatus hc_scale_limits(const char *who, const char *text, bool colours, int32_t count, float (*limit)[2],
+                         HcError *err) HC_MUST_CHECK;
+
 /* limit[count]: the values at both ends. Scores of one kind share theirs. */
 HcStatus hc_scale_find(const HcScaled *scaled, float (*limit)[2], HcError *err) HC_MUST_CHECK;
 

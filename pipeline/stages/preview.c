@@ -16,17 +16,18 @@
 #include <string.h>
 
 typedef struct Params {
-    const char *path, *bands, *wavelengths, *percentiles, *scree, *ortho;
+    const char *path, *bands, *wavelengths, *percentiles, *limits, *scree, *ortho;
     int32_t colours, legend;
     int64_t size, enlarge;
-    double gamma;
+    double gamma, threshold;
     bool overwrite;
 } Params;
 
 typedef struct State {
     HcShown shown;
     double percentile[2];
-    bool classes; /* the band holds classes: their colours */
+    float limit[3][2]; /* of --limits, then of the picture */
+    bool classes;      /* the band holds classes: their colours */
     HcLegendPlace legend;
 } State;
 
@@ -48,6 +49,12 @@ static const HcOption options[] = {
     {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH",
      .otherwise = "2,98; abundances from 0 to 1, scores from 0 to 98 %",
      .help = "percentiles of the shown pixels that are black and full colour, 0 to 100"},
+    {HC_TEXT(Params, limits), .value = "LOW,HIGH", .otherwise = "by --percentiles",
+     .one_of = "limits percentiles",
+     .help = "values that are black and full colour, of all shown bands; or six values for red, green and "
+             "blue"},
+    {HC_REAL(Params, threshold), .initial = NAN, .value = "VALUE", .otherwise = "none",
+     .help = "make pixels transparent whose value in the first shown band is lower, as of scores"},
     {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = 1, .value = "VALUE",
      .help = "raise levels to 1/VALUE after the stretch: above 1 brightens"},
     {HC_CHOICE(Params, colours), .choices = colour_words, .standard = "viridis",
@@ -112,6 +119,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_shown_choose(stage, params->bands, params->wavelengths, &state->shown, err));
     HC_OR_RETURN(plan_classes(stage, state, err));
     HC_OR_RETURN(hc_scale_percentiles("preview", params->percentiles, state->percentile, err));
+    HC_OR_RETURN(params->limits != NULL ? hc_scale_limits("preview", params->limits,
+                                                          state->shown.band_count == 3, 3, state->limit, err)
+                                        : HC_OK);
     if (!hc_text_ends_with(params->path, ".png")) {
         return hc_fail(err, HC_E_USAGE, "preview: %s: pictures are PNG files, the name must end in .png",
                        params->path);
@@ -168,27 +178,6 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     return hc_shown_gather(stage, &((State *)stage->state)->shown, err);
 }
 
-/* Levels after gamma. */
-static void fill_gamma(double gamma, uint8_t table[256]) {
-    for (int level = 0; level < 256; level++) {
-        table[level] = (uint8_t)lround(255 * pow(level / 255.0, 1 / gamma));
-    }
-}
-
-static void colour_of(const Params *params, const State *state, const uint8_t *level, size_t pixels,
-                      size_t at, const uint8_t gamma[256], uint8_t colour[4]) {
-    if (state->shown.band_count == 3) {
-        for (size_t c = 0; c < 3; c++) {
-            colour[c] = gamma[level[c * pixels + at]];
-        }
-    } else if (params->colours == 0) {
-        hc_ramp_colour(HC_RAMP_VIRIDIS, gamma[level[at]] / 255.0, colour);
-    } else {
-        memset(colour, gamma[level[at]], 3);
-    }
-    colour[3] = state->shown.valid[at] ? 255 : 0;
-}
-
 static HcStatus draw_classes(const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
@@ -208,37 +197,48 @@ done:
     return status;
 }
 
+static HcStatus find_limits(const HcStage *stage, HcError *err) {
+    State *state = stage->state;
+    const HcScaled scaled = {.scene = &stage->in,
+                             .band = state->shown.band,
+                             .count = state->shown.band_count,
+                             .plane = state->shown.plane,
+                             .valid = state->shown.valid,
+                             .pixels = hc_shown_pixels(&state->shown),
+                             .percentile = {state->percentile[0], state->percentile[1]}};
+    return ((const Params *)stage->params)->limits == NULL ? hc_scale_find(&scaled, state->limit, err)
+                                                           : HC_OK;
+}
+
 static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     const State *state = stage->state;
     size_t pixels = hc_shown_pixels(&state->shown);
     HcImage image = {0};
-    uint8_t gamma[256];
-    float limit[3][2];
     uint8_t *level = NULL;
     HC_TRY(hc_new(level, pixels * (size_t)state->shown.band_count, "a preview", err));
     HC_TRY(hc_image_init(&image, state->shown.width * (int32_t)params->enlarge,
                          state->shown.height * (int32_t)params->enlarge, err));
-    const HcScaled scaled = {.scene = &stage->in,
-                             .band = state->shown.band,
-                             .count = state->shown.band_count,
-                             .plane = state->shown.plane,
+    HC_TRY(find_limits(stage, err));
+    for (int32_t c = 0; c < state->shown.band_count; c++) {
+        size_t first = (size_t)c * pixels;
+        hc_image_levels(state->shown.plane + first, state->shown.valid, pixels, state->limit[c],
+                        level + first);
+    }
+    hc_image_threshold(state->shown.plane, pixels, params->threshold, state->shown.valid);
+    HcColouring colouring = {.level = level,
                              .valid = state->shown.valid,
                              .pixels = pixels,
-                             .percentile = {state->percentile[0], state->percentile[1]}};
-    HC_TRY(hc_scale_find(&scaled, limit, err));
-    for (int32_t c = 0; c < scaled.count; c++) {
-        size_t first = (size_t)c * pixels;
-        hc_image_levels(scaled.plane + first, scaled.valid, pixels, limit[c], level + first);
-    }
-    fill_gamma(params->gamma, gamma);
+                             .count = state->shown.band_count,
+                             .grey = params->colours != 0};
+    hc_image_gamma(params->gamma, colouring.gamma);
     for (int32_t y = 0; y < image.height; y++) {
         for (int32_t x = 0; x < image.width; x++) {
             size_t from =
                 (size_t)(y / params->enlarge) * (size_t)state->shown.width + (size_t)(x / params->enlarge);
-            colour_of(params, state, level, pixels, from, gamma,
-                      image.pixels + 4 * ((size_t)y * (size_t)image.width + (size_t)x));
+            hc_image_colour(&colouring, from,
+                            image.pixels + 4 * ((size_t)y * (size_t)image.width + (size_t)x));
         }
     }
     HC_TRY(

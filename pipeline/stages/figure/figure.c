@@ -111,30 +111,13 @@ static HcStatus plan_bands(HcStage *stage, State *state, HcError *err) {
     return HC_OK;
 }
 
-/* Two values of all bands, or two of each colour. */
-static HcStatus plan_limits(const char *text, State *state, HcError *err) {
-    double limit[6];
-    int32_t count = hc_option_numbers(text, limit, 6);
-    bool colours = !state->each && state->shown.band_count == 3;
-    bool good = count == 2 || (count == 6 && colours);
-    for (int32_t v = 0; v < count && good; v += 2) {
-        good = limit[v] < limit[v + 1] && isfinite((float)limit[v]) && isfinite((float)limit[v + 1]);
-    }
-    if (!good) {
-        return hc_fail(err, HC_E_USAGE, "figure: --limits %s: must be two numbers, rising%s", text,
-                       colours ? ", or two for each of red, green and blue" : "");
-    }
-    for (int32_t c = 0; c < HC_SHOWN_BANDS_MAX; c++) {
-        state->limit[c][0] = (float)limit[2 * c % count];
-        state->limit[c][1] = (float)limit[2 * c % count + 1];
-    }
-    return HC_OK;
-}
-
 static HcStatus plan_stretch(const Params *params, State *state, HcError *err) {
     HC_OR_RETURN(hc_scale_percentiles("figure", params->percentiles, state->percentile, err));
     state->fixed = params->limits != NULL;
-    return state->fixed ? plan_limits(params->limits, state, err) : HC_OK;
+    bool colours = !state->each && state->shown.band_count == 3;
+    return state->fixed
+               ? hc_scale_limits("figure", params->limits, colours, HC_SHOWN_BANDS_MAX, state->limit, err)
+               : HC_OK;
 }
 
 /* Eyes want the dark of a scene brighter. What somebody asks for by number stays as it is. */
