@@ -96,6 +96,11 @@ HcStatus hc_labelled_read_any(const char *path, const char *field, const char *l
 HcStatus hc_labelled_typed(const char *option, bool on_map, const char *const *text, int32_t texts,
                            const HcScene *scene, HcLabelled *out, HcError *err) HC_MUST_CHECK;
 
+/* The pixels of a rectangle (first sample, first line, samples, lines; within the scene) as one class,
+ * "samples 40-49 lines 25-34". */
+HcStatus hc_labelled_area(const int64_t area[4], const HcScene *scene, HcLabelled *out,
+                          HcError *err) HC_MUST_CHECK;
+
 /* Adds a remark on what was left out, one line ("12 pixels that two classes claim, ..."); nothing where
  * nothing was. */
 void hc_labelled_note(const HcLabelled *labelled, HcText *to);

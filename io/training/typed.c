@@ -1,5 +1,5 @@
 /* Pixels that the user types, SAMPLE,LINE[:SAMPLE,LINE...] of the scene or X,Y[:X,Y...] of its map, as
- * labelled pixels: each is a class of its own, in the order in which they are typed. */
+ * labelled pixels: each is a class of its own, in the order in which they are typed. A rectangle is one. */
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/training/parts.h"
@@ -168,6 +168,27 @@ done:
     hc_labelling_clear(&typed.labelling);
     free(typed.at);
     free(typed.shape);
+    if (status != HC_OK) {
+        hc_labelled_clear(out);
+    }
+    return status;
+}
+
+HcStatus hc_labelled_area(const int64_t area[4], const HcScene *scene, HcLabelled *out, HcError *err) {
+    HcStatus status = HC_OK;
+    HcLabelling labelling = {.path = "--area", .scene = scene, .out = out, .any = true};
+    const int64_t samples = area[2], pixels = area[2] * area[3];
+    char name[100];
+    int32_t id = 0;
+    snprintf(name, sizeof name, "samples %lld-%lld lines %lld-%lld", (long long)area[0],
+             (long long)(area[0] + samples - 1), (long long)area[1], (long long)(area[1] + area[3] - 1));
+    HC_TRY(hc_labelling_class(&labelling, 1, name, &id, err));
+    for (int64_t p = 0; p < pixels; p++) {
+        HC_TRY(hc_labelling_add(&labelling, area[1] + p / samples, area[0] + p % samples, id, 0, err));
+    }
+    HC_TRY(hc_labelling_finish(&labelling, NULL, err));
+done:
+    hc_labelling_clear(&labelling);
     if (status != HC_OK) {
         hc_labelled_clear(out);
     }

@@ -17,7 +17,7 @@ typedef enum Each { CLASS, POLYGON, PIXEL } Each;
 
 typedef struct Params {
     HcSpectraParams files; /* first */
-    const char *labels, *field, *layer, *attributes, *statistics;
+    const char *labels, *area, *field, *layer, *attributes, *statistics;
     HcOptionList pixels, places; /* typed */
     int32_t each;                /* Each */
 } Params;
@@ -54,6 +54,9 @@ static const HcOption options[] = {
      .help = "pixels of the scene (from 0) instead of --labels; each becomes a spectrum"},
     {HC_LIST(Params, places, "at"), .value = "X,Y[:X,Y...]", .unit = "coordinates of the scene",
      .help = "the pixels at these places instead of --labels; each becomes a spectrum"},
+    {HC_TEXT(Params, area), .value = "SAMPLE,LINE,SAMPLES,LINES", .unit = "pixels",
+     .help = "a rectangle of the scene instead of --labels, by its first sample and line (from 0); its mean "
+             "becomes a spectrum"},
     {HC_TEXT(Params, field), .value = "NAME", .otherwise = "the only attribute, or the number of the feature",
      .help = "attribute of polygons and points that names the class"},
     {HC_TEXT(Params, layer), .value = "NAME", .otherwise = "the only layer",
@@ -84,22 +87,43 @@ static bool is_typed(const HcStage *stage) {
 /* ---- plan ---- */
 
 static HcStatus check_source(const Params *params, HcError *err) {
-    bool labels = params->labels != NULL, pixels = params->pixels.count > 0, at = params->places.count > 0;
+    int given = (params->labels != NULL) + (params->pixels.count > 0) + (params->places.count > 0) +
+                (params->area != NULL);
     const char *of_labels = params->field != NULL        ? "field"
                             : params->layer != NULL      ? "layer"
                             : params->attributes != NULL ? "attributes"
                                                          : NULL;
-    if (labels + pixels + at != 1) {
-        return hc_fail(err, HC_E_USAGE, "extract: give %s --labels, --pixel and --at",
-                       labels + pixels + at == 0 ? "one of" : "only one of");
+    if (given != 1) {
+        return hc_fail(err, HC_E_USAGE, "extract: give %s --labels, --pixel, --at and --area",
+                       given == 0 ? "one of" : "only one of");
     }
-    return labels || of_labels == NULL
+    return params->labels != NULL || of_labels == NULL
                ? HC_OK
                : hc_fail(err, HC_E_USAGE, "extract: --%s goes with --labels", of_labels);
 }
 
+static HcStatus read_area(const HcStage *stage, HcLabelled *pixels, HcError *err) {
+    const char *text = params_of(stage)->area;
+    double value[4];
+    int64_t area[4];
+    bool whole = hc_option_numbers(text, value, 4) == 4;
+    for (int i = 0; i < 4 && whole; i++) {
+        whole = value[i] == floor(value[i]) && value[i] >= (i < 2 ? 0 : 1) && value[i] < 1e9;
+        area[i] = whole ? (int64_t)value[i] : 0;
+    }
+    if (!whole || area[0] + area[2] > stage->in.samples || area[1] + area[3] > stage->in.lines) {
+        return hc_fail(err, HC_E_USAGE,
+                       "extract: --area %s: not SAMPLE,LINE,SAMPLES,LINES within %lld samples x %lld lines",
+                       text, (long long)stage->in.samples, (long long)stage->in.lines);
+    }
+    return hc_labelled_area(area, &stage->in, pixels, err);
+}
+
 static HcStatus read_typed(HcStage *stage, HcError *err) {
     const Params *params = params_of(stage);
+    if (params->area != NULL) {
+        return read_area(stage, &((State *)stage->state)->spectra.pixels, err);
+    }
     bool on_map = params->places.count > 0;
     const HcOptionList *list = on_map ? &params->places : &params->pixels;
     return hc_labelled_typed(on_map ? "extract: --at" : "extract: --pixel", on_map, list->item, list->count,

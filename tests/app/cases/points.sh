@@ -40,8 +40,12 @@ refuse 2 "--pixel : not SAMPLE,LINE" extract "$scene" no.csv --pixel 4,2:
 refuse 2 "--pixel 4,2: given twice" extract "$scene" no.csv --pixel 4,2:5,1:4,2
 refuse 2 "--at 3,4: lies outside ... 331200,5563500 to 334200,5560500" extract "$scene" no.csv --at 3,4
 refuse 2 "--at 1,x: not X,Y" extract "$scene" no.csv --at 1,x
-refuse 2 "one of --labels, --pixel and --at" extract "$scene" no.csv
-refuse 2 "only one of --labels, --pixel and --at" extract "$scene" no.csv --at 3,4 --pixel 3,4
+refuse 2 "one of --labels, --pixel, --at and --area" extract "$scene" no.csv
+refuse 2 "only one of --labels, --pixel, --at and --area" extract "$scene" no.csv --at 3,4 --pixel 3,4
+for area in 1,2,3 0,0,0,1 -1,0,2,2 0,0,1.5,2 95,0,6,1 0,95,1,6 x; do
+    refuse 2 "--area $area: not SAMPLE,LINE,SAMPLES,LINES within 100 samples x 100 lines" extract "$scene" no.csv --area "$area"
+done
+refuse 2 "only one of" extract "$scene" no.csv --area 0,0,1,1 --pixel 3,4
 refuse 2 "--field goes with --labels" extract "$scene" no.csv --pixel 3,4 --field name
 refuse 8 "none of the 1 pixels is valid" extract "$scene" no.csv --pixel 99,0
 run 0 bands "$scene" 1-3 plain.img --quiet
