@@ -1,6 +1,7 @@
 /* info and version: what a file holds, what hcube is made of. */
 #include "app/info/values.h"
 #include "app/usage/usage.h"
+#include "app/view/view.h"
 #include "core/version.h"
 #include "cpu/cpu.h"
 #include "io/libraries.h"
@@ -388,8 +389,8 @@ HcStatus hc_command_version(int32_t word_count, const char *const *words, HcErro
     hc_cpu_libraries(&text);
     HcStatus status = text.failed ? hc_fail_memory(err, (double)text.length, "the versions") : HC_OK;
     if (status == HC_OK) {
-        printf("hcube %s\n%scJSON %s\nMPI %s\ncompiler %s\n", hc_version(), hc_text_shown(&text),
-               cJSON_Version(), mpi, __VERSION__);
+        printf("hcube %s\n%scJSON %s\nlibmicrohttpd %s\nMPI %s\ncompiler %s\n", hc_version(),
+               hc_text_shown(&text), cJSON_Version(), hc_view_server_version(), mpi, __VERSION__);
     }
     hc_text_clear(&text);
     return status;

@@ -33,35 +33,30 @@ static bool next_number(const char **text, char end, int64_t most, int64_t *valu
     return hc_text_parse_int(digits, value) && *value <= most;
 }
 
-static int by_place(const void *a, const void *b) {
-    const Point *p = a, *q = b;
-    return p->layer != q->layer ? (p->layer > q->layer) - (p->layer < q->layer)
-           : p->line != q->line ? (p->line > q->line) - (p->line < q->line)
-                                : (p->sample > q->sample) - (p->sample < q->sample);
+static bool is_among(const Point *point, int32_t count, const Point *one) {
+    for (int32_t p = 0; p < count; p++) {
+        if (point[p].layer == one->layer && point[p].line == one->line && point[p].sample == one->sample) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* In the order of the scene, each once. */
+/* In their order, each once. */
 static HcStatus read_points(const HcViewer *viewer, const char *text, Point *point, int32_t *count,
                             HcError *err) {
-    int32_t given = 0;
-    for (const char *at = text; *at != '\0'; given++) {
+    for (const char *at = text; *at != '\0';) {
+        Point *to = &point[*count];
         int64_t layer = 0;
-        if (given == POINTS_MAX) {
+        if (*count == POINTS_MAX) {
             return hc_fail(err, HC_E_USAGE, "points: at most %d", POINTS_MAX);
         }
         if (!next_number(&at, ':', viewer->layers - 1, &layer) ||
-            !next_number(&at, ':', INT64_MAX, &point[given].line) ||
-            !next_number(&at, ',', INT64_MAX, &point[given].sample)) {
+            !next_number(&at, ':', INT64_MAX, &to->line) || !next_number(&at, ',', INT64_MAX, &to->sample)) {
             return hc_fail(err, HC_E_USAGE, "points=%.80s: not LAYER:LINE:SAMPLE,...", text);
         }
-        point[given].layer = (int32_t)layer;
-    }
-    qsort(point, (size_t)given, sizeof *point, by_place);
-    *count = 0;
-    for (int32_t p = 0; p < given; p++) {
-        if (*count == 0 || by_place(&point[p], &point[*count - 1]) != 0) {
-            point[(*count)++] = point[p];
-        }
+        to->layer = (int32_t)layer;
+        *count += !is_among(point, *count, to);
     }
     return *count > 0 ? HC_OK : hc_fail(err, HC_E_USAGE, "points: none is given");
 }

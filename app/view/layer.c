@@ -13,11 +13,10 @@ enum { RANGE_SIDE = 512 }; /* pixels of the longest side from which the stretch 
 
 /* ---- opening ---- */
 
-static HcLayerKind kind_of(const HcScene *scene) {
-    bool scores = hc_scale_is_score(scene, 0) || hc_scale_is_fraction(scene, 0);
-    return hc_scene_is_class_map(scene)  ? HC_LAYER_CLASSES
-           : scores || scene->bands == 1 ? HC_LAYER_SCORES
-                                         : HC_LAYER_CUBE;
+/* Files do not say that their bands are scores or abundances: results without wavelengths are. */
+static HcLayerKind kind_of(const HcScene *scene, bool result) {
+    bool scores = scene->bands == 1 || (result && scene->wavelength == NULL);
+    return hc_scene_is_class_map(scene) ? HC_LAYER_CLASSES : scores ? HC_LAYER_SCORES : HC_LAYER_CUBE;
 }
 
 HcStatus hc_layer_range(HcLayer *layer, const int32_t *band, int32_t count, float (*limit)[2], HcError *err) {
@@ -35,14 +34,14 @@ HcStatus hc_layer_range(HcLayer *layer, const int32_t *band, int32_t count, floa
     return status;
 }
 
-HcStatus hc_layer_open(HcLayer *layer, const char *path, HcError *err) {
+HcStatus hc_layer_open(HcLayer *layer, const char *path, bool result, HcError *err) {
     const HcViewOptions how = {0};
     layer->path = path;
     pthread_mutex_init(&layer->lock, NULL);
     HC_OR_RETURN(hc_view_open(&layer->view, path, &how, err));
     (void)hc_view_settle(layer->view, 0, 64.0 * 1024 * 1024, false);
     layer->scene = hc_view_scene(layer->view);
-    layer->kind = kind_of(layer->scene);
+    layer->kind = kind_of(layer->scene, result);
     layer->count = layer->kind == HC_LAYER_SCORES ? 1 : hc_scene_usual_bands(layer->scene, layer->band);
     return hc_layer_range(layer, layer->band, layer->count, layer->limit, err);
 }

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 
-enum { TOKEN_BYTES = 16, THREADS = 4, CONNECTIONS = 256, IDLE_SECONDS = 5 };
+enum { TOKEN_BYTES = 16, THREADS = 4, CONNECTIONS = 4096, FILES = 256, QUEUE = 64, IDLE_SECONDS = 5 };
 
 typedef struct Server {
     HcViewer *viewer;
@@ -132,13 +133,27 @@ static HcStatus make_token(Server *server, HcError *err) {
     return HC_OK;
 }
 
+/* As many connections as the system gives files, beside those of the layers. */
+static unsigned connections(void) {
+    struct rlimit files = {0};
+    const rlim_t wanted = CONNECTIONS + FILES;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) {
+        return FILES;
+    }
+    if (files.rlim_cur < wanted) {
+        files.rlim_cur = files.rlim_max < wanted ? files.rlim_max : wanted;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+    return files.rlim_cur >= wanted ? CONNECTIONS : (unsigned)files.rlim_cur / 2;
+}
+
 static HcStatus start(Server *server, int32_t port, struct MHD_Daemon **daemon, HcError *err) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     *daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, answer_request,
                                server, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
                                MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT,
-                               (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+                               connections(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
                                MHD_OPTION_END);
     if (*daemon == NULL) {
         return hc_fail(err, HC_E_IO, "view: --port %d: 127.0.0.1 gives no such port: %s", port,
@@ -166,7 +181,15 @@ HcStatus hc_view_serve(HcViewer *viewer, int32_t port, const HcFlag *stop, void 
     return HC_OK;
 }
 
+const char *hc_view_server_version(void) {
+    return MHD_get_version();
+}
+
 #else
+
+const char *hc_view_server_version(void) {
+    return "none";
+}
 
 HcStatus hc_view_serve(HcViewer *viewer, int32_t port, const HcFlag *stop, void (*ready)(const char *address),
                        HcError *err) {

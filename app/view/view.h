@@ -30,7 +30,8 @@ typedef struct HcLayer {
     float limit[3][2];      /* of the stretch of these */
 } HcLayer;
 
-HcStatus hc_layer_open(HcLayer *layer, const char *path, HcError *err) HC_MUST_CHECK;
+/* result: it is shown on top of a scene. */
+HcStatus hc_layer_open(HcLayer *layer, const char *path, bool result, HcError *err) HC_MUST_CHECK;
 void hc_layer_close(HcLayer *layer);
 /* HC_E_INPUT where a file of the layer is not what it was when it was opened. */
 HcStatus hc_layer_unchanged(const HcLayer *layer, HcError *err) HC_MUST_CHECK;
@@ -119,6 +120,9 @@ HcStatus hc_viewer_export(HcViewer *viewer, const char *format, const char *poin
  * program was built without libmicrohttpd. */
 HcStatus hc_view_serve(HcViewer *viewer, int32_t port, const HcFlag *stop, void (*ready)(const char *address),
                        HcError *err) HC_MUST_CHECK;
+
+/* Of libmicrohttpd; "none". */
+const char *hc_view_server_version(void);
 
 /* app/view/page.html */
 extern const unsigned char hc_view_page[];

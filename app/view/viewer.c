@@ -42,9 +42,9 @@ static HcStatus open_library(HcViewer *viewer, HcError *err) {
 HcStatus hc_viewer_open(HcViewer *viewer, const char *scene, const char *const *results, const char *library,
                         HcError *err) {
     viewer->library_path = library;
-    HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], scene, err));
+    HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], scene, false, err));
     for (; *results != NULL && viewer->layers < HC_LAYERS_MAX; results++) {
-        HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], *results, err));
+        HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], *results, true, err));
     }
     for (int32_t l = 0; l < viewer->layers; l++) {
         viewer->layer[l].same_grid = viewer->layer[l].scene->lines == viewer->layer[0].scene->lines &&
@@ -208,8 +208,8 @@ done:
 /* Means and deviations of the values of each band. */
 typedef struct Sums {
     int32_t bands, *band;
-    int64_t *count;        /* [bands] */
-    double *mean, *square; /* [bands]; square: sum of squares about the mean (Welford 1962) */
+    int64_t *count;              /* [bands] */
+    double *sum, *mean, *square; /* [bands]; square: sum of squares about the mean (Welford 1962) */
     float *value;
     uint8_t *valid;
 } Sums;
@@ -220,6 +220,7 @@ static void add_values(Sums *sums, size_t pixels) {
         for (size_t p = 0; p < pixels; p++) {
             if (isfinite(value[p]) && sums->valid[p] != 0) {
                 double apart = (double)value[p] - sums->mean[b];
+                sums->sum[b] += (double)value[p];
                 sums->mean[b] += apart / (double)++sums->count[b];
                 sums->square[b] += apart * ((double)value[p] - sums->mean[b]);
             }
@@ -232,6 +233,7 @@ static HcStatus add_window(HcLayer *layer, HcArea area, Sums *sums, HcError *err
     const int64_t lines = hc_max64(1, hc_min64(area.lines, WINDOW_BYTES / line));
     HC_OR_RETURN(all_bands(layer, &sums->band, err));
     HC_OR_RETURN(hc_new(sums->count, sums->bands, "a spectrum", err));
+    HC_OR_RETURN(hc_new(sums->sum, sums->bands, "a spectrum", err));
     HC_OR_RETURN(hc_new(sums->mean, sums->bands, "a spectrum", err));
     HC_OR_RETURN(hc_new(sums->square, sums->bands, "a spectrum", err));
     HC_OR_RETURN(hc_new(sums->value, lines * area.samples * sums->bands, "a window", err));
@@ -255,7 +257,7 @@ static void put_sums(Sums *sums, HcJson *to) {
     for (int32_t b = 0; b < sums->bands; b++) {
         const double count = (double)sums->count[b];
         pixels = hc_max64(pixels, sums->count[b]);
-        sums->mean[b] = count > 0 ? (double)(float)sums->mean[b] : NAN;
+        sums->mean[b] = count > 0 ? (double)(float)(sums->sum[b] / count) : NAN;
         sums->square[b] = count > 1 ? sqrt(sums->square[b] / (count - 1)) : NAN;
     }
     hc_json_put_doubles(to, "values", sums->mean, (size_t)sums->bands);
@@ -271,6 +273,7 @@ static HcStatus put_window(HcLayer *layer, HcArea area, HcJson *to, HcError *err
     }
     free(sums.band);
     free(sums.count);
+    free(sums.sum);
     free(sums.mean);
     free(sums.square);
     free(sums.value);

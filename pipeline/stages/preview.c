@@ -221,12 +221,12 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
     HC_TRY(hc_image_init(&image, state->shown.width * (int32_t)params->enlarge,
                          state->shown.height * (int32_t)params->enlarge, err));
     HC_TRY(find_limits(stage, err));
+    hc_image_threshold(state->shown.plane, pixels, params->threshold, state->shown.valid);
     for (int32_t c = 0; c < state->shown.band_count; c++) {
         size_t first = (size_t)c * pixels;
         hc_image_levels(state->shown.plane + first, state->shown.valid, pixels, state->limit[c],
                         level + first);
     }
-    hc_image_threshold(state->shown.plane, pixels, params->threshold, state->shown.valid);
     HcColouring colouring = {.level = level,
                              .valid = state->shown.valid,
                              .pixels = pixels,

@@ -4,7 +4,7 @@ run 0 help
 run 0 -h
 run 0 --version
 run 0 version
-for library in GDAL PROJ netCDF libpng libdeflate zstd LERC HDF5 SZIP cairo pango libsvm OpenBLAS cJSON MPI; do
+for library in GDAL PROJ netCDF libpng libdeflate zstd LERC HDF5 SZIP cairo pango libsvm OpenBLAS cJSON libmicrohttpd MPI; do
     grep -Eq "^$library ([0-9]+\.[0-9]+|none|by |Open MPI|MPICH)" <<<"$out" || fail "version: no $library: $out"
 done
 run 2
