@@ -199,14 +199,15 @@ static bool is_option(const char *word) {
     return word[0] == '-' && word[1] != '\0' && strchr("0123456789.", word[1]) == NULL;
 }
 
-/* The positional options that have their value; more words than these are refused anyway. */
+/* The positional options that have their value; more words than these are refused anyway. A list takes all
+ * words that are left. */
 typedef struct Taken {
     const HcOption *option[16];
     int32_t count;
 } Taken;
 
 static void take(Taken *taken, const HcOption *option) {
-    if (option->positional && taken->count < 16) {
+    if (option->positional && option->kind != HC_OPTION_LIST && taken->count < 16) {
         taken->option[taken->count++] = option;
     }
 }
@@ -458,9 +459,7 @@ HcStatus hc_options_parse_at(const char *who, const HcOptionSet *sets, int32_t s
                 HC_OR_RETURN(check_list(who, words, word_count, err));
                 return too_many(who, words[w], err);
             }
-            if (option->kind != HC_OPTION_LIST) { /* a list takes all words that are left */
-                take(&taken, option);
-            }
+            take(&taken, option);
             HC_OR_RETURN(set_value(who, option, params, words[w], err));
         }
     }

@@ -386,6 +386,27 @@ static void lists_have_a_limit(void **state) {
     check_fails(hc_options_parse("test", &set, 1, words, 2 + HC_LIST_MAX, &err), HC_E_USAGE, err);
 }
 
+/* A positional list takes all words that are left, before and after options. */
+static void lists_take_places(void **state) {
+    (void)state;
+    static const HcOption places[] = {
+        {HC_TEXT(Params, first), .value = "FIRST", .positional = true, .required = true, .help = "h"},
+        {HC_LIST(Params, list), .value = "L", .positional = true, .help = "h"},
+        {HC_FLAG(Params, flag), .help = "h"},
+        {0}};
+    const char *const words[] = {"a", "--list", "b", "c", "--flag", "d", "--", "--e"};
+    Params p = {0};
+    HcError err = {0};
+    HcOptionSet set = {.table = places, .params = &p};
+    hc_options_reset(places, &p);
+    check_ok(hc_options_parse("test", &set, 1, words, 8, &err), err);
+    assert_true(p.flag && p.list.count == 4);
+    assert_string_equal(p.first, "a");
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(p.list.item[i], ((const char *[]){"b", "c", "d", "--e"})[i]);
+    }
+}
+
 static void leading_options_are_counted(void **state) {
     (void)state;
     Params p;
@@ -762,6 +783,7 @@ int main(void) {
         cmocka_unit_test(help_names_unit_range_and_default),
         cmocka_unit_test(a_table_may_be_empty),
         cmocka_unit_test(lists_have_a_limit),
+        cmocka_unit_test(lists_take_places),
         cmocka_unit_test(leading_options_are_counted),
         cmocka_unit_test(a_set_yields),
         cmocka_unit_test(names_before),

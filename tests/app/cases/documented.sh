@@ -11,6 +11,7 @@ cannot_run() {
     [[ $1 == *" https://"* || $1 == *" catalog.json "* ]] && return 0 # STAC of a server; cli_stac_in has its own
     [[ $1 == *s3://* ]] && return 0 # a bucket; cli_bucket has its own
     [[ $1 == "hcube diff monday"* ]] && return 0 # two days; where records differ, the exit code is 1
+    [[ $1 == "hcube view"* ]] && return 0 # runs until Ctrl-C; cli_view has its own
     # Some minimal systems have a man that only says where manuals are.
     [[ $1 == *" | man "* && $(man --version 2>&1) != "man "* ]] && return 0
     [[ $1 == *" | "* ]] && ! command -v $(sed -E 's/.* \| ([^ ]+).*/\1/' <<<"$1") >/dev/null && return 0 # man

@@ -1,6 +1,7 @@
 #include "figure/figure.h"
 #include "tests/support/scene_files.h"
 
+#include <math.h>
 #include <png.h>
 #include <stdlib.h>
 
@@ -56,6 +57,30 @@ static void chosen_bands_become_colours(void **state) {
             assert_int_equal(pixel[3], 255);
         }
     }
+    free(a.pixel);
+    cube_free(&cube);
+}
+
+/* --limits are values; what lies below the threshold in the first band is transparent. */
+static void limits_and_threshold_are_values(void **state) {
+    (void)state;
+    Cube cube = write_ramps(NULL);
+    check_runs(NULL,
+               "read scene.img ! preview a.png --bands 1,2,3 --limits 100,110,110,120,0,200 --threshold 105");
+    Picture a = read_picture("a.png");
+    for (int y = 0; y < LINES; y++) {
+        for (int x = 0; x < SAMPLES; x++) {
+            const uint8_t *pixel = pixel_of(&a, x, y);
+            assert_int_equal(pixel[3], y < 5 ? 0 : 255);
+            check_near(pixel[0], y < 5 ? 0 : fmin(255, 25.5 * y), 1);
+            check_near(pixel[1], y < 5 ? 0 : fmin(255, fmax(0, 25.5 * (x - 10))), 1);
+            check_near(pixel[2], y < 5 ? 0 : 255 * (200 - x) / 200.0, 1);
+        }
+    }
+    check_run_fails(NULL, HC_E_USAGE, "--limits 2,1", "read scene.img ! preview b.png --limits 2,1");
+    check_run_fails(NULL, HC_E_USAGE, "--limits 1,2,3,4", "read scene.img ! preview b.png --limits 1,2,3,4");
+    check_run_fails(NULL, HC_E_USAGE, "--limits",
+                    "read scene.img ! preview b.png --limits 1,2 --percentiles 1,99");
     free(a.pixel);
     cube_free(&cube);
 }
@@ -335,6 +360,7 @@ static void overviews_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chosen_bands_become_colours),
+        cmocka_unit_test(limits_and_threshold_are_values),
         cmocka_unit_test(true_colour_goes_by_wavelength),
         cmocka_unit_test(masked_pixels_are_transparent),
         cmocka_unit_test(size_and_enlarging),
