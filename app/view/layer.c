@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { RANGE_SIDE = 512 }; /* pixels of the longest side from which the stretch is taken */
+enum { RANGE_SIDE = 256 }; /* pixels of the longest side from which the stretch is taken */
 
 /* ---- opening ---- */
 

@@ -89,6 +89,13 @@ static HcStatus take_band(Taking *taking, int64_t line, int32_t band, HcError *e
     return HC_OK;
 }
 
+/* Whether the lines of a band lie together (BSQ): each band of a line is then a read of its own anyway. */
+static bool bands_apart(const HcView *view) {
+    HcRaw two;
+    hc_view_describe(view, 0, 2, NULL, &two);
+    return two.stride_line < two.stride_band;
+}
+
 static HcStatus take_plain_line(Taking *taking, int64_t line, HcError *err) {
     const HcPick *pick = taking->pick;
     HcRaw *raw = &taking->raw;
@@ -102,7 +109,9 @@ static HcStatus take_plain_line(Taking *taking, int64_t line, HcError *err) {
     const int64_t step = pick->step * raw->stride_sample;
     const int64_t span = high - low + (pick->samples - 1) * step + (int64_t)hc_type_bytes(raw->type);
     const bool by_pixels = raw->stride_band < raw->stride_sample;
-    if (by_pixels ? step <= gap_bytes || pick->samples == 1 : pick->bands > 32 && span <= line_bytes) {
+    const bool whole_lines = by_pixels || !bands_apart(taking->layer->view);
+    if (by_pixels ? step <= gap_bytes || pick->samples == 1
+                  : whole_lines && pick->bands > 32 && span <= line_bytes) {
         return take_span(taking, line, low, span, err);
     }
     for (int32_t b = 0; b < pick->bands; b++) {

@@ -144,15 +144,16 @@ other=(
     "library select LIBRARY" "library select OUTPUT" "library convert LIBRARY" "library convert OUTPUT"
     "library plot LIBRARY" "library plot PICTURE"
     "rerun RECORD" # cli_rerun
+    "view SCENE" "view RESULT" "view --library" # writes nothing
 )
 # Every option of the tables is here, and nothing else.
 listed() {
     local command name
     for command in run plan batch "solve l1" "solve lp" "library import" "library merge" "library select" \
-        "library convert" "library plot" bench compare diff info rerun $("$HCUBE" stages | sed 's/ .*//'); do
+        "library convert" "library plot" bench compare diff info rerun view $("$HCUBE" stages | sed 's/ .*//'); do
         # shellcheck disable=SC2086
         case $command in
-        run | plan | batch | solve* | library* | bench | compare | diff | info | rerun) run 0 $command --help ;;
+        run | plan | batch | solve* | library* | bench | compare | diff | info | rerun | view) run 0 $command --help ;;
         *) run 0 stages $command ;;
         esac
         # An option that is too long for its column has a line of its own.
