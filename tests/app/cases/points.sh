@@ -42,6 +42,13 @@ refuse 2 "--at 3,4: lies outside ... 331200,5563500 to 334200,5560500" extract "
 refuse 2 "--at 1,x: not X,Y" extract "$scene" no.csv --at 1,x
 refuse 2 "one of --labels, --pixel, --at and --area" extract "$scene" no.csv
 refuse 2 "only one of --labels, --pixel, --at and --area" extract "$scene" no.csv --at 3,4 --pixel 3,4
+# The mean of a rectangle is that of its pixels.
+run 0 extract "$scene" block.csv --area 40,25,2,2 --quiet
+run 0 extract "$scene" corners.csv --pixel 40,25:41,25:40,26:41,26 --quiet
+paste -d, block.csv corners.csv | sed 1d | awk -F, '
+    { mean = ($4 + $5 + $6 + $7) / 4; if ($2 - mean > 1e-6 * mean || mean - $2 > 1e-6 * mean) { print; wrong = 1 } }
+    END { exit wrong || NR != 59 }' || fail "--area: a mean"
+[[ $(head -1 block.csv) == *'"samples 40-41 lines 25-26"' ]] || fail "--area: $(head -1 block.csv)"
 for area in 1,2,3 0,0,0,1 -1,0,2,2 0,0,1.5,2 95,0,6,1 0,95,1,6 x; do
     refuse 2 "--area $area: not SAMPLE,LINE,SAMPLES,LINES within 100 samples x 100 lines" extract "$scene" no.csv --area "$area"
 done

@@ -139,10 +139,25 @@ same "tile/0/0/0/0?bands=2,0,1&range=400:900,0:5000,100:200" --bands 3,1,2 --lim
 same "tile/0/0/0/0?bands=2,0,1&range=400:900,0:5000,100:200&gamma=2" --bands 3,1,2 --limits 400,900,0,5000,100,200 --gamma 2
 same "tile/0/0/0/0?bands=1,0,2&range=0:3000,0:3000,0:3000&threshold=800" --bands 2,1,3 --limits 0,3000 --threshold 800
 same "tile/1/1/0/0?bands=0,1,2&range=0:255,0:255,0:255" --size 256 --limits 0,255 --bands 1,2,3 # every second pixel
-same "tile/1/0/1/1?bands=0,1,2&range=0:255,0:255,0:255" --window 256,256,256,256 --limits 0,255 --bands 1,2,3
+same "tile/1/0/0/1?bands=0,1,2&range=0:255,0:255,0:255" --window 256,0,256,256 --limits 0,255 --bands 1,2,3
 same "tile/0/0/0/0" # as both choose by themselves
 gives "command?layer=0&bands=2,0,1&range=400:900,0:5000,100:200&gamma=2"
 [[ $(cat body) == *"--all-bands --bands 3,1,2 --limits 400,900,0,5000,100,200 --gamma 2\""* ]] || fail "$(cat body)"
+# Where pixels lie far apart each value is read alone: a coarse tile is the same in BIP and in BSQ.
+for ((i = 0; i < 14; i++)); do cat "$SAMPLE/scene.img"; done >wide.img
+truncate -s $((8192 * 16 * 65 * 2)) wide.img
+header wide 8192 16 65 12 bip
+run 0 write wide.hdr apart.img --interleave bsq --quiet
+end
+start wide.hdr apart.hdr
+for level in 5 4; do
+    gives "tile/0/$level/0/0?bands=40,3,21&range=0:5000,0:5000,0:5000"
+    cp body wide.png
+    gives "tile/1/$level/0/0?bands=40,3,21&range=0:5000,0:5000,0:5000"
+    cmp body wide.png || fail "level $level of BIP and BSQ"
+done
+end
+start square.hdr small.hdr
 gives "histogram?layer=1&band=0"
 [[ $(array counts | paste -sd+ | bc) == $((512 * 512)) ]] || fail "histogram: $(cat body)"
 
