@@ -39,14 +39,19 @@ void hc_describe_view(HcUsage *usage) {
 
 static bool opens; /* the browser */
 
-/* A browser that is not there is no failure: the address is printed. */
+/* A browser that is not there is no failure: the address is printed. One that is started gets a session of
+ * its own, so that Ctrl-C does not end it. */
 static void open_browser(const char *address) {
     extern char **environ;
     char program[] = "xdg-open", *copy = strdup(address);
     char *const words[] = {program, copy, NULL};
     pid_t child = 0;
-    if (copy != NULL && (getenv("DISPLAY") != NULL || getenv("WAYLAND_DISPLAY") != NULL)) {
-        (void)posix_spawnp(&child, program, NULL, NULL, words, environ);
+    posix_spawnattr_t how;
+    if (copy != NULL && (getenv("DISPLAY") != NULL || getenv("WAYLAND_DISPLAY") != NULL) &&
+        posix_spawnattr_init(&how) == 0) {
+        (void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID);
+        (void)posix_spawnp(&child, program, NULL, &how, words, environ);
+        posix_spawnattr_destroy(&how);
     }
     free(copy);
 }

@@ -159,7 +159,7 @@ done
 end
 start square.hdr small.hdr
 gives "histogram?layer=1&band=0"
-[[ $(array counts | paste -sd+ | bc) == $((512 * 512)) ]] || fail "histogram: $(cat body)"
+[[ $(array counts | awk '{ sum += $1 } END { print sum }') == $((512 * 512)) ]] || fail "histogram: $(cat body)"
 
 # ---- hostile requests ----
 host="Host: 127.0.0.1:$port\r\n"
@@ -175,6 +175,7 @@ raw "GET ${path:0:20}0${path:21} HTTP/1.1\r\n${host}Connection: close\r\n\r\n"
 [[ $code == 404 || ${path:20:1} == 0 ]] || fail "a wrong token: $code"
 for name in "evil.example:$port" "evil.example" "127.0.0.1" "127.0.0.1:1" "[::1]:$port" "127.0.0.1:$port.evil.example"; do
     answers 403 "GET $path HTTP/1.1\r\nHost: $name\r\nConnection: close\r\n\r\n"
+    holds "$(cat body)" "ssh -L, the same port" || fail "Host: $(cat body)"
 done
 answers 403 "GET $path HTTP/1.0\r\n\r\n"
 answers 403 "GET $path HTTP/1.1\r\n${host}Origin: http://evil.example\r\nConnection: close\r\n\r\n"
@@ -275,6 +276,20 @@ gives "match?layer=0&line=25&sample=40&top=100"
 [[ $(grep -o '"name"' body | wc -l) == 100 ]] || fail "10,000 spectra: $(head -c 200 body)"
 # No port, no scene, no library.
 refuse 4 "--port $port: 127.0.0.1 gives no such port" view "$scene" --no-open --port "$port"
+end
+# The browser opens the address that is printed; Ctrl-C of the terminal does not reach it.
+mkdir bin
+printf '#!/bin/sh\necho "$1" >opened.part\ncut -d " " -f 6 /proc/$$/stat >>opened.part\nmv opened.part opened\n' >bin/xdg-open
+chmod +x bin/xdg-open
+: >address
+DISPLAY=:0 PATH=$PWD/bin:$PATH "$HCUBE" view "$scene" >address 2>said &
+server=$!
+for ((i = 0; i < 200; i++)); do
+    [[ ! -e opened ]] || break
+    sleep 0.1
+done
+[[ $(head -1 opened) == "$(cat address)" ]] || fail "the browser got $(cat opened)"
+[[ $(sed -n 2p opened) != $(cut -d ' ' -f 6 "/proc/$server/stat") ]] || fail "the browser has the session of the program"
 end
 trap - EXIT
 refuse 2 "SCENE is missing" view
