@@ -62,14 +62,32 @@ void hc_viewer_close(HcViewer *viewer) {
 
 /* ---- the layers ---- */
 
+static void put_colour(const char *name, const uint8_t *rgb, HcJson *to) {
+    char colour[8];
+    snprintf(colour, sizeof colour, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+    hc_json_put_text(to, name, colour);
+}
+
+/* Colours of one band, from the low to the high end of the stretch. */
+static void put_ramp(HcJson *to) {
+    static const uint8_t level[] = {0, 51, 102, 153, 204, 255}, valid[] = {1, 1, 1, 1, 1, 1};
+    HcColouring colouring = {.level = level, .valid = valid, .pixels = sizeof level, .count = 1};
+    hc_image_gamma(1, colouring.gamma);
+    hc_json_open_array(to, "ramp");
+    for (size_t l = 0; l < sizeof level; l++) {
+        uint8_t colour[4];
+        hc_image_colour(&colouring, l, colour);
+        put_colour(NULL, colour, to);
+    }
+    hc_json_close(to);
+}
+
 static void put_classes(const HcScene *scene, const uint8_t (*rgb)[3], HcJson *to) {
     hc_json_open_array(to, "classes");
     for (int32_t c = 0; c < scene->classes.count && rgb != NULL; c++) {
-        char colour[8];
-        snprintf(colour, sizeof colour, "#%02x%02x%02x", rgb[c][0], rgb[c][1], rgb[c][2]);
         hc_json_open_object(to, NULL);
         hc_json_put_text(to, "name", scene->classes.name[c]);
-        hc_json_put_text(to, "color", colour);
+        put_colour("color", rgb[c], to);
         hc_json_close(to);
     }
     hc_json_close(to);
@@ -145,6 +163,7 @@ static void put_library(const HcViewer *viewer, HcJson *to) {
 
 HcStatus hc_viewer_describe(const HcViewer *viewer, HcJson *to, HcError *err) {
     hc_json_put_text(to, "command", viewer->command);
+    put_ramp(to);
     hc_json_open_array(to, "layers");
     for (int32_t l = 0; l < viewer->layers; l++) {
         HC_OR_RETURN(put_layer(&viewer->layer[l], to, err));
@@ -367,6 +386,22 @@ static HcStatus find_matches(const HcViewer *viewer, const float *value, Match *
     return HC_OK;
 }
 
+/* Two commands: the pixel without its bad bands, and its angles to the library. */
+static HcStatus put_match_command(const HcViewer *viewer, const HcLayer *layer, HcArea pixel, int32_t top,
+                                  HcJson *to, HcError *err) {
+    HcText command = {0};
+    hc_text_add(&command, "hcube extract ");
+    hc_word_print(layer->path, &command);
+    hc_text_add(&command, " spectra.sli --pixel %lld,%lld && hcube identify spectra.sli --library ",
+                (long long)pixel.sample0, (long long)pixel.line0);
+    hc_word_print(viewer->library_path, &command);
+    hc_text_add(&command, " --method angle --top %d", top < 8 ? top : 8);
+    hc_json_put_text(to, "command", hc_text_shown(&command));
+    HcStatus status = command.failed ? hc_fail_memory(err, 256, "a command") : HC_OK;
+    hc_text_clear(&command);
+    return status;
+}
+
 HcStatus hc_viewer_match(HcViewer *viewer, int32_t number, HcArea pixel, int32_t top, HcJson *to,
                          HcError *err) {
     HcStatus status = HC_OK;
@@ -396,6 +431,7 @@ HcStatus hc_viewer_match(HcViewer *viewer, int32_t number, HcArea pixel, int32_t
         hc_json_close(to);
     }
     hc_json_close(to);
+    HC_TRY(put_match_command(viewer, layer, pixel, top, to, err));
 done:
     free(value);
     free(match);
