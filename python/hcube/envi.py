@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from pathlib import Path
-from typing import Union
+from typing import Any, BinaryIO, Literal, Union
 
 import numpy as np
 
 Header = dict[str, Union[str, list[str]]]
+Shape = tuple[int, int, int]
 PathLike = Union[str, "os.PathLike[str]"]
 
 TYPES = {1: "u1", 2: "i2", 3: "i4", 4: "f4", 5: "f8", 6: "c8", 9: "c16", 12: "u2", 13: "u4", 14: "i8", 15: "u8"}
+DATA_TYPES = {kind: number for number, kind in TYPES.items()}
 ENDINGS = ("", ".img", ".dat", ".raw", ".bsq", ".bil", ".bip", ".bin", ".rdn", ".rfl", ".cube", ".fla", ".sli")
 TEXTS = ("description", "coordinate system string")  # braces around one text, commas and all
 
@@ -79,6 +82,18 @@ def numbers(fields: Header, name: str) -> np.ndarray | None:
         raise FileError(f"{name} of the header: not a list of numbers") from None
 
 
+def in_nm(values: np.ndarray | None, unit: str) -> np.ndarray | None:
+    """Wavelengths in nanometres; None where the unit is no length. Without a unit, small ones are micrometres."""
+    unit = unit.strip().lower().replace("µ", "u").replace("μ", "u")
+    if values is None or not (values > 0).all():
+        return None
+    if unit in ("", "unknown"):
+        return values * (1000.0 if values.max() < 100 else 1.0)
+    if unit.startswith(("nano", "nm")):
+        return values
+    return values * 1000.0 if unit.startswith(("micro", "um")) else None
+
+
 def _count(fields: Header, name: str, path: PathLike, least: int = 0) -> int:
     try:
         value = int(str(fields.get(name, "0")))
@@ -95,6 +110,30 @@ def read_raster(path: PathLike) -> np.memmap:
     `path` is the data file or its header. Values are as stored: no gain is applied, and nodata stays
     (`read_header(path)["data ignore value"]`). Other formats are refused: rasterio and GDAL read them.
     """
+    return map_raster(path, "r")
+
+
+def map_file(file: BinaryIO, dtype: np.dtype, mode: Literal["r", "r+"], offset: int, shape: Shape) -> np.memmap:
+    """A mapped array that keeps its file open: a run over it reads the file, and needs no copy (`lies_in`)."""
+    mapped: np.memmap = np.memmap(file, dtype, mode, offset, shape)
+    mapped.hcube_file = file  # type: ignore[attr-defined]
+    weakref.finalize(mapped, file.close)
+    return mapped
+
+
+def lies_in(array: np.ndarray) -> tuple[BinaryIO, int] | None:
+    """The open file that an array is a part of, and where it begins there; None where it lies in memory alone."""
+    root: Any = array
+    while isinstance(root, np.ndarray):
+        if isinstance(root, np.memmap) and "hcube_file" in vars(root):
+            begin = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+            return vars(root)["hcube_file"], root.offset + begin
+        root = root.base
+    return None
+
+
+def map_raster(path: PathLike, mode: Literal["r", "r+"]) -> np.memmap:
+    """The same in a mode of `numpy.memmap`."""
     fields = read_header(path)
     data = data_path(path)
     lines, samples, bands = (_count(fields, name, data, 1) for name in ("lines", "samples", "bands"))
@@ -105,7 +144,7 @@ def read_raster(path: PathLike) -> np.memmap:
     if _count(fields, "file compression", data) != 0:
         raise FileError(f"{data}: it is compressed; GDAL reads it")
     dtype = np.dtype((">" if _count(fields, "byte order", data) == 1 else "<") + kind)
-    orders = {
+    orders: dict[str, tuple[Shape, Shape]] = {
         "bsq": ((bands, lines, samples), (1, 2, 0)),
         "bil": ((lines, bands, samples), (0, 2, 1)),
         "bip": ((lines, samples, bands), (0, 1, 2)),
@@ -117,4 +156,4 @@ def read_raster(path: PathLike) -> np.memmap:
     if os.path.getsize(data) < needed:
         raise FileError(f"{data}: {os.path.getsize(data)} bytes, where its header describes {needed}")
     shape, axes = orders[order]
-    return np.memmap(data, dtype, "r", offset, shape).transpose(axes)
+    return map_file(open(data, "rb" if mode == "r" else "r+b"), dtype, mode, offset, shape).transpose(axes)

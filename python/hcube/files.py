@@ -1,20 +1,102 @@
-"""Models, statistics, sums, records and spectral libraries of hcube (docs/files.md)."""
+"""Models, statistics, sums, records, spectral libraries and tables of hcube (docs/files.md)."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional, TypeVar
 
 import numpy as np
 
-from .envi import FileError, PathLike, numbers, read_header, read_raster
+from .envi import FileError, PathLike, in_nm, numbers, read_header, read_raster
 
 FLOATS = ("wavelength_nm", "fwhm_nm", "gain", "offset", "eigenvalues", "mean")
 WHOLES = ("file_bands_from_0", "left_out_bands_from_1", "unit_exponent")
 MISSING = 1e30  # values of a library from here on are deleted channels
+
+
+
+class Fields:
+    """A dataclass that reads like a dict, too: model["mean"] is model.mean. Keys without a member are in `other`."""
+
+    other: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name) if name in {part.name for part in fields(self)} else self.other[name]  # type: ignore
+
+
+@dataclass
+class Bands(Fields):
+    """Which bands of which scene a model or statistics are of [p]; None where the file does not say."""
+
+    bands: int
+    mean: np.ndarray
+    wavelength_nm: Optional[np.ndarray] = None
+    fwhm_nm: Optional[np.ndarray] = None
+    file_bands_from_0: Optional[np.ndarray] = None
+    pixels: Optional[int] = None
+    nodata: Optional[float] = None
+    other: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Model(Bands):
+    """Components are `(x - mean) @ forward`, spectra `mean + y @ inverse`."""
+
+    method: str = ""
+    components: int = 0
+    eigenvalues: np.ndarray = field(default_factory=lambda: np.empty(0))
+    forward: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    inverse: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+
+
+@dataclass
+class Statistics(Bands):
+    covariance: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+
+
+@dataclass
+class Sums(Bands):
+    """`sum` [p] and `products` [p][p] are arrays of Python's int: they are exact, and may exceed 64 bits."""
+
+    sum: np.ndarray = field(default_factory=lambda: np.empty(0, object))
+    products: np.ndarray = field(default_factory=lambda: np.empty((0, 0), object))
+    center: Optional[np.ndarray] = None
+    unit_exponent: Optional[np.ndarray] = None
+
+
+@dataclass
+class Library(Fields):
+    """`spectra` [n][p] in float64, with NaN where a value is missing."""
+
+    names: list[str]
+    spectra: np.ndarray
+    wavelength_nm: Optional[np.ndarray] = None
+    fwhm_nm: Optional[np.ndarray] = None
+    reflectance_scale_factor: Optional[float] = None
+    other: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Table:
+    """Columns of a CSV file by their names: arrays of float64, NaN where a cell is empty, or lists of texts."""
+
+    columns: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+
+Made = TypeVar("Made", bound=Bands)
+
+
+def _make(kind: type[Made], found: dict[str, Any]) -> Made:
+    own = {part.name for part in fields(kind)}
+    rest = {name: value for name, value in found.items() if name not in own}
+    return kind(**{name: value for name, value in found.items() if name in own}, other=rest)
 
 
 def _load(path: PathLike, key: str, what: str, versions: tuple[int, ...] = (1,)) -> dict[str, Any]:
@@ -54,11 +136,10 @@ def _arrays(found: dict[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]
     return found
 
 
-def read_model(path: PathLike) -> dict[str, Any]:
+def read_model(path: PathLike) -> Model:
     """A model of `pca` or `mnf` (`--save-model`).
 
-    Arrays are `mean` [p], `eigenvalues` [m], `forward` [p][m], `inverse` [m][p], and wavelengths and the like [p]:
-    components are `(x - mean) @ forward`, spectra `mean + y @ inverse`.
+    Arrays are `mean` [p], `eigenvalues` [m], `forward` [p][m], `inverse` [m][p], and wavelengths and the like [p].
     """
     model = _arrays(_load(path, "hcube_model", "model"), ("forward", "inverse"))
     bands, components = model["bands"], model["components"]
@@ -66,27 +147,26 @@ def read_model(path: PathLike) -> dict[str, Any]:
     _shape(model, "eigenvalues", (components,), path)
     _shape(model, "forward", (bands, components), path)
     _shape(model, "inverse", (components, bands), path)
-    return model
+    return _make(Model, model)
 
 
-def read_statistics(path: PathLike) -> dict[str, Any]:
+def read_statistics(path: PathLike) -> Statistics:
     """Mean [p] and covariance [p][p] of a scene or of its noise (`cov`)."""
     found = _arrays(_load(path, "hcube_statistics", "statistics file"), ("covariance",))
     bands = found["bands"]
     _shape(found, "mean", (bands,), path)
     _shape(found, "covariance", (bands, bands), path)
-    return found
+    return _make(Statistics, found)
 
 
 def _whole_numbers(text: str) -> np.ndarray:
     return np.array([int(word) for word in text.split()], object)
 
 
-def read_sums(path: PathLike) -> dict[str, Any]:
+def read_sums(path: PathLike) -> Sums:
     """Sums of a scene (`cov --sums`, `batch --pool`).
 
-    `sum` [p] and `products` [p][p] are arrays of Python's int: they are exact, and may exceed 64 bits. Of a float scene
-    they are sums of (x - center) / 2**unit_exponent, with `center` and `unit_exponent` [p].
+    Of an integer scene they are sums of x, of a float scene of (x - center) / 2**unit_exponent, with `center` and `unit_exponent` [p].
     """
     found = _arrays(_load(path, "hcube_sums", "sums file", (1, 2)), ("center",))
     bands = found["bands"]
@@ -98,7 +178,10 @@ def read_sums(path: PathLike) -> dict[str, Any]:
     rows, columns = np.triu_indices(bands)
     products[rows, columns] = products[columns, rows] = found["products"]
     found["products"] = products
-    return found
+    pixels = found.get("pixels") or 1
+    center, unit = found.get("center", 0.0), found.get("unit_exponent", np.zeros(bands, int))
+    found["mean"] = center + found["sum"].astype(np.float64) * 2.0**unit / pixels
+    return _make(Sums, found)
 
 
 def read_record(path: PathLike) -> dict[str, Any]:
@@ -106,18 +189,6 @@ def read_record(path: PathLike) -> dict[str, Any]:
     beside = Path(f"{path}.hcube.json")
     is_record = str(path).endswith(".json") and not beside.is_file()
     return _load(path if is_record else beside, "hcube_record", "record")
-
-
-def _in_nm(values: np.ndarray | None, unit: str) -> np.ndarray | None:
-    """Wavelengths in nanometres; None where the unit is no length. Without a unit, small ones are micrometres."""
-    unit = unit.strip().lower().replace("µ", "u").replace("μ", "u")
-    if values is None or not (values > 0).all():
-        return None
-    if unit in ("", "unknown"):
-        return values * (1000.0 if values.max() < 100 else 1.0)
-    if unit.startswith(("nano", "nm")):
-        return values
-    return values * 1000.0 if unit.startswith(("micro", "um")) else None
 
 
 def _envi_library(path: PathLike) -> dict[str, Any]:
@@ -137,7 +208,7 @@ def _envi_library(path: PathLike) -> dict[str, Any]:
         "spectra": spectra,
     }
     for name, field in (("wavelength_nm", "wavelength"), ("fwhm_nm", "fwhm")):
-        found[name] = _in_nm(numbers(fields, field), str(fields.get("wavelength units", "")))
+        found[name] = in_nm(numbers(fields, field), str(fields.get("wavelength units", "")))
     found["reflectance_scale_factor"] = None if scale is None else float(scale[0])
     return found
 
@@ -203,13 +274,26 @@ def _csv_library(path: PathLike) -> dict[str, Any]:
     return {
         "names": [_name(row[0]) for row in rows[1:]],
         "spectra": spectra,
-        "wavelength_nm": None if counted else _in_nm(axis, word if named else ""),
+        "wavelength_nm": None if counted else in_nm(axis, word if named else ""),
         "fwhm_nm": None,
         "reflectance_scale_factor": None,
     }
 
 
-def read_library(path: PathLike) -> dict[str, Any]:
+def read_table(path: PathLike) -> Table:
+    """A CSV file that hcube wrote: figures of bands, classes, detections, accuracy."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = [row for row in csv.reader(line for line in file if not line.startswith("#")) if row]
+    if len(rows) < 1 or any(len(row) != len(rows[0]) for row in rows):
+        raise FileError(f"{path}: no table: its lines differ in their number of cells")
+    columns = {}
+    for name, *cells in zip(*rows):
+        numeric = all(cell in ("", "NA") or _is_number(cell) for cell in cells)
+        columns[name] = np.array([_number(cell, path) for cell in cells]) if numeric else [_name(c) for c in cells]
+    return Table(columns)
+
+
+def read_library(path: PathLike) -> Library:
     """A spectral library, ENVI (.sli or its header) or CSV.
 
     `spectra` [n][p] is float64 with NaN for missing values: deleted channels, bad bands, the header's ignored value,
@@ -223,4 +307,4 @@ def read_library(path: PathLike) -> dict[str, Any]:
         found["names"][i] if i < len(found["names"]) and found["names"][i] else f"Spectrum {i + 1}"
         for i in range(len(spectra))
     ]
-    return found
+    return Library(**found)

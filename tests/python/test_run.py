@@ -1,6 +1,7 @@
 """Runs of the program: words, options, events, outputs, records, errors."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -182,6 +183,8 @@ class Page(Case):
         blocks = re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+", page)
         blocks = [textwrap.dedent(block) for block in blocks]
         blocks = [block for block in blocks if not block.strip().startswith(("sudo ", "pip "))]
+        lacking = [name for name in ("xarray", "dask") if importlib.util.find_spec(name) is None]
+        blocks = [block for block in blocks if not any(name in block for name in lacking)]
         said = io.StringIO()
         names = {}
         with contextlib.redirect_stdout(said):
