@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { FORMAT = 1 /* docs/json-usage.schema.json */ };
+
 static bool is_scene(const HcOption *option) {
     static const char *const words[] = {"SCENE", "OUTPUT", "TRUTH"};
     for (size_t w = 0; option->value != NULL && w < sizeof words / sizeof *words; w++) {
@@ -96,6 +98,9 @@ static void put_metadata(const HcOption *option, HcJson *to) {
     if (option->positional) {
         hc_json_put_bool(to, "positional", true);
     }
+    if (option->positional && option->kind == HC_OPTION_LIST) {
+        hc_json_put_bool(to, "words", true); /* several in its place */
+    }
     if (option->letter != 0) {
         hc_json_put_text(to, "short_name", letter);
     }
@@ -143,6 +148,50 @@ static void put_argument(const HcOption *option, const char *category, HcJson *t
     }
     put_metadata(option, to);
     hc_json_close(to);
+}
+
+/* What stands after a command and is no option: a chain, a name. */
+static const struct Words {
+    const char *command;
+    HcOption option;
+} words_of[] = {
+#define CHAIN                                                                                                \
+    {                                                                                                        \
+        .name = "chain", .kind = HC_OPTION_LIST, .value = "STEP ! STEP ...",                                 \
+        .help = "the chain, as on the command line: read SCENE ! STAGE ... ! write OUTPUT",                  \
+        .required = true, .positional = true                                                                 \
+    }
+    {"run", CHAIN},
+    {"plan", CHAIN},
+    {"batch", CHAIN},
+#undef CHAIN
+    {"stages",
+     {.name = "stage",
+      .kind = HC_OPTION_TEXT,
+      .value = "NAME",
+      .help = "the stage whose options are shown; none: all stages",
+      .positional = true}},
+    {"man",
+     {.name = "name",
+      .value = "COMMAND|STAGE",
+      .help = "what the page is of; none: hcube",
+      .positional = true}},
+    {"completion",
+     {.name = "shell",
+      .kind = HC_OPTION_CHOICE,
+      .choices = (const char *const[]){"bash", "zsh", "fish", NULL},
+      .value = "bash|zsh|fish",
+      .help = "the shell that reads the script",
+      .required = true,
+      .positional = true}},
+};
+
+static void put_words(const HcUsage *usage, HcJson *to) {
+    for (size_t w = 0; !usage->is_step && w < sizeof words_of / sizeof *words_of; w++) {
+        if (usage->path.data != NULL && strcmp(usage->path.data, words_of[w].command) == 0) {
+            put_argument(&words_of[w].option, "Base", to);
+        }
+    }
 }
 
 /* hcube solve lp: ["hcube", "solve", "lp"]; a step has none, as in GDAL. */
@@ -209,6 +258,7 @@ static void put_usage(const HcUsage *usage, HcJson *to) {
     hc_json_put_text(to, "description", usage->summary);
     put_parts(usage, to);
     hc_json_open_array(to, "input_arguments");
+    put_words(usage, to);
     for (int32_t s = 0; s < usage->section_count; s++) {
         const char *heading = usage->sections[s].heading;
         HC_EACH_OPTION(option, usage->sections[s].table) {
@@ -236,5 +286,6 @@ static void put_usage(const HcUsage *usage, HcJson *to) {
 
 void hc_usage_json(const HcUsage *usage, HcJson *to) {
     hc_json_begin(to);
+    hc_json_put_number(to, "hcube_json_usage", FORMAT);
     put_usage(usage, to);
 }

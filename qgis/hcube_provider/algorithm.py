@@ -68,7 +68,7 @@ def parameter(argument):
         return QgsProcessingParameterEnum(
             name, label, argument.choices, False, argument.default, optional, usesStaticStrings=True
         )
-    if argument.type == "string_list":
+    if argument.type == "string_list" and not argument.is_words:
         return QgsProcessingParameterString(name, label + " (one a line)", None, True, optional)
     if argument.file == "written" and argument.metavar != "PATTERN" and "|none" not in argument.metavar:
         return QgsProcessingParameterFileDestination(

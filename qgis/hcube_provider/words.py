@@ -4,26 +4,6 @@
 LEFT_OUT = {"completion", "man"}
 # What the provider decides itself: files are replaced as QGIS expects it, progress goes to its bar.
 DECIDED = {"overwrite", "quiet", "progress"}
-CHAIN = {
-    "name": "chain",
-    "type": "string",
-    "description": "the chain, as on the command line: read SCENE ! STAGE ... ! write OUTPUT",
-    "required": True,
-    "category": "Base",
-    "metadata": {"words": True},
-}
-STEPS_FOR = {"run", "plan", "batch"}
-# Words that take something which is no option.
-WORDS = {
-    "stages": {
-        "name": "stage",
-        "type": "string",
-        "description": "the stage whose options are shown; none: all stages",
-        "required": False,
-        "category": "Base",
-        "metadata": {"words": True},
-    }
-}
 
 
 class Argument:
@@ -44,9 +24,10 @@ class Argument:
         self.otherwise = meta.get("default_means")
         self.file = meta.get("file")
         self.advanced = described["category"] not in ("Base", "Options of this command")
-        self.is_words = meta.get("words", False)
+        # A chain, or the name of a stage; files of one place are a list.
+        self.is_words = self.file is None and (meta.get("words", False) or described["name"] == "stage")
         # Only what is required goes by place: the order of the command line is scene first, then output.
-        self.by_place = self.required and meta.get("positional", False)
+        self.by_place = self.required and meta.get("positional", False) and not self.is_words
         self.flag = None if self.by_place or self.is_words else "--" + self.name
         self.parameter = self.parameter_name(taken)
         taken.add(self.parameter)
@@ -81,10 +62,6 @@ class Word:
         self.is_stage = any(a["name"] == "path" and a["metadata"].get("positional") and a["category"] != "Base"
                             for a in described["input_arguments"]) or path == ["read"]
         inputs = list(described["input_arguments"])
-        if path[0] in STEPS_FOR:
-            inputs.append(CHAIN)
-        if path[0] in WORDS:
-            inputs.append(WORDS[path[0]])
         own = {a["name"] for a in inputs}
         self.decided = DECIDED & own
         self.overwrite_is_flag = any(a["name"] == "overwrite" and a["type"] == "boolean" for a in inputs)
@@ -110,7 +87,7 @@ class Word:
             if argument.is_words:
                 words += value
             elif argument.by_place:
-                places.append(str(value))
+                places += value if isinstance(value, list) else [str(value)]
             elif value is True:
                 line.append(argument.flag)
             elif isinstance(value, list):

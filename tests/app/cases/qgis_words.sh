@@ -61,6 +61,8 @@ assert line[-4:] == ["--output", "dimension", "a.hdr", "b.tif"], line
 assert words["write"].command({"INPUT": "a.hdr", "OUTPUT": "b.tif"})[-2:] == ["a.hdr", "b.tif"]
 assert words["run"].command({"CHAIN": ["read", "a.hdr", "!", "cov", "c.json"]})[-5:] == ["read", "a.hdr", "!", "cov", "c.json"]
 assert words["stages"].command({"STAGE": ["mnf"]}) == ["stages", "mnf"]
+line = words["library_merge"].command({"INPUT": ["a b.sli", "c.csv"], "OUTPUT": "d.sli"})
+assert line[-3:] == ["a b.sli", "c.csv", "d.sli"], line
 
 # ---- runs ----
 feedback = Feedback()

@@ -52,6 +52,7 @@ def check(a):
     for part in a["sub_algorithms"] + a.get("pipeline_algorithms", []):
         check(part)
 top = json.load(sys.stdin)
+assert top.pop("hcube_json_usage") == 1
 check(top)
 part = {p["name"]: p for p in top["sub_algorithms"]}
 knn = {x["name"]: x for x in part["knn"]["input_arguments"]}
