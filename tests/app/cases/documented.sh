@@ -93,6 +93,10 @@ for file in "$root"/README.md "$root"/docs/*.md "$root"/docs/stages/*.md; do
     [[ $page == docs/examples.md ]] && mv page examples || rm -rf page
 done
 [[ $ran -ge 80 ]] || fail "only $ran commands were found"
+# Thirty tasks, numbered one after the other, each with a command that was run above.
+tasks=$(awk '/^\*\*[0-9]+\.\*\* /{n++; if (int(substr($1, 3)) == n) task = 1} task && /^    hcube /{done++; task = 0} END{print done + 0}' \
+    "$root/docs/tasks.md")
+[[ $tasks == 30 ]] || fail "docs/tasks.md: $tasks tasks with commands"
 
 # What docs/examples.md promises of its files.
 cd examples
