@@ -1,7 +1,10 @@
 """The provider: one algorithm for each word that the program describes."""
 
+import os
+
 from processing.core.ProcessingConfig import ProcessingConfig, Setting
 from qgis.core import Qgis, QgsMessageLog, QgsProcessingProvider
+from qgis.PyQt.QtGui import QIcon
 
 from .algorithm import Algorithm
 from .program import SETTING, ProgramError, usage
@@ -17,6 +20,9 @@ class Provider(QgsProcessingProvider):
 
     def longName(self):
         return "hcube: hyperspectral scenes"
+
+    def icon(self):
+        return QIcon(os.path.join(os.path.dirname(__file__), "icon.svg"))
 
     def load(self):
         ProcessingConfig.addSetting(
