@@ -117,9 +117,10 @@ class Stages(Generic[Raster]):
         denoise: bool | None = ..., **options: Unpack[Shared]) -> Result: ...
     def extract(self, _output: Word, /, *, csv: Word | None = ..., places: Word | None = ...,
         picture: Word | None = ..., labels: Word | None = ..., pixel: Word | Sequence[Word] | None = ...,
-        at: Word | Sequence[Word] | None = ..., field: Word | None = ..., layer: Word | None = ...,
-        attributes: Word | None = ..., each: Literal["class", "polygon", "pixel"] | None = ...,
-        statistics: Word | None = ..., **options: Unpack[Shared]) -> Result: ...
+        at: Word | Sequence[Word] | None = ..., area: Word | None = ..., field: Word | None = ...,
+        layer: Word | None = ..., attributes: Word | None = ...,
+        each: Literal["class", "polygon", "pixel"] | None = ..., statistics: Word | None = ...,
+        **options: Unpack[Shared]) -> Result: ...
     def knn(self, *, k: int | None = ..., vote: Literal["majority", "distance"] | None = ...,
         metric: Literal["euclidean", "angle"] | None = ..., reject: float | None = ..., confidence: bool | None = ...,
         distance: bool | None = ..., neighbours: bool | None = ..., training: Word | None = ...,
@@ -177,6 +178,7 @@ class Stages(Generic[Raster]):
         width: float | None = ..., dpi: float | None = ..., size: int | None = ...,
         **options: Unpack[Shared]) -> Result: ...
     def preview(self, _output: Word, /, *, bands: Word | None = ..., wavelengths: Word | None = ...,
-        percentiles: Word | None = ..., gamma: float | None = ..., colours: Literal["viridis", "grey"] | None = ...,
+        percentiles: Word | None = ..., limits: Word | None = ..., threshold: float | None = ...,
+        gamma: float | None = ..., colours: Literal["viridis", "grey"] | None = ...,
         legend: Literal["none", "right", "below"] | None = ..., size: int | None = ..., enlarge: int | None = ...,
         scree: Word | None = ..., **options: Unpack[Shared]) -> Result: ...
