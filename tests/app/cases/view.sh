@@ -57,7 +57,7 @@ array() {
     { sed -E "s/.*\"$1\":\[([^]]*)\].*/\1/; s/, */\n/g" body && echo; } |
         awk '{ if ($1 == "null") print; else printf "%.9g\n", $1 }'
 }
-trap 'kill "$server" 2>/dev/null || true' EXIT
+trap 'status=$?; kill "${server:-}" 2>/dev/null || true; rm -rf "$folder"; exit $status' EXIT
 
 # ---- spectra are those of extract, in all interleaves and in files that a library reads ----
 for name in bil bip bsq; do
@@ -291,7 +291,6 @@ done
 [[ $(head -1 opened) == "$(cat address)" ]] || fail "the browser got $(cat opened)"
 [[ $(sed -n 2p opened) != $(cut -d ' ' -f 6 "/proc/$server/stat") ]] || fail "the browser has the session of the program"
 end
-trap - EXIT
 refuse 2 "SCENE is missing" view
 refuse 2 "--port 0" view "$scene" --port 0
 refuse 3 "nothing.hdr" view "$scene" nothing.hdr --no-open
