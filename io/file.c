@@ -50,8 +50,9 @@ HcStatus hc_file_is_there(const char *path, bool *there, HcError *err) {
 
 bool hc_file_may_be_there(const char *path) {
     HcError unimportant = {0};
+    struct stat info;
     bool there = false;
-    return hc_file_is_there(path, &there, &unimportant) != HC_OK || there;
+    return hc_file_look_at_link(path, &info, &there, &unimportant) != HC_OK || there;
 }
 
 bool hc_file_list_add(char ***names, size_t *count, const char *name) {

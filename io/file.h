@@ -153,7 +153,7 @@ HcStatus hc_file_look(const char *path, struct stat *info, bool *there, HcError 
 HcStatus hc_file_look_at_link(const char *path, struct stat *info, bool *there, HcError *err) HC_MUST_CHECK;
 HcStatus hc_file_is_there(const char *path, bool *there, HcError *err) HC_MUST_CHECK;
 /* The same for a caller that opens the file next, and reports then why that fails: false only where nothing
- * is there. */
+ * is there, not even a link that leads nowhere. */
 bool hc_file_may_be_there(const char *path);
 
 /* Whether a path leads to a pipe, a socket or a device, on which open() may wait for ever. Not for /vsi

@@ -10,7 +10,7 @@ start() {
     : >address
     "$HCUBE" view "$@" --no-open >address 2>said &
     server=$!
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         [[ ! -s address ]] || break
         kill -0 "$server" 2>/dev/null || fail "view $*: $(cat said)"
         sleep 0.1
@@ -284,7 +284,7 @@ chmod +x bin/xdg-open
 : >address
 DISPLAY=:0 PATH=$PWD/bin:$PATH "$HCUBE" view "$scene" >address 2>said &
 server=$!
-for ((i = 0; i < 200; i++)); do
+for ((i = 0; i < 1200; i++)); do
     [[ ! -e opened ]] || break
     sleep 0.1
 done
