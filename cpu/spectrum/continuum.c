@@ -47,9 +47,9 @@ static const Lanes missing = {NAN, NAN, NAN, NAN};
 /* Of a mask those of bit l in lane l; together_of brings the lanes into one word. */
 static const LaneMask bit_of_lane = {1, 2, 4, 8};
 
-IN_LANES uint64_t together_of(LaneMask mask) {
-    mask |= __builtin_shuffle(mask, (LaneMask){2, 3, 0, 1});
-    return (uint64_t)(mask[0] | mask[1]);
+IN_LANES uint64_t together_of(const LaneMask *mask) {
+    LaneMask both = *mask | __builtin_shufflevector(*mask, *mask, 2, 3, 0, 1);
+    return (uint64_t)(both[0] | both[1]);
 }
 
 /* y[count], and NaN in the lanes behind it. */
@@ -80,14 +80,14 @@ IN_LANES int32_t highest(const double *y, int32_t begin) {
     for (int32_t k = 0; k < HC_HULL_BLOCK / LANES; k++) {
         top = CHOOSE(part[k] > top, part[k], top);
     }
-    Lanes turned = __builtin_shuffle(top, (LaneMask){2, 3, 0, 1});
+    Lanes turned = __builtin_shufflevector(top, top, 2, 3, 0, 1);
     top = CHOOSE(turned > top, turned, top);
-    turned = __builtin_shuffle(top, (LaneMask){1, 0, 3, 2});
+    turned = __builtin_shufflevector(top, top, 1, 0, 3, 2);
     top = CHOOSE(turned > top, turned, top);
     for (int32_t k = 0; k < HC_HULL_BLOCK / LANES; k++) {
         at |= (part[k] == top) & bit_of_lane << k * LANES;
     }
-    return top[0] > -INFINITY ? begin + __builtin_ctzll(together_of(at)) : -1;
+    return top[0] > -INFINITY ? begin + __builtin_ctzll(together_of(&at)) : -1;
 }
 
 /* hull from the first corner to the last, and beyond. */
@@ -124,7 +124,7 @@ IN_LANES void hull_of(const double *x, const double *y, int32_t count, int32_t *
             LaneMask here = *(const Lanes *)(y + begin + k) >= *(const Lanes *)(hull + begin + k);
             not_below |= here & bit_of_lane << k;
         }
-        for (uint64_t left = together_of(not_below); left != 0; left &= left - 1) {
+        for (uint64_t left = together_of(&not_below); left != 0; left &= left - 1) {
             corners = hc_hull_push(x, y, corner, corners, begin + __builtin_ctzll(left));
         }
     }

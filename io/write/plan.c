@@ -537,11 +537,15 @@ static char *owner_of_header(const char *header) {
  */
 static HcStatus check_header(const HcWritePlan *plan, bool overwrite, HcError *err) {
     HcStatus status = HC_OK;
-    if (!hc_file_may_be_there(plan->header)) {
+    struct stat info;
+    bool there = false;
+    HC_OR_RETURN(hc_file_look_at_link(plan->header, &info, &there, err));
+    if (!there) {
         return HC_OK;
     }
     HC_OR_RETURN(hc_file_check(plan->header, overwrite, err));
-    if (!hc_file_may_be_there(plan->path)) {
+    HC_OR_RETURN(hc_file_look_at_link(plan->path, &info, &there, err));
+    if (!there) {
         char *owner = owner_of_header(plan->header);
         if (owner != NULL) {
             status = hc_fail(err, HC_E_USAGE, "%s: its header would replace %s, which belongs to %s",

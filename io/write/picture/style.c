@@ -423,7 +423,10 @@ done:
 }
 
 HcStatus hc_style_is_free(const char *style, const char *path, bool *is_free, HcError *err) {
-    *is_free = !hc_file_may_be_there(style);
+    struct stat info;
+    bool there = false;
+    HC_OR_RETURN(hc_file_look_at_link(style, &info, &there, err));
+    *is_free = !there;
     return *is_free ? HC_OK : hc_style_is_ours(style, path, is_free, err);
 }
 

@@ -9,7 +9,7 @@
 #define GROUP "/products"
 #define LAYOUT(of_product, array)                                                                            \
     .product = of_product, .dataset = GROUP array, .axes = "line sample band",                               \
-    .bands = {"wavelengths", "fwhm"}
+    .bands = {"wavelengths", "fwhm", NULL}
 static const HcProductLayout hypso_layouts[] = {
     {LAYOUT("HYPSO L1 Lt", "/Lt")}, {LAYOUT("HYPSO L1d rhot", "/rhot")}, {0}};
 static const HcProductLayout hico_layouts[] = {{LAYOUT("HICO L1B Lt", "/Lt"), .units = "W/m^2/micrometer/sr"},
