@@ -4,6 +4,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "io/library/library.h"
+#include "io/scratch.h"
 #include "pipeline/spectra/library/unit.h"
 
 #include <errno.h>
@@ -80,7 +81,7 @@ static HcStatus add_point(HcViewer *viewer, const Point *point, HcLibrary *libra
     }
     library->name[entry] =
         hc_text_format("sample %lld line %lld", (long long)point->sample, (long long)point->line);
-    return library->name[entry] != NULL ? HC_OK : hc_fail_memory(err, 64, "the name of a pixel");
+    return hc_text_made(library->name[entry], 64, "the name of a pixel", err);
 }
 
 /* Borrows the wavelengths of the scene. */
@@ -105,8 +106,7 @@ static HcStatus fill_library(HcViewer *viewer, const Point *point, int32_t count
 static HcStatus write_and_read(const HcLibrary *library, const char *format, char **data, size_t *bytes,
                                HcError *err) {
     HcStatus status = HC_OK;
-    const char *base = getenv("TMPDIR");
-    char *folder = hc_text_format("%s/hcube-view-XXXXXX", base != NULL && *base != '\0' ? base : "/tmp");
+    char *folder = hc_text_format("%s/hcube-view-XXXXXX", hc_scratch_folder());
     char *path = NULL, *header = NULL;
     HC_TRY(hc_text_made(folder, 64, "a path", err));
     if (mkdtemp(folder) == NULL) {

@@ -39,7 +39,7 @@ HcStatus hc_layer_open(HcLayer *layer, const char *path, bool result, HcError *e
     layer->path = path;
     pthread_mutex_init(&layer->lock, NULL);
     HC_OR_RETURN(hc_view_open(&layer->view, path, &how, err));
-    (void)hc_view_settle(layer->view, 0, 64.0 * 1024 * 1024, false);
+    (void)hc_view_settle(layer->view, 0, HC_LAYER_BYTES, false);
     layer->scene = hc_view_scene(layer->view);
     layer->kind = kind_of(layer->scene, result);
     layer->count = layer->kind == HC_LAYER_SCORES ? 1 : hc_scene_usual_bands(layer->scene, layer->band);
@@ -60,6 +60,10 @@ HcStatus hc_layer_unchanged(const HcLayer *layer, HcError *err) {
 }
 
 /* ---- pictures ---- */
+
+bool hc_layer_shows_classes(const HcLayer *layer, const HcShowing *showing) {
+    return layer->kind == HC_LAYER_CLASSES && showing->count == 1 && showing->band[0] == 0;
+}
 
 HcStatus hc_overview_read(HcLayer *layer, const int32_t *band, int32_t count, int32_t side,
                           HcOverview *overview, HcError *err) {
@@ -175,7 +179,7 @@ HcStatus hc_layer_tile(HcLayer *layer, const HcShowing *showing, int64_t level, 
                        uint8_t **data, size_t *bytes, HcError *err) {
     HcStatus status = HC_OK;
     const size_t most = (size_t)HC_TILE * HC_TILE;
-    const bool classes = layer->kind == HC_LAYER_CLASSES && showing->count == 1 && showing->band[0] == 0;
+    const bool classes = hc_layer_shows_classes(layer, showing);
     Tile tile = {0};
     HC_TRY(place_tile(layer, level, row, column, &tile, err));
     tile.pick.band = showing->band;

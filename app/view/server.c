@@ -110,9 +110,8 @@ static enum MHD_Result answer_request(void *user, struct MHD_Connection *connect
     if (!is_own(server, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host")) ||
         !comes_from_page(server, connection)) {
         hc_answer_error(&answer, 403,
-                        "wrong host or origin: only the address that hcube view prints is answered (with ssh "
-                        "-L, the same port on "
-                        "both sides)");
+                        "wrong host or origin: only the address that hcube view prints is answered "
+                        "(with ssh -L, the same port on both sides)");
     } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         hc_answer_error(&answer, 405, "only GET and HEAD are answered");
     } else if (place == NULL) {

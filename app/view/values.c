@@ -13,8 +13,6 @@
 static const int64_t gap_bytes = 4096;
 /* A line of all bands (BIL) is read at once up to this size, instead of once a band. */
 static const int64_t line_bytes = 4 << 20;
-/* Memory that decoded chunks may take. */
-static const double chunk_bytes = 64.0 * 1024 * 1024;
 
 /* Work memory of a call. */
 typedef struct Taking {
@@ -143,7 +141,7 @@ static HcStatus open_some(HcLayer *layer, const HcPick *pick, HcError *err) {
     layer->some = NULL;
     HC_TRY(hc_view_open(&layer->some, layer->path, &how, err));
     HC_TRY(hc_view_use_bands(layer->some, rising, count, err));
-    (void)hc_view_settle(layer->some, 0, chunk_bytes, false);
+    (void)hc_view_settle(layer->some, 0, HC_LAYER_BYTES, false);
     memcpy(layer->some_band, rising, sizeof rising);
     layer->some_count = count;
 done:

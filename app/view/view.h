@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 enum { HC_TILE = 256, HC_LAYERS_MAX = HC_LIST_MAX + 1 };
+enum { HC_LAYER_BYTES = 64 << 20 }; /* memory that decoded chunks of a layer may take */
 
 typedef enum HcLayerKind { HC_LAYER_CUBE, HC_LAYER_CLASSES, HC_LAYER_SCORES } HcLayerKind;
 
@@ -56,6 +57,9 @@ typedef struct HcShowing {
     float limit[3][2];
     double gamma, threshold; /* threshold: values of the first band below it are transparent; NaN = none */
 } HcShowing;
+
+/* Whether the colours are those of classes, and no stretch. */
+bool hc_layer_shows_classes(const HcLayer *layer, const HcShowing *showing);
 
 /* The ends of the stretch of some bands, as preview finds them: limit[count]. */
 HcStatus hc_layer_range(HcLayer *layer, const int32_t *band, int32_t count, float (*limit)[2],

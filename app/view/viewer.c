@@ -177,6 +177,16 @@ HcStatus hc_viewer_describe(const HcViewer *viewer, HcJson *to, HcError *err) {
     return HC_OK;
 }
 
+/* ---- commands ---- */
+
+/* The command line that repeats what the page shows; clears it. */
+static HcStatus put_command(HcText *command, HcJson *to, HcError *err) {
+    hc_json_put_text(to, "command", hc_text_shown(command));
+    HcStatus status = command->failed ? hc_fail_memory(err, 256, "a command") : HC_OK;
+    hc_text_clear(command);
+    return status;
+}
+
 /* ---- spectra ---- */
 
 static HcStatus check_area(const HcLayer *layer, HcArea area, HcError *err) {
@@ -335,10 +345,7 @@ HcStatus hc_viewer_spectrum(HcViewer *viewer, int32_t number, HcArea area, HcJso
     } else {
         hc_text_add(&command, "--pixel %lld,%lld", (long long)area.sample0, (long long)area.line0);
     }
-    hc_json_put_text(to, "command", hc_text_shown(&command));
-    HcStatus status = command.failed ? hc_fail_memory(err, 256, "a command") : HC_OK;
-    hc_text_clear(&command);
-    return status;
+    return put_command(&command, to, err);
 }
 
 /* ---- the library ---- */
@@ -396,10 +403,7 @@ static HcStatus put_match_command(const HcViewer *viewer, const HcLayer *layer, 
                 (long long)pixel.sample0, (long long)pixel.line0);
     hc_word_print(viewer->library_path, &command);
     hc_text_add(&command, " --method angle --top %d", top < 8 ? top : 8);
-    hc_json_put_text(to, "command", hc_text_shown(&command));
-    HcStatus status = command.failed ? hc_fail_memory(err, 256, "a command") : HC_OK;
-    hc_text_clear(&command);
-    return status;
+    return put_command(&command, to, err);
 }
 
 HcStatus hc_viewer_match(HcViewer *viewer, int32_t number, HcArea pixel, int32_t top, HcJson *to,
@@ -478,7 +482,7 @@ HcStatus hc_viewer_histogram(HcViewer *viewer, int32_t layer, int32_t band, HcJs
 HcStatus hc_viewer_preview(const HcViewer *viewer, int32_t number, const HcShowing *showing, HcJson *to,
                            HcError *err) {
     const HcLayer *layer = &viewer->layer[number];
-    const bool classes = layer->kind == HC_LAYER_CLASSES && showing->count == 1 && showing->band[0] == 0;
+    const bool classes = hc_layer_shows_classes(layer, showing);
     char text[HC_TEXT_DOUBLE];
     HcText command = {0};
     hc_text_add(&command, "hcube preview ");
@@ -497,8 +501,5 @@ HcStatus hc_viewer_preview(const HcViewer *viewer, int32_t number, const HcShowi
     if (!isnan(showing->threshold) && !classes) {
         hc_text_add(&command, " --threshold %s", hc_text_double(text, showing->threshold));
     }
-    hc_json_put_text(to, "command", hc_text_shown(&command));
-    HcStatus status = command.failed ? hc_fail_memory(err, 256, "a command") : HC_OK;
-    hc_text_clear(&command);
-    return status;
+    return put_command(&command, to, err);
 }
