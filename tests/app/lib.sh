@@ -57,6 +57,18 @@ sanitized() {
     [[ $(nm -D "$HCUBE" 2>/dev/null) =~ __[at]san_init ]]
 }
 
+# serve COMMAND...: a server, which writes its port into the file `port`, runs until the case ends; sets server and port.
+serve() {
+    "$@" &
+    server=$!
+    trap 'status=$?; kill $server 2>/dev/null || true; rm -rf "$folder"; exit $status' EXIT
+    for ((i = 0; i < 500; i++)); do
+        [[ ! -s port ]] || break
+        sleep 0.02
+    done
+    port=$(cat port)
+}
+
 # Entries of the folder, hidden ones too, in one line.
 entries() {
     find . -mindepth 1 | LC_ALL=C sort | tr '\n' ' '

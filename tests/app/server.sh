@@ -43,11 +43,5 @@ with open('port', 'w') as file:
     file.write('%d\n' % server.server_port)
 server.serve_forever()
 END
-python3 server.py &
-server=$!
-trap 'status=$?; kill $server 2>/dev/null || true; rm -rf "$folder"; exit $status' EXIT
-for ((i = 0; i < 500; i++)); do
-    [[ ! -s port ]] || break
-    sleep 0.02
-done
-server_address=http://127.0.0.1:$(cat port)
+serve python3 server.py
+server_address=http://127.0.0.1:$port

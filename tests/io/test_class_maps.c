@@ -351,15 +351,8 @@ static void colours_alone(void **state) {
 static void netcdf_of_switzerland(void **state) {
     (void)state;
     HcError err = {0};
-    char *wkt = NULL;
     HcScene scene = class_scene(40, 33, 1, 4);
-    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
-    assert_int_equal(OSRImportFromEPSG(crs, 2056), OGRERR_NONE);
-    OSRExportToWkt(crs, &wkt);
-    OSRDestroySpatialReference(crs);
-    free(scene.place.crs);
-    scene.place.crs = strdup(wkt);
-    CPLFree(wkt);
+    set_crs(&scene, 2056);
     assert_int_equal(write_map(in_folder("a.nc"), &scene, NULL, true, &err), HC_E_UNSUPPORTED);
     check_says(err.text, "a.nc: ... netCDF");
     assert_int_equal(folder_entries(folder), 0);

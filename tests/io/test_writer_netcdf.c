@@ -209,14 +209,7 @@ static void turned_and_geographic_grids(void **state) {
     HcWriterOptions options = {.overwrite = true};
     memcpy(scene.place.transform, turned, sizeof turned);
     check_fails(hc_writer_check(in_folder("a.nc"), &scene, &options, &err), HC_E_UNSUPPORTED, err);
-    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
-    char *wkt = NULL;
-    assert_int_equal(OSRImportFromEPSG(crs, 4326), OGRERR_NONE);
-    OSRExportToWkt(crs, &wkt);
-    OSRDestroySpatialReference(crs);
-    free(scene.place.crs);
-    scene.place.crs = strdup(wkt);
-    CPLFree(wkt);
+    set_crs(&scene, 4326);
     memcpy(scene.place.transform, degrees, sizeof degrees);
     check_ok(write_scene(in_folder("a.nc"), &scene, &options, &err), err);
     check_values(in_folder("a.nc"), &scene, HC_FLOAT32);
@@ -247,12 +240,8 @@ static void systems_that_cf_lacks(void **state) {
     for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
         HcScene scene = rich_scene();
         OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
-        char *wkt = NULL;
         assert_int_equal(OSRImportFromEPSG(crs, codes[k]), OGRERR_NONE);
-        OSRExportToWkt(crs, &wkt);
-        free(scene.place.crs);
-        scene.place.crs = strdup(wkt);
-        CPLFree(wkt);
+        set_crs(&scene, codes[k]);
         check_ok(write_scene(in_folder("a.nc"), &scene, &options, &err), err);
         GDALDatasetH raster = GDALOpen(in_folder("a.nc"), GA_ReadOnly);
         OGRSpatialReferenceH found = GDALGetSpatialRef(raster);

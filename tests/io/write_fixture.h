@@ -227,16 +227,22 @@ static inline void check_values(const char *path, const HcScene *scene, HcType t
 
 /* ---- a scene that says all ---- */
 
+/* The system of this EPSG code in the place of another. */
+static inline void set_crs(HcScene *scene, int code) {
+    char *wkt = NULL;
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    assert_int_equal(OSRImportFromEPSG(crs, code), OGRERR_NONE);
+    OSRExportToWkt(crs, &wkt);
+    OSRDestroySpatialReference(crs);
+    free(scene->place.crs);
+    scene->place.crs = strdup(wkt);
+    CPLFree(wkt);
+}
+
 static inline HcScene rich_scene(void) {
     HcScene scene = plain_scene(12, 14, 4);
     HcError err = {0};
-    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
-    char *wkt = NULL;
-    assert_int_equal(OSRImportFromEPSG(crs, 32611), OGRERR_NONE);
-    OSRExportToWkt(crs, &wkt);
-    scene.place.crs = strdup(wkt);
-    CPLFree(wkt);
-    OSRDestroySpatialReference(crs);
+    set_crs(&scene, 32611);
     scene.place.has_transform = true;
     static const double transform[6] = {500000.25, 15.5, 0, 4100000.75, 0, -15.5};
     memcpy(scene.place.transform, transform, sizeof transform);

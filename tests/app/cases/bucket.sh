@@ -3,14 +3,7 @@
 export no_proxy=127.0.0.1 GDAL_HTTP_RETRY_DELAY=0.02
 mkdir web scratch
 export TMPDIR=$PWD/scratch
-RANGE_SERVER_LOG=1 "$MODULES/range_server" web port 2>log &
-server=$!
-trap 'status=$?; kill $server 2>/dev/null || true; rm -rf "$folder"; exit $status' EXIT
-for ((i = 0; i < 500; i++)); do
-    [[ ! -s port ]] || break
-    sleep 0.02
-done
-port=$(cat port)
+RANGE_SERVER_LOG=1 serve "$MODULES/range_server" web port 2>log
 export AWS_S3_ENDPOINT=127.0.0.1:$port AWS_HTTPS=NO AWS_VIRTUAL_HOSTING=FALSE AWS_REGION=us-east-1
 export AWS_ACCESS_KEY_ID=geheim5 AWS_SECRET_ACCESS_KEY=geheim6 AWS_SESSION_TOKEN=geheim7
 faults() {

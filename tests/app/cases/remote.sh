@@ -7,14 +7,7 @@ for file in scene.hdr scene.img; do
 done
 cp "$SAMPLE"/EMIT_L2A_RFL_001_*.nc web/emit.nc
 run 0 write "$scene" web/tiles.tif --compress deflate --co TILED=YES --co BLOCKXSIZE=16 --co BLOCKYSIZE=16
-"$MODULES/range_server" web port &
-server=$!
-trap 'status=$?; kill $server 2>/dev/null || true; rm -rf "$folder"; exit $status' EXIT
-for ((i = 0; i < 500; i++)); do
-    [[ ! -s port ]] || break
-    sleep 0.02
-done
-port=$(cat port)
+serve "$MODULES/range_server" web port
 url=http://127.0.0.1:$port
 
 # counts: sets heads, gets, bytes and most since the last call.
