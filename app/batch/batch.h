@@ -104,7 +104,7 @@ int32_t hc_batch_excluding(const HcOptionList *patterns, const char *path);
  */
 bool hc_batch_describes_product(const char *path);
 
-/* The scenes of a folder, as hc_scenes_in_folder finds them, but a product of one raster a band counts once,
+/* The scenes of a folder, as hc_scenes_in_folder finds them. But a product of one raster a band counts once,
  * and references of line scanners do not count (folder.c). The second looks into the folder `capture` of
  * Specim where the folder itself has no scene. */
 HcStatus hc_batch_in_folder(const char *folder, HcPaths *out, HcPassedOver *passed,

@@ -52,7 +52,7 @@ IN_LANES uint64_t together_of(const LaneMask *mask) {
     return (uint64_t)(both[0] | both[1]);
 }
 
-/* y[count], and NaN in the lanes behind it. */
+/* y[count], and NaN in the lanes after them. */
 IN_LANES void take(const Job *job, const float *from, int32_t first, int32_t count, float *stored,
                    double *y) {
     const int32_t *band = job->rule->band + first;

@@ -68,7 +68,7 @@ HcStatus hc_file_look_remote(const char *path, struct stat *info, bool *there, H
     HC_OR_RETURN(hc_remote_look_up(path, there, &size, &modified, err));
     info->st_mode = S_IFREG | 0644;
     info->st_nlink = 1;
-    info->st_dev = (dev_t)-1; /* files are told apart by both */
+    info->st_dev = (dev_t)-1; /* device and inode identify a file */
     info->st_ino = (ino_t)XXH64(path, strlen(path), 0);
     info->st_size = (off_t)size;
     info->st_mtim.tv_sec = (time_t)modified;
