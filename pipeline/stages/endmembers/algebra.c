@@ -1,5 +1,6 @@
 /* Small dense algebra of simplices: a few vectors of a few numbers. */
 #include "pipeline/stages/endmembers/methods.h"
+#include "core/solver/clones.h"
 #include "pipeline/random.h"
 
 #include <math.h>
@@ -101,4 +102,23 @@ double hc_invert(double *matrix, double *inverse, int32_t n) {
         }
     }
     return logarithm;
+}
+
+typedef double Lanes __attribute__((vector_size(HC_LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+typedef int64_t Bits __attribute__((vector_size(HC_LANES * sizeof(int64_t)), may_alias));
+
+HC_CLONES void hc_largest_sums(const double *f, int32_t rows, int32_t width, const float *x,
+                               double largest[HC_LANES]) {
+    const Lanes *row = (const Lanes *)f;
+    Lanes most = {0};
+    for (int32_t r = 0; r < rows; r++, row += width + 1) {
+        Lanes sum = row[0];
+        for (int32_t k = 0; k < width; k++) {
+            sum += row[k + 1] * (double)x[k];
+        }
+        Bits size = (Bits)sum & INT64_MAX; /* without the sign */
+        Bits larger = (Lanes)size > most;
+        most = (Lanes)((size & larger) | ((Bits)most & ~larger));
+    }
+    memcpy(largest, &most, sizeof most);
 }

@@ -23,20 +23,57 @@ typedef struct Simplices {
     double *matrix;    /* [count][count] */
     double *volume;    /* [starts] log |det M| */
     uint8_t *finished; /* [starts] */
+    int32_t *open;     /* [open_count] the starts that are not finished */
+    int32_t open_count;
+    double *lanes; /* [of HC_LANES of them][count][count][HC_LANES]: their shares, the last number first */
 } Simplices;
+
+/* The shares of a pixel in one simplex. */
+static void offer(const Simplices *simplices, int32_t start, const float *x, int64_t pixel, HcBest *best) {
+    int32_t count = simplices->method->count;
+    int32_t width = count - 1;
+    const double *row = simplices->shares + (size_t)start * (size_t)count * (size_t)count;
+    for (int32_t j = 0; j < count; j++, row += count) {
+        double share = row[width];
+        for (int32_t k = 0; k < width; k++) {
+            share += row[k] * (double)x[k];
+        }
+        hc_best_offer(best, fabs(share), pixel, j);
+    }
+}
 
 static void score(const void *user, const float *x, int64_t pixel, HcBest *best) {
     const Simplices *simplices = user;
     int32_t count = simplices->method->count;
-    int32_t width = count - 1;
+    const double *lanes = simplices->lanes;
+    double largest[HC_LANES] = {0};
+    for (int32_t i = 0; i < simplices->open_count; i++) {
+        if (i % HC_LANES == 0) {
+            hc_largest_sums(lanes, count, count - 1, x, largest);
+            lanes += (size_t)count * (size_t)count * HC_LANES;
+        }
+        int32_t start = simplices->open[i];
+        if (largest[i % HC_LANES] >= best[start].score) {
+            offer(simplices, start, x, pixel, &best[start]);
+        }
+    }
+}
+
+/* Lays the shares of open starts side by side. */
+static void lay_lanes(Simplices *simplices) {
+    size_t count = (size_t)simplices->method->count;
+    simplices->open_count = 0;
     for (int32_t s = 0; s < simplices->method->starts; s++) {
-        const double *row = simplices->shares + (size_t)s * (size_t)count * (size_t)count;
-        for (int32_t j = 0; j < count && !simplices->finished[s]; j++, row += count) {
-            double share = row[width];
-            for (int32_t k = 0; k < width; k++) {
-                share += row[k] * (double)x[k];
-            }
-            hc_best_offer(&best[s], fabs(share), pixel, j);
+        if (simplices->finished[s]) {
+            continue;
+        }
+        int32_t i = simplices->open_count++;
+        const double *shares = simplices->shares + (size_t)s * count * count;
+        double *lane = simplices->lanes + (size_t)(i / HC_LANES) * count * count * HC_LANES + i % HC_LANES;
+        simplices->open[i] = s;
+        for (size_t j = 0; j < count * count; j++) {
+            size_t row = j / count * count;
+            lane[(row + (j + 1 - row) % count) * HC_LANES] = shares[j];
         }
     }
 }
@@ -67,6 +104,7 @@ static HcStatus improve(Simplices *simplices, int64_t *pixel, HcBest *best, bool
     for (int32_t s = 0; s < method->starts; s++) {
         best[s] = (HcBest){.pixel = -1};
     }
+    lay_lanes(simplices);
     HC_OR_RETURN(hc_reduced_search(method->reduced, score, simplices, best, method->starts, err));
     for (int32_t s = 0; s < method->starts; s++) {
         bool gains = !simplices->finished[s] && best[s].pixel >= 0 && best[s].score > 1 + least_gain;
@@ -93,6 +131,8 @@ static HcStatus begin(Simplices *simplices, const HcMethod *method, int64_t *pix
     HC_OR_RETURN(hc_new(simplices->matrix, count * count, "simplices", err));
     HC_OR_RETURN(hc_new(simplices->volume, starts, "simplices", err));
     HC_OR_RETURN(hc_new(simplices->finished, starts, "simplices", err));
+    HC_OR_RETURN(hc_new(simplices->open, starts, "simplices", err));
+    HC_OR_RETURN(hc_new(simplices->lanes, (starts + HC_LANES) * count * count, "simplices", err));
     HC_OR_RETURN(hc_vca_starts(method, pixel, err));
     HC_OR_RETURN(hc_reduced_fetch(method->reduced, pixel, (int32_t)(starts * count), simplices->x, err));
     for (int32_t s = 0; s < method->starts; s++) {
@@ -139,6 +179,8 @@ done:
     free(simplices.matrix);
     free(simplices.volume);
     free(simplices.finished);
+    free(simplices.open);
+    free(simplices.lanes);
     free(all);
     free(best);
     return status;

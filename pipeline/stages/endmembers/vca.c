@@ -12,6 +12,7 @@ typedef struct Directions {
     int32_t size;  /* of y: count */
     double lift;   /* the last number of y, where x are centred */
     double *f;     /* [starts][size] */
+    double *lanes; /* [of HC_LANES starts][1 + width][HC_LANES]: f, with the part of the lift first */
     double *basis; /* [size][size] */
     double *y;     /* [starts][found ...][size]: those that are found */
     double *x;     /* [starts][width] */
@@ -32,13 +33,22 @@ static void score(const void *user, const float *x, int64_t pixel, HcBest *best)
             return;
         }
     }
+    double largest[HC_LANES] = {0};
     for (int32_t s = 0; s < method->starts; s++) {
-        const double *f = to->f + (size_t)s * (size_t)to->size;
-        double sum = to->size > width ? f[width] * to->lift : 0;
-        for (int32_t k = 0; k < width; k++) {
-            sum += f[k] * (double)x[k];
+        if (s % HC_LANES == 0) {
+            hc_largest_sums(to->lanes + (size_t)s * (size_t)(width + 1), 1, width, x, largest);
         }
-        hc_best_offer(&best[s], fabs(sum / divisor), pixel, 0);
+        hc_best_offer(&best[s], largest[s % HC_LANES] / divisor, pixel, 0);
+    }
+}
+
+static void lay_lane(const Directions *to, int32_t start) {
+    size_t width = (size_t)to->method->reduced->width;
+    const double *f = to->f + (size_t)start * (size_t)to->size;
+    double *lane = to->lanes + (size_t)(start / HC_LANES) * (width + 1) * HC_LANES + start % HC_LANES;
+    lane[0] = (size_t)to->size > width ? f[width] * to->lift : 0;
+    for (size_t k = 0; k < width; k++) {
+        lane[(k + 1) * HC_LANES] = f[k];
     }
 }
 
@@ -95,6 +105,7 @@ static HcStatus step(Directions *to, int32_t found, uint64_t *seeds, int64_t *pi
     for (int32_t s = 0; s < method->starts; s++) {
         best[s].pixel = -1;
         aim(to, s, found, &seeds[s]);
+        lay_lane(to, s);
     }
     HC_TRY(hc_reduced_search(method->reduced, score, to, best, method->starts, err));
     for (int32_t s = 0; s < method->starts; s++) {
@@ -119,6 +130,7 @@ static HcStatus open_directions(Directions *to, const HcMethod *method, HcError 
     size_t starts = (size_t)method->starts;
     *to = (Directions){.method = method, .size = method->count};
     HC_OR_RETURN(hc_new(to->f, starts * size, "directions", err));
+    HC_OR_RETURN(hc_new(to->lanes, (starts + HC_LANES) * (size + 1), "directions", err));
     HC_OR_RETURN(hc_new(to->basis, size * size, "directions", err));
     HC_OR_RETURN(hc_new(to->y, starts * size * size, "directions", err));
     HC_OR_RETURN(hc_new(to->x, starts * size, "directions", err));
@@ -133,6 +145,7 @@ static HcStatus open_directions(Directions *to, const HcMethod *method, HcError 
 
 static void close_directions(Directions *to) {
     free(to->f);
+    free(to->lanes);
     free(to->basis);
     free(to->y);
     free(to->x);
