@@ -66,8 +66,10 @@ static inline int64_t hc_common_multiple(int64_t a, int64_t b) {
 
 /* Where memory of a stage lies, and by what it grows. */
 typedef enum HcSpace {
-    HC_SPACE_DEVICE,  /* device memory, whatever the block size */
-    HC_SPACE_APART,   /* the same, where the backend has memory of its own */
+    HC_SPACE_DEVICE,     /* device memory, whatever the block size */
+    HC_SPACE_APART,      /* the same, where the backend has memory of its own */
+    HC_SPACE_APART_WISH, /* likewise, where it would make the stage faster: all of it or none
+                            (HcStage.has_more_apart) */
     HC_SPACE_PIXEL,   /* device memory for each pixel of the output, on top of it: the scratch of process */
     HC_SPACE_HOST,    /* host memory beyond blocks (a writer's own) */
     HC_SPACE_WISH,    /* host memory that would make the stage faster: all of it or none (HcStage.has_more) */
@@ -254,6 +256,7 @@ struct HcStage {
     HcCompute *compute;  /* set before open */
     bool tight;          /* set before open: memory is scarce, the stage takes less (hc_stage_takes_or) */
     bool has_more;       /* set before open: the stage may take HC_SPACE_WISH */
+    bool has_more_apart; /* set before open: the stage may take HC_SPACE_APART_WISH */
     int32_t threads;     /* set before open: as many of needs.threads_max as memory allows, at least 1 */
     HcSample sample;     /* set before the first block is observed, where needs.sums.floats */
     HcSample neighbours; /* the same where needs.compares: pairs of lines, in each the same middle columns */

@@ -69,6 +69,7 @@ static void add_memory(Cost *cost, const HcStage *stage, const HcComputeInfo *in
     const bool shared = info->shared_memory;
     const size_t times[HC_SPACES] = {[HC_SPACE_DEVICE] = 1,
                                      [HC_SPACE_APART] = !shared,
+                                     [HC_SPACE_APART_WISH] = stage->has_more_apart,
                                      [HC_SPACE_HOST] = 1,
                                      [HC_SPACE_WISH] = stage->has_more,
                                      [HC_SPACE_MIRROR] = !shared,
@@ -76,7 +77,7 @@ static void add_memory(Cost *cost, const HcStage *stage, const HcComputeInfo *in
                                      [HC_SPACE_WORKER] = shared ? (size_t)info->threads : 0,
                                      [HC_SPACE_LIBRARY] = stage->threads > 1 ? (size_t)stage->threads : 0};
     for (HcSpace space = 0; space < HC_SPACES; space++) {
-        size_t *to = space <= HC_SPACE_APART ? &cost->fixed : &cost->host;
+        size_t *to = space <= HC_SPACE_APART_WISH ? &cost->fixed : &cost->host;
         *to += times[space] * hc_stage_bytes(stage, space);
     }
 }
@@ -290,6 +291,9 @@ static void share_more(HcChain *chain, const HcComputeInfo *info, const HcLimits
         double spare = limits->host - (double)host_bytes(&least, info, stream_slots(info));
         double wish = (double)hc_stage_bytes(stage, HC_SPACE_WISH);
         stage->has_more = wish > 0 && wish <= spare / 2;
+        double apart = (double)hc_stage_bytes(stage, HC_SPACE_APART_WISH);
+        double room = limits->device - (double)device_bytes(&least, least.slots);
+        stage->has_more_apart = !info->shared_memory && apart > 0 && apart <= room / 2;
     }
 }
 
@@ -401,6 +405,7 @@ static void set_extras(HcChain *chain, int32_t threads) {
     for (int32_t s = 0; s < chain->count; s++) {
         chain->stages[s].threads = threads;
         chain->stages[s].has_more = false;
+        chain->stages[s].has_more_apart = false;
     }
 }
 

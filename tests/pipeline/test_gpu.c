@@ -101,10 +101,14 @@ static void check_resident_and_streamed(const char *chain, const char *const *na
         assert_true(report.device_resident || report.passes == 1);
         check_kept(names);
         if (report.passes > 1 && report.blocks > report.slots) { /* else as many blocks lie there anyway */
-            how.settings.device_memory = report.device_bytes - 1;
-            check_runs(&how, "%s", chain);
+            bool wished = true;                                  /* what a stage only wishes for goes first */
+            for (int less = 0; less < 2 && wished; less++) {
+                how.settings.device_memory = report.device_bytes - 1;
+                check_runs(&how, "%s", chain);
+                check_kept(names);
+                wished = report.device_resident;
+            }
             assert_false(report.device_resident);
-            check_kept(names);
         }
     }
 }

@@ -124,6 +124,7 @@ static void plan_needs(HcStage *stage) {
     if (!stage->settled) {
         size_t piece = hc_reduced_piece_pixels(stage, bands);
         hc_stage_takes(stage, HC_SPACE_DEVICE, hc_reduced_bytes_device(stage, bands) + found_bytes(stage));
+        hc_stage_takes(stage, HC_SPACE_APART_WISH, hc_reduced_bytes_apart(stage, bands));
         hc_stage_takes(stage, HC_SPACE_HOST,
                        hc_reduced_bytes(stage, bands) + found_bytes(stage) + piece * sizeof(HcMove) +
                            hc_reduced_bytes_values(stage, 3) +

@@ -18,6 +18,8 @@
 enum { CHUNK = 4096, THREADS_MAX = 256 };
 
 static const size_t piece_bytes_about = (size_t)4 << 20;
+/* Pieces of that size that are visited at once on a device that holds them all. */
+enum { PIECES_APART = 16 };
 
 /* ---- memory ---- */
 
@@ -44,7 +46,7 @@ static size_t piece_bytes(const HcStage *stage, int32_t width) {
 }
 
 size_t hc_reduced_piece_pixels(const HcStage *stage, int32_t width) {
-    return (size_t)piece_rows(stage, width) * (size_t)stage->in.samples;
+    return PIECES_APART * (size_t)piece_rows(stage, width) * (size_t)stage->in.samples;
 }
 
 size_t hc_reduced_bytes(const HcStage *stage, int32_t width) {
@@ -59,6 +61,26 @@ size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width) {
 size_t hc_reduced_bytes_device(const HcStage *stage, int32_t width) {
     size_t bands = (size_t)stage->in.bands;
     return piece_bytes(stage, width) + bands * ((size_t)width + 1) * sizeof(double);
+}
+
+size_t hc_reduced_bytes_apart(const HcStage *stage, int32_t width) {
+    return (size_t)pixels_of_rank(stage) * (pixel_bytes(width) + 1);
+}
+
+/* Where others took the memory since the run was planned, pieces travel. */
+static HcStatus open_apart(HcReduced *reduced, bool in_memory, HcError *err) {
+    const HcStage *stage = reduced->stage;
+    size_t bytes = hc_reduced_bytes_apart(stage, reduced->width);
+    HcError failure = {0};
+    if (!stage->has_more_apart || !in_memory || bytes == 0) {
+        return HC_OK;
+    }
+    HcStatus status = hc_alloc(stage->compute, HC_MEMORY_DEVICE, bytes, &reduced->apart, &failure);
+    if (status == HC_OK || status == HC_E_MEMORY) {
+        return HC_OK;
+    }
+    *err = failure;
+    return status;
 }
 
 static HcStatus open_scratch(HcReduced *reduced, HcError *err) {
@@ -86,6 +108,7 @@ HcStatus hc_reduced_open(HcReduced *reduced, HcStage *stage, int32_t width, cons
                           &reduced->memory, err));
     HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, pixels > 0 ? pixels : 1, &reduced->mask, err));
     memset(reduced->mask.data, 0, pixels);
+    HC_OR_RETURN(open_apart(reduced, in_memory, err));
     if (!in_memory) {
         HC_OR_RETURN(open_scratch(reduced, err));
     }
@@ -103,6 +126,7 @@ void hc_reduced_close(HcReduced *reduced) {
     hc_team_close(reduced->team);
     hc_memory_release(compute, &reduced->memory);
     hc_memory_release(compute, &reduced->piece);
+    hc_memory_release(compute, &reduced->apart);
     hc_memory_release(compute, &reduced->matrix);
     hc_memory_release(compute, &reduced->center);
     hc_memory_release(compute, &reduced->mask);
@@ -274,10 +298,15 @@ static HcStatus visit_piece(HcReduced *reduced, HcQueue *queue, int64_t line, in
     uint8_t *mask = (uint8_t *)reduced->mask.data + first;
     float *values = NULL;
     HC_OR_RETURN(fetch_piece(reduced, first, hc_block_values(&piece), &values, err));
+    if (reduced->apart.data != NULL) {
+        float *all = reduced->apart.data;
+        piece.data = all + (size_t)first * (size_t)reduced->width;
+        piece.mask = (uint8_t *)(all + (size_t)reduced->count * (size_t)reduced->width) + first;
+    }
     if (shared) {
         piece.data = values;
         piece.mask = mask;
-    } else {
+    } else if (!reduced->sent) {
         HC_OR_RETURN(hc_upload(queue, values, piece.data, hc_block_values(&piece) * sizeof *values, err));
         HC_OR_RETURN(hc_upload(queue, mask, piece.mask, hc_block_pixels(&piece), err));
     }
@@ -288,10 +317,12 @@ HcStatus hc_reduced_visit(HcReduced *reduced, HcQueue *queue, HcPieceFn *visit, 
     HcComputeInfo info;
     hc_compute_info(reduced->stage->compute, &info);
     int64_t lines = reduced->count / reduced->samples;
-    for (int64_t line = 0; line < lines; line += reduced->rows) {
-        HC_OR_RETURN(visit_piece(reduced, queue, line, hc_min64(reduced->rows, lines - line),
-                                 info.shared_memory, visit, user, err));
+    int64_t rows = reduced->apart.data != NULL ? PIECES_APART * reduced->rows : reduced->rows;
+    for (int64_t line = 0; line < lines; line += rows) {
+        HC_OR_RETURN(visit_piece(reduced, queue, line, hc_min64(rows, lines - line), info.shared_memory,
+                                 visit, user, err));
     }
+    reduced->sent = reduced->apart.data != NULL;
     return HC_OK;
 }
 
@@ -352,6 +383,7 @@ done:
 void hc_reduced_keep(HcReduced *reduced, const int64_t *pixel, int64_t count) {
     uint8_t *mask = reduced->mask.data;
     int64_t k = 0;
+    reduced->sent = false;
     for (int64_t i = 0; i < reduced->count; i++) {
         while (k < count && pixel[k] < reduced->first + i) {
             k++;
@@ -393,6 +425,7 @@ done:
 }
 
 void hc_reduced_drop(HcReduced *reduced, const int64_t *pixel, int64_t count) {
+    reduced->sent = false;
     for (int64_t k = 0; k < count; k++) {
         int64_t own = pixel[k] - reduced->first;
         if (own >= 0 && own < reduced->count) {
@@ -423,6 +456,7 @@ HcStatus hc_reduced_window(HcReduced *reduced, HcReducedPart window, float *x, u
 HcStatus hc_reduced_put(HcReduced *reduced, const int64_t *pixel, int64_t count, const float *x,
                         HcError *err) {
     size_t width = (size_t)reduced->width;
+    reduced->sent = false;
     for (int64_t k = 0; k < count; k++) {
         int64_t own = pixel[k] - reduced->first;
         const float *from = x + (size_t)k * width;

@@ -21,6 +21,8 @@ typedef struct HcReduced {
     int64_t count;    /* pixels of this rank */
     HcBuffer memory;  /* [host] all values, or with a scratch file those of a piece */
     HcBuffer piece;   /* [device] a piece: values and mask */
+    HcBuffer apart;   /* [device] all values and then all masks, or empty: pieces travel on every visit */
+    bool sent;        /* what lies there is that of the host */
     HcBuffer matrix;  /* [device] [bands][width], or empty */
     HcBuffer center;  /* [device] [bands], or empty */
     HcBuffer mask;    /* [host] [count] 1 = takes part */
@@ -36,6 +38,8 @@ size_t hc_reduced_bytes(const HcStage *stage, int32_t width);
 size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width);
 /* Device memory [bytes]. */
 size_t hc_reduced_bytes_device(const HcStage *stage, int32_t width);
+/* Device memory of all values and masks, for visits without copies: HC_SPACE_APART_WISH [bytes]. */
+size_t hc_reduced_bytes_apart(const HcStage *stage, int32_t width);
 
 /* matrix[bands][width]; center[bands] is subtracted first, NULL = none. Without a matrix (NULL) the values
  * are those of the bands, and width is their number. The values lie in memory where `in_memory`. */
