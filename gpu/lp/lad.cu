@@ -166,8 +166,13 @@ __device__ static void solve_run(const Job &job, const HcLadTables &tables, cons
     }
 }
 
+/* Thread blocks that share the registers of a multiprocessor. */
+static constexpr int blocks_of(int slots) {
+    return slots <= 7 ? 3 : slots <= 10 ? 2 : 1;
+}
+
 template <int SLOTS>
-__global__ static void __launch_bounds__(32 * WARPS_MAX, SLOTS <= 7 ? 3 : 1)
+__global__ static void __launch_bounds__(32 * WARPS_MAX, blocks_of(SLOTS))
     solve_runs(const __grid_constant__ Job job) {
     extern __shared__ double shared[];
     HcLadTables tables = job.tables;
@@ -190,11 +195,13 @@ __global__ static void __launch_bounds__(32 * WARPS_MAX, SLOTS <= 7 ? 3 : 1)
     }
 }
 
-/* Rows of a lane that there are kernels for. */
+/* Rows of a lane that there are kernels for. Ten hold those of 285 bands, and leave registers for twice as
+ * many warps as twelve do. */
 static const struct {
     int32_t slots;
     Kernel kernel;
-} kernels[] = {{4, solve_runs<4>}, {7, solve_runs<7>}, {12, solve_runs<12>}, {19, solve_runs<19>}};
+} kernels[] = {
+    {4, solve_runs<4>}, {7, solve_runs<7>}, {10, solve_runs<10>}, {12, solve_runs<12>}, {19, solve_runs<19>}};
 
 /* The tables as kernels take them, in memory of the host. */
 static void fill_tables(const HcLadProblem *problem, const HcLadTables *tables, double *column,

@@ -548,12 +548,13 @@ CASE(test_lad_alike) {
     }
 }
 
-/* As large as they may be; the reference solves two of them. */
+/* As large as they may be, and as an imaging spectrometer has them; the reference solves two of them. */
 CASE(test_lad_large) {
     (void)state;
     uint64_t seed = 6;
-    static const Size sizes[] = {{64, 500, 1, 1}, {64, 512, 1, 2}, {33, 188, 1, 2}};
-    for (int i = 0; i < 3; i++) {
+    static const Size sizes[] = {
+        {64, 500, 1, 1}, {64, 512, 1, 2}, {33, 188, 1, 2}, {12, 285, 1, 40}, {12, 350, 1, 40}};
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
         for (int sum = HC_SUM_FREE; sum <= HC_SUM_AT_MOST_ONE; sum++) {
             Problem problem = problem_new(i == 0 ? NORMAL : SMOOTH, sizes[i], (HcLadSum)sum,
                                           (Spoil){.noise = 0.02, .outliers = 0.02}, &seed);
