@@ -116,8 +116,6 @@ HcStatus hc_write_options_add(char ***options, const char *const *added, HcError
 HcStatus hc_write_lossless(HcWritePlan *plan, const char *const *given, HcError *err) HC_MUST_CHECK;
 
 /* scene.c: what a scene says, as metadata of a GDAL dataset. */
-/* Tells a band which value is of masked pixels, where there is one. */
-CPLErr hc_write_nodata(GDALRasterBandH band, const HcWritePlan *plan);
 HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene *scene,
                            const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
 /* What the scene says where its values are scaled: physical = gain (scale stored + offset) + offset of the
@@ -211,9 +209,6 @@ HcStatus hc_write_cog_source(char ***options, const HcWritePlan *plan, const HcS
                              HcError *err) HC_MUST_CHECK;
 int hc_write_cog_rows(const HcWritePlan *plan, const HcScene *scene);      /* lines of a row of tiles */
 double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [bytes] */
-/* Whether threads of ours make the overviews, and what each takes [bytes]. */
-bool hc_write_cog_builds(const HcWritePlan *plan);
-double hc_write_cog_thread_memory(const HcWritePlan *plan, const HcScene *scene);
 /* Adds the overviews to the file that is copied. */
 HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
                                 HcError *err) HC_MUST_CHECK;
@@ -225,8 +220,8 @@ int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan);
 int32_t hc_write_map_rows(const HcScene *scene, const HcWritePlan *plan);
 /* What GDAL's cache takes to hold two blocks of each band, with some hundred bytes beside each. */
 double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels);
-/* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles, or
- * bands whose overviews a COG gets. 1 where GDAL encodes: it waits for ever for threads that do not start. */
+/* The most that help: one a processor (or what GDAL_NUM_THREADS says), but no more than there are tiles. 1
+ * where GDAL encodes: it waits for ever for threads that do not start. */
 int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene);
 /* The number that the creation options say, 0 = none. */
 int hc_write_threads_fixed(const HcWritePlan *plan);

@@ -437,7 +437,7 @@ static HcStatus choose_threads(HcWritePlan *plan, const HcScene *scene, const Hc
         plan->threads_max = hc_write_threads_max(plan, scene);
         plan->threads = options->compressors < plan->threads_max ? options->compressors : plan->threads_max;
         plan->threads = plan->threads < 1 ? 1 : plan->threads;
-        snprintf(text, sizeof text, "%d", plan->encodes ? plan->threads : 1);
+        snprintf(text, sizeof text, "%d", plan->threads);
         HC_OR_RETURN(hc_write_option(&plan->options, "NUM_THREADS", text, err));
     }
     return HC_OK;

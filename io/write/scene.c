@@ -15,10 +15,7 @@ static void set_number(GDALRasterBandH band, const char *key, double value, cons
     GDALSetMetadataItem(band, key, hc_write_number(number, value), domain);
 }
 
-CPLErr hc_write_nodata(GDALRasterBandH band, const HcWritePlan *plan) {
-    if (plan->no_nodata) {
-        return CE_None;
-    }
+static CPLErr set_nodata(GDALRasterBandH band, const HcWritePlan *plan) {
     if (plan->type == HC_INT64) {
         return GDALSetRasterNoDataValueAsInt64(band, (int64_t)plan->nodata);
     }
@@ -138,7 +135,7 @@ HcStatus hc_write_describe(GDALDatasetH dataset, const char *path, const HcScene
             HC_TRY(hc_fail_memory(err, 0, "the name of a band"));
         }
         describe_band(band, scene, b);
-        if (hc_write_nodata(band, plan) != CE_None) {
+        if (!plan->no_nodata && set_nodata(band, plan) != CE_None) {
             char number[40];
             status = hc_fail(err, HC_E_UNSUPPORTED, "%s: %s cannot hold the nodata value %s", path,
                              plan->format, hc_write_number(number, plan->nodata));

@@ -63,8 +63,7 @@ static double tiles_of(const HcWritePlan *plan, const HcScene *scene) {
 int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene) {
     double tiles = tiles_of(plan, scene);
     int most = hc_io_thread_count(CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS"));
-    double items = hc_write_cog_builds(plan) ? scene->bands : plan->encodes ? tiles : 1;
-    return items < most ? (int)items : most;
+    return !plan->encodes ? 1 : tiles < most ? (int)tiles : most;
 }
 
 int hc_write_threads_fixed(const HcWritePlan *plan) {
@@ -120,10 +119,6 @@ double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, in
         bool lzw = hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "LZW");
         double tiles = lzw ? TILES_LZW : is_compressed(plan) ? TILES_ENCODED : TILES_PLAIN;
         return used * (tiles * tile_bytes(plan, scene) + tables);
-    }
-    if (hc_write_cog_builds(plan) && hc_write_threads_fixed(plan) <= 1) {
-        return (threads > 1 ? threads * hc_write_cog_thread_memory(plan, scene) : 0) +
-               (by_zstd(plan) ? tables : 0);
     }
     if (threads <= 1 || !is_compressed(plan)) {
         return by_zstd(plan) ? tables : 0;

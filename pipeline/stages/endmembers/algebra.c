@@ -104,7 +104,8 @@ double hc_invert(double *matrix, double *inverse, int32_t n) {
     return logarithm;
 }
 
-typedef double Lanes __attribute__((vector_size(HC_LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+typedef double Lanes
+    __attribute__((vector_size(HC_LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 typedef int64_t Bits __attribute__((vector_size(HC_LANES * sizeof(int64_t)), may_alias));
 
 HC_CLONES void hc_largest_sums(const double *f, int32_t rows, int32_t width, const float *x,
