@@ -1,6 +1,7 @@
 /* Folders and patterns hold headers, previews, masks and records beside scenes. Names, signatures and ENVI
  * headers decide first, since opening a raster takes longest. Virtual rasters count only where a pattern
  * names their ending, because they bring files from elsewhere. */
+#include "io/chunk/zarr.h"
 #include "io/guard/guard.h"
 #include "core/grow.h"
 #include "io/scene_files.h"
@@ -116,7 +117,7 @@ HcStatus hc_paths_in_folder(HcPaths *out, const char *folder, int depth, HcError
         if ((path = hc_text_format("%s%s%s", folder, slash ? "" : "/", names[n])) == NULL) {
             HC_TRY(hc_fail_memory(err, 0, "a path"));
         }
-        bool hidden = names[n][0] == '.', is_folder = !hidden && hc_is_folder(path);
+        bool hidden = names[n][0] == '.', is_folder = !hidden && hc_is_folder(path) && !hc_zarr_is(path);
         if (is_folder && depth > 0) {
             HC_TRY(hc_paths_in_folder(out, path, depth - 1, err));
         } else if (!hidden && !is_folder) {
@@ -345,7 +346,7 @@ static HcStatus sort_matches(const HcPaths *matched, const char *pattern, HcPath
         const char *path = matched->path[p];
         bool goes = false;
         HC_TRY(goes_with_others(pattern, path, &goes, err));
-        bool is_scene = !goes && !hc_is_folder(path) && !is_among(&data, path);
+        bool is_scene = !goes && (!hc_is_folder(path) || hc_zarr_is(path)) && !is_among(&data, path);
         bool recipe = false, map = false;
         if (is_scene) {
             HC_TRY(look_at(path, &recipe, &map, err));

@@ -1,5 +1,6 @@
 /* Bringing chunks: read, decode, and put their values where they belong. */
 #include "io/chunk/parts.h"
+#include "io/chunk/zarr.h"
 #include "io/gdal/errors.h"
 
 #include <errno.h>
@@ -70,12 +71,24 @@ static HcStatus read_remote(const HcChunkIndex *index, int64_t number, HcChunkWo
     return status == HC_OK ? HC_OK : fail_chunk(index, number, status, text, err);
 }
 
+static HcStatus read_file(const HcChunkIndex *index, int64_t number, HcChunkWorkspace *workspace,
+                          int64_t *stored, HcError *err) {
+    HcError why = {0};
+    HcStatus status = hc_zarr_read_chunk(index, number, hc_chunk_decode_input(workspace), stored, &why);
+    return status == HC_OK ? HC_OK : fail_chunk(index, number, status, why.text, err);
+}
+
+/* *stored = the bytes of the chunk. */
 static HcStatus read_stored(const HcChunkIndex *index, int64_t number, HcChunkWorkspace *workspace,
-                            uint32_t *skipped, HcError *err) {
-    const HcChunkPlace *place = &index->place[number];
+                            int64_t *stored, uint32_t *skipped, HcError *err) {
     uint8_t *to = hc_chunk_decode_input(workspace);
     int64_t done = 0;
     *skipped = 0;
+    if (index->zarr != NULL) {
+        return read_file(index, number, workspace, stored, err);
+    }
+    const HcChunkPlace *place = &index->place[number];
+    *stored = place->bytes;
     if (index->remote != NULL) {
         return read_remote(index, number, workspace, err);
     }
@@ -114,15 +127,18 @@ HcStatus hc_chunk_bring_one(HcChunks *chunks, HcChunkWorkspace *workspace, int64
     int64_t first[HC_AXES], size[HC_AXES];
     HcError why = {0};
     *values = NULL;
-    if (index->place[number].bytes == 0) {
+    if (index->zarr == NULL && index->place[number].bytes == 0) {
         return HC_OK;
     }
     (void)__atomic_fetch_add(&chunks->decoded, 1, __ATOMIC_RELAXED);
     uint32_t skipped = 0;
-    HC_OR_RETURN(read_stored(index, number, workspace, &skipped, err));
+    int64_t stored = 0;
+    HC_OR_RETURN(read_stored(index, number, workspace, &stored, &skipped, err));
+    if (stored == 0) {
+        return HC_OK;
+    }
     hc_chunk_box(index, number, first, size);
-    HcStatus status = hc_chunk_decode(workspace, index, index->place[number].bytes, size[HC_AXIS_LINE],
-                                      skipped, values, &why);
+    HcStatus status = hc_chunk_decode(workspace, index, stored, size[HC_AXIS_LINE], skipped, values, &why);
     if (status != HC_OK) {
         char text[256];
         snprintf(text, sizeof text, "is broken: %.200s", why.text);

@@ -133,7 +133,7 @@ static int64_t rows_together(const HcChunkIndex *index, int32_t threads) {
 void hc_chunks_plan_ahead(HcChunkPlan *plan, const HcChunkIndex *index, int64_t end, double bytes) {
     double fit = (bytes - (double)plan->bytes) / row_bytes(index);
     int64_t together = rows_together(index, plan->threads);
-    int64_t more = index->remote != NULL ? 2 * together : together - 1; /* none waits for a place */
+    int64_t more = hc_chunk_is_remote(index) ? 2 * together : together - 1; /* none waits for a place */
     more = hc_min64(hc_max64(more, plan->threads > 1), hc_chunk_row_count(index) - plan->rows);
     more = fit < (double)more ? (int64_t)fit : more;
     if (end > 0 && (plan->rows == 0 || more > 0)) {

@@ -28,6 +28,7 @@ void hc_chunk_index_free(HcChunkIndex *index) {
     }
     hc_remote_close(index->remote);
     hc_hdf5_close(index->hdf5);
+    free(index->zarr);
     free(index->path);
     free(index->place);
     free(index->fill);
@@ -52,6 +53,10 @@ HcStatus hc_chunk_index_open(HcChunkIndex *index, int64_t *size, HcError *err) {
 
 int64_t hc_chunk_count(const HcChunkIndex *index) {
     return index->count[HC_AXIS_LINE] * index->count[HC_AXIS_SAMPLE] * index->count[HC_AXIS_BAND];
+}
+
+bool hc_chunk_is_remote(const HcChunkIndex *index) {
+    return index->remote != NULL || (index->zarr != NULL && hc_remote_is(index->path));
 }
 
 int64_t hc_chunk_bytes(const HcChunkIndex *index) {

@@ -20,6 +20,7 @@ extern "C" {
 /* name in messages, code */
 #define HC_CHUNK_CODES(X)                                                                                    \
     X(HC_CODE_DEFLATE, "deflate")                                                                            \
+    X(HC_CODE_GZIP, "gzip")                                                                                  \
     X(HC_CODE_ZSTD, "zstd")                                                                                  \
     X(HC_CODE_LZW, "LZW")                                                                                    \
     X(HC_CODE_DIFFERENCE, "predictor 2")                                                                     \
@@ -46,8 +47,9 @@ typedef struct HcChunkPlace {
     int64_t offset, bytes;
 } HcChunkPlace;
 
-/* An open array of HDF5. */
+/* An open array of HDF5, and an array of Zarr (zarr.h). */
 typedef struct HcHdf5Array HcHdf5Array;
+typedef struct HcZarrArray HcZarrArray;
 
 typedef struct HcChunkIndex {
     char *path; /* of the file with the chunks */
@@ -71,6 +73,7 @@ typedef struct HcChunkIndex {
     int file;          /* open for reading by offsets, -1 where HDF5 or a server gives bytes */
     HcRemote *remote;  /* of a file of a server; else NULL */
     HcHdf5Array *hdf5; /* NULL = a file of another format */
+    HcZarrArray *zarr; /* of a folder of files, one a chunk: `path` is the folder, `place` NULL; else NULL */
 } HcChunkIndex;
 
 /* Closes the file and frees all. NULL is fine. */
@@ -86,6 +89,8 @@ static inline int64_t hc_chunk_number(const HcChunkIndex *index, int64_t line, i
 }
 
 int64_t hc_chunk_count(const HcChunkIndex *index);
+/* Whether its chunks come from a server. */
+bool hc_chunk_is_remote(const HcChunkIndex *index);
 /* Bytes of the values of a whole chunk. */
 int64_t hc_chunk_bytes(const HcChunkIndex *index);
 /* The first value of a chunk (HcAxis), and how many of it are within the scene. */

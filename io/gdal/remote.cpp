@@ -5,6 +5,7 @@
 #include "io/gdal/errors.h"
 
 #include <cpl_conv.h>
+#include <cpl_http.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <cpl_vsi_error.h>
@@ -515,4 +516,77 @@ HcStatus hc_remote_read(HcRemote *file, void *to, int64_t bytes, int64_t at, HcE
 
 HcStatus hc_remote_look(HcRemote *file, void *to, int64_t bytes, int64_t at, HcError *err) {
     return read_at(file, to, bytes, at, true, err);
+}
+
+/* ---- small files ---- */
+
+namespace {
+
+/* What this thread asks for; others have connections of their own. */
+char **fetch_options(int64_t most) {
+    char **options =
+        CSLSetNameValue(nullptr, "PERSISTENT", CPLSPrintf("hcube %p", static_cast<void *>(&depth)));
+    options = CSLSetNameValue(options, "MAX_FILE_SIZE", CPLSPrintf("%" PRId64, most));
+    for (const auto &setting : defaults) {
+        const char *name = setting[0] + strlen("GDAL_HTTP_");
+        if (strstr(name, "RETRY") == nullptr && CPLGetConfigOption(setting[0], nullptr) == nullptr) {
+            options = CSLSetNameValue(options, name, setting[1]);
+        }
+    }
+    return options;
+}
+
+/* An address that needs no credentials beside itself; to be freed by CPLFree. */
+char *address_of(const char *path) {
+    static const char curl[] = "/vsicurl/";
+    return STARTS_WITH(path, curl) ? CPLStrdup(path + strlen(curl)) : VSIGetSignedURL(path, nullptr);
+}
+
+void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, Said *said) {
+    HcGdalErrors messages;
+    char **options = fetch_options(most);
+    *said = {0, "", ""};
+    hc_gdal_catch(&messages);
+    CPLHTTPResult *result = CPLHTTPFetch(address, options);
+    hc_gdal_release();
+    CSLDestroy(options);
+    const char *why = result != nullptr && result->pszErrBuf != nullptr ? result->pszErrBuf : "";
+    const char *code = strstr(why, "HTTP error code : ");
+    if (code != nullptr) {
+        said->code = strtol(code + strlen("HTTP error code : "), nullptr, 10);
+    } else if (result != nullptr && result->nStatus == 0 && why[0] == '\0' && result->nDataLen <= most) {
+        said->code = 200;
+        *bytes = result->nDataLen;
+        memcpy(to, result->pabyData, static_cast<size_t>(*bytes));
+    } else {
+        snprintf(said->text, sizeof said->text, "%s", why);
+    }
+    CPLHTTPDestroyResult(result);
+}
+
+} // namespace
+
+HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *bytes, HcError *err) {
+    Said said;
+    HcError why = {};
+    int retries = atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", defaults[0][1]));
+    double delay = CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", defaults[1][1]));
+    *bytes = 0;
+    for (int tries = 0;; tries++, delay *= 2) {
+        char *address = address_of(path); /* each is valid for a while */
+        if (address == nullptr) {
+            return hc_fail(err, HC_E_IO, "cannot be read: there are no credentials for it");
+        }
+        fetch_once(address, static_cast<uint8_t *>(to), most, bytes, &said);
+        CPLFree(address);
+        if (said.code == 200 || said.code == 404 || said.code == 410) {
+            return said.code == 200 && *bytes == 0 ? hc_fail(err, HC_E_INPUT, "has 0 bytes") : HC_OK;
+        }
+        if (tries >= retries || !may_pass(said)) {
+            break;
+        }
+        wait_for(delay);
+    }
+    HcStatus status = fail(said, most, 0, &why);
+    return hc_fail(err, status, "cannot be read: %s", why.text);
 }

@@ -71,6 +71,11 @@ HcStatus hc_remote_read(HcRemote *file, void *to, int64_t bytes, int64_t at, HcE
 /* The same through GDAL's cache of 16 KiB pieces: for many small reads, such as those of a directory. */
 HcStatus hc_remote_look(HcRemote *file, void *to, int64_t bytes, int64_t at, HcError *err) HC_MUST_CHECK;
 
+/* A whole file of a server by one request, without a look before: *bytes = its size, at most `most`; 0 where
+ * there is none. The failure says why, without the name. Any thread. */
+HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *bytes,
+                         HcError *err) HC_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

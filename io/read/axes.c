@@ -349,6 +349,26 @@ HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *pat
                                                       : hc_fail_memory(err, (double)strlen(path), "a path");
 }
 
+/* By the names of its axes; of two, lines and samples, band comes first. */
+bool hc_read_order(GDALMDArrayH array, HcAxis order[HC_AXES], char *bands, size_t bytes) {
+    static const HcAxis of_kind[] = {
+        [KIND_BAND] = HC_AXIS_BAND, [KIND_LINE] = HC_AXIS_LINE, [KIND_SAMPLE] = HC_AXIS_SAMPLE};
+    Axes axes = axes_of(array);
+    int seen[4] = {0};
+    order[0] = HC_AXIS_BAND;
+    bands[0] = '\0';
+    for (size_t i = 0; i < axes.count && axes.count <= HC_AXES; i++) {
+        Kind kind = axes.axis[i].kind;
+        seen[kind]++;
+        order[i + HC_AXES - axes.count] = of_kind[kind];
+        if (kind == KIND_BAND) {
+            snprintf(bands, bytes, "%s", axes.axis[i].name);
+        }
+    }
+    return seen[KIND_LINE] == 1 && seen[KIND_SAMPLE] == 1 && seen[KIND_BAND] == (axes.count == HC_AXES) &&
+           seen[KIND_OTHER] == 0;
+}
+
 static HcStatus fail_axes(const char *path, const Axes *axes, HcError *err) {
     HcText list = {0};
     for (size_t i = 0; i < axes->count; i++) {
@@ -392,9 +412,6 @@ done:
 
 /* ---- wavelengths ---- */
 
-/* What a list of numbers beside the array says of its bands. */
-typedef enum Role { ROLE_NONE, ROLE_CENTRE, ROLE_WIDTH } Role;
-
 static bool has_word(const char *text, const char *const *words) {
     bool has = false;
     for (; *words != NULL; words++) {
@@ -404,7 +421,7 @@ static bool has_word(const char *text, const char *const *words) {
 }
 
 /* By its name, the standard name of CF, or as the coordinates of the bands with a unit of light. */
-static Role role_of(GDALMDArrayH list, const char *unit, bool is_coordinate) {
+static HcReadRole role_of(GDALMDArrayH list, const char *unit, bool is_coordinate) {
     static const char *const others[] = {"good",   "bad", "flag",  "mask", "qual",
                                          "uncert", "err", "shift", NULL};
     static const char *const widths[] = {"fwhm", "width", NULL};
@@ -419,14 +436,14 @@ static Role role_of(GDALMDArrayH list, const char *unit, bool is_coordinate) {
     }
     HcUnitKind kind = hc_wavelength_unit(unit, &factor);
     if (kind == HC_UNIT_OTHER || has_word(name, others)) {
-        return ROLE_NONE;
+        return HC_ROLE_NONE;
     }
     bool light = is_coordinate && kind == HC_UNIT_LENGTH && factor < 1e6;
-    return has_word(name, widths) ? ROLE_WIDTH
+    return has_word(name, widths) ? HC_ROLE_WIDTH
            : standard || light || has_word(name, centres) ||
                    (kind == HC_UNIT_LENGTH && kind_of_name(name) == KIND_BAND)
-               ? ROLE_CENTRE
-               : ROLE_NONE;
+               ? HC_ROLE_CENTRE
+               : HC_ROLE_NONE;
 }
 
 /* The only axis of the list is that of the bands; HDF5 mostly does not name axes. */
@@ -439,6 +456,14 @@ static bool is_along(GDALMDArrayH list, const Axis *bands, bool *is_coordinate) 
     *is_coordinate = is && strcmp(GDALMDArrayGetName(list), name) == 0;
     GDALReleaseDimensions(axis, count);
     return is;
+}
+
+HcReadRole hc_read_role(GDALMDArrayH list, const char *bands, int64_t count) {
+    Axis axis = {.size = count};
+    bool is_coordinate = false;
+    snprintf(axis.name, sizeof axis.name, "%s", bands);
+    return is_along(list, &axis, &is_coordinate) ? role_of(list, GDALMDArrayGetUnit(list), is_coordinate)
+                                                 : HC_ROLE_NONE;
 }
 
 static HcStatus read_list(GDALMDArrayH list, size_t count, double **values, int32_t *found, HcError *err) {
@@ -461,11 +486,12 @@ static HcStatus take_list(HcReader *reader, GDALMDArrayH list, const Axis *bands
     HcStatus status = HC_OK;
     HcReadSpectral found = {.unit = GDALMDArrayGetUnit(list)};
     bool is_coordinate = false;
-    Role role = is_along(list, bands, &is_coordinate) ? role_of(list, found.unit, is_coordinate) : ROLE_NONE;
-    if (role == ROLE_CENTRE && reader->scene.wavelength == NULL) {
+    HcReadRole role =
+        is_along(list, bands, &is_coordinate) ? role_of(list, found.unit, is_coordinate) : HC_ROLE_NONE;
+    if (role == HC_ROLE_CENTRE && reader->scene.wavelength == NULL) {
         HC_TRY(read_list(list, (size_t)bands->size, &found.wavelength, &found.wavelength_count, err));
         HC_TRY(hc_read_spectral(reader, &found, err));
-    } else if (role == ROLE_WIDTH && reader->scene.fwhm == NULL) {
+    } else if (role == HC_ROLE_WIDTH && reader->scene.fwhm == NULL) {
         HC_TRY(read_list(list, (size_t)bands->size, &found.fwhm, &found.fwhm_count, err));
         HC_TRY(hc_read_spectral(reader, &found, err));
     }

@@ -1,5 +1,6 @@
 /* Which file holds the data of a header, and which header describes a data file. */
 #include "core/text.h"
+#include "io/chunk/zarr.h"
 #include "io/file.h"
 #include "io/gdal/files.h"
 #include "io/read/parts.h"
@@ -80,7 +81,9 @@ HcStatus hc_read_kind(const char *path, HcFileKind *kind, HcError *err) {
     size_t bytes = 0;
     *kind = HC_KIND_OTHER;
     HC_OR_RETURN(first_bytes(path, begin, sizeof begin, &bytes, err));
-    if (begins_with(begin, bytes, "\x89HDF\r\n\x1a\n", 8)) {
+    if (bytes == 0 && hc_zarr_is(path)) {
+        *kind = HC_KIND_ZARR;
+    } else if (begins_with(begin, bytes, "\x89HDF\r\n\x1a\n", 8)) {
         *kind = HC_KIND_HDF5;
     } else if (begins_with(begin, bytes, "PK\x03\x04", 4)) {
         *kind = HC_KIND_ARCHIVE;

@@ -136,6 +136,7 @@ bool hc_read_is_file(const char *path, int64_t *size, int64_t *modified);
 typedef enum HcFileKind {
     HC_KIND_OTHER,
     HC_KIND_HDF5,    /* or netCDF 4 */
+    HC_KIND_ZARR,    /* a folder */
     HC_KIND_ARCHIVE, /* ZIP */
     HC_KIND_GZIP,
     HC_KIND_ENVI,   /* a header */
@@ -170,6 +171,13 @@ typedef struct HcReadArray {
 } HcReadArray;
 HcStatus hc_read_array(HcReadArray *array, GDALDatasetH dataset, const char *path,
                        HcError *err) HC_MUST_CHECK;
+
+/* The axes of any array by their names, the slowest first; one of lines and samples is one band, which comes
+ * first. Fills the name of the axis of the bands. false: they are not known as such. */
+bool hc_read_order(GDALMDArrayH array, HcAxis order[HC_AXES], char *bands, size_t bytes);
+/* What a list of numbers says of the bands, whose axis has that name and count. */
+typedef enum HcReadRole { HC_ROLE_NONE, HC_ROLE_CENTRE, HC_ROLE_WIDTH } HcReadRole;
+HcReadRole hc_read_role(GDALMDArrayH list, const char *bands, int64_t count);
 
 /* Wavelengths and widths that lie beside the array of such a dataset: the coordinates of its bands, auxiliary
  * ones, or lists of such a name. Fills what the scene lacks. */

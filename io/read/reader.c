@@ -1,6 +1,7 @@
 /* Opens a file once and chooses its method: direct, by chunks, or through GDAL. GDAL reads every format,
  * but by one thread; so raw and chunked files are read here, after a comparison with GDAL on some pixels. */
 #include "core/allocate.h"
+#include "io/chunk/zarr.h"
 #include "io/guard/guard.h"
 #include "io/chunk/source.h"
 #include "io/read/parts.h"
@@ -123,14 +124,24 @@ static HcStatus settle_method(HcReader *reader, HcError *err) {
 
 static bool asks_server(const HcReader *reader) {
     const HcChunks *chunks = hc_read_by_product(reader) ? reader->product->array[0].chunks : reader->chunks;
-    return reader->remote != NULL || (chunks != NULL && hc_chunks_index(chunks)->remote != NULL);
+    return reader->remote != NULL || (chunks != NULL && hc_chunk_is_remote(hc_chunks_index(chunks)));
 }
 
-/* Of a server the file alone: it is asked for others when they are opened. A folder has no version. */
+/* Of a server the file alone: it is asked for others when they are opened. A folder has no version, and Zarr
+ * is one. */
 static HcStatus watch_remote(HcReader *reader, const char *path, HcError *err) {
     HcError why = {0};
     HcStatus status = hc_watch_add(&reader->watch, path, &why);
-    return status == HC_OK || hc_is_folder(path) ? HC_OK : hc_fail(err, status, "%s", why.text);
+    if (status == HC_OK || hc_is_folder(path) || hc_zarr_is(path)) {
+        return HC_OK;
+    }
+    char *group = strstr(path, ".zarr") != NULL ? hc_text_format("%s/.zgroup", path) : NULL;
+    if (group != NULL) { /* the text that cannot be read says why */
+        why = (HcError){0};
+        status = hc_watch_add(&reader->watch, group, &why);
+    }
+    free(group);
+    return hc_fail(err, status, "%s", why.text);
 }
 
 /* Before the files are opened, by their names; afterwards all that turned out to belong to the scene. */

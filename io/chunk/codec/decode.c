@@ -90,7 +90,7 @@ size_t hc_chunk_workspace_bytes(const HcChunkIndex *index) {
 
 static bool open_libraries(HcChunkWorkspace *workspace, const HcChunkIndex *index) {
     bool there = true;
-    if (has_step(index, HC_CODE_DEFLATE)) {
+    if (has_step(index, HC_CODE_DEFLATE) || has_step(index, HC_CODE_GZIP)) {
         workspace->inflater = libdeflate_alloc_decompressor();
         there = workspace->inflater != NULL;
     }
@@ -163,15 +163,17 @@ static HcStatus fail_long(HcChunkCode code, size_t capacity, HcError *why) {
                    capacity);
 }
 
-static HcStatus inflate(HcChunkWorkspace *workspace, const uint8_t *in, size_t bytes, uint8_t *out,
-                        size_t space, size_t *made, HcError *why) {
-    switch (libdeflate_zlib_decompress(workspace->inflater, in, bytes, out, space, made)) {
+static HcStatus inflate(HcChunkWorkspace *workspace, HcChunkCode code, const uint8_t *in, size_t bytes,
+                        uint8_t *out, size_t space, size_t *made, HcError *why) {
+    switch (code == HC_CODE_GZIP
+                ? libdeflate_gzip_decompress(workspace->inflater, in, bytes, out, space, made)
+                : libdeflate_zlib_decompress(workspace->inflater, in, bytes, out, space, made)) {
     case LIBDEFLATE_SUCCESS:
         return HC_OK;
     case LIBDEFLATE_INSUFFICIENT_SPACE:
-        return fail_long(HC_CODE_DEFLATE, space, why);
+        return fail_long(code, space, why);
     default:
-        return fail_broken(HC_CODE_DEFLATE, bytes, why);
+        return fail_broken(code, bytes, why);
     }
 }
 
@@ -222,8 +224,8 @@ static HcStatus decompress(HcChunkWorkspace *workspace, const HcChunkIndex *inde
     uint8_t *in = workspace->buffer[way->now];
     uint8_t *out = workspace->buffer[1 - way->now];
     size_t bytes = way->bytes;
-    if (code == HC_CODE_DEFLATE) {
-        HC_OR_RETURN(inflate(workspace, in, bytes, out, space, &way->bytes, why));
+    if (code == HC_CODE_DEFLATE || code == HC_CODE_GZIP) {
+        HC_OR_RETURN(inflate(workspace, code, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_ZSTD) {
         HC_OR_RETURN(unzstd(workspace, in, bytes, out, space, &way->bytes, why));
     } else if (code == HC_CODE_SZIP) {

@@ -1,5 +1,6 @@
 /* What a netCDF or HDF5 file holds, through GDAL's interface for arrays. */
 #include "core/allocate.h"
+#include "io/chunk/zarr.h"
 #include "io/guard/guard.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
@@ -15,9 +16,42 @@
 
 #define AXIS_MAX 8192 /* of a table of numbers: far more than a detector has */
 
+char *hc_product_zarr_group(const char *path) {
+    HcZarrNode node = HC_ZARR_NONE;
+    HcError why = {0};
+    char *text = NULL;
+    HcStatus status = hc_zarr_node(path, &node, &text, &why);
+    free(text);
+    const char *slash = strrchr(path, '/');
+    char *group = status == HC_OK && node == HC_ZARR_ARRAY && slash != NULL
+                      ? hc_text_format("%.*s", (int)(slash - path), path)
+                      : NULL;
+    if (group != NULL && hc_zarr_is(group)) {
+        return group;
+    }
+    free(group);
+    return strdup(path);
+}
+
+static GDALDatasetH open_zarr(const char *path) {
+    static const char *const only[] = {"Zarr", NULL};
+    char *group = hc_product_zarr_group(path);
+    char *name = group != NULL ? hc_text_format("ZARR:\"%s\"", group) : NULL;
+    GDALDatasetH opened =
+        name != NULL ? hc_guard_open(name, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                                     only, NULL)
+                     : NULL;
+    free(group);
+    free(name);
+    return opened;
+}
+
 void *hc_product_open_arrays(const char *path) {
     /* HDF5 leaves files with the ending .nc to netCDF. */
     static const char *const only[] = {"netCDF", "HDF5", NULL};
+    if (hc_zarr_is(path)) {
+        return open_zarr(path);
+    }
     GDALDatasetH opened =
         hc_guard_open(path, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, only, NULL);
     hc_hdf5_listen();

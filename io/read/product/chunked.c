@@ -2,6 +2,7 @@
  * time into scratch memory, and its bands go to their places in the raw block: two detectors, bands in
  * another order, and samples from right to left come together there. */
 #include "core/allocate.h"
+#include "io/chunk/zarr.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
 
@@ -21,7 +22,7 @@ static HcStatus agree(HcChunks *chunks, const HcProduct *product, int32_t array,
     hc_chunk_box(index, number, first, size);
     HcChunkPixel pixel = {
         .line = first[HC_AXIS_LINE], .sample = first[HC_AXIS_SAMPLE], .band = (int32_t)first[HC_AXIS_BAND]};
-    *same = index->remote != NULL; /* GDAL does not repeat a request that fails */
+    *same = hc_chunk_is_remote(index); /* GDAL does not repeat a request that fails */
     if (*same) {
         return HC_OK;
     }
@@ -29,6 +30,16 @@ static HcStatus agree(HcChunks *chunks, const HcProduct *product, int32_t array,
     HcStatus read = hc_product_value(product, array, pixel.line, pixel.sample, pixel.band, &value, &other);
     *same = read == HC_OK && value == pixel.value;
     return HC_OK;
+}
+
+/* An array of Zarr has a folder as its file. */
+static HcStatus find_index(HcChunkIndex **index, const HcProductArray *array, HcError *err) {
+    if (hc_zarr_is(array->file)) {
+        return hc_chunk_zarr(index, array->file, array->axis, err);
+    }
+    return hc_read_is_file(array->file, NULL, NULL)
+               ? hc_chunk_hdf5(index, array->file, array->dataset, array->axis, err)
+               : HC_OK;
 }
 
 HcStatus hc_product_array_chunks(HcChunks **out, const HcProduct *product, int32_t number, HcError *err) {
@@ -39,10 +50,7 @@ HcStatus hc_product_array_chunks(HcChunks **out, const HcProduct *product, int32
     HcChunks *chunks = NULL;
     bool same = false;
     *out = NULL;
-    if (!hc_read_is_file(array->file, NULL, NULL)) {
-        return HC_OK;
-    }
-    HC_OR_RETURN(hc_chunk_hdf5(&index, array->file, array->dataset, array->axis, err));
+    HC_OR_RETURN(find_index(&index, array, err));
     bool fits = index != NULL && index->size[HC_AXIS_LINE] == scene->lines &&
                 index->size[HC_AXIS_SAMPLE] == scene->samples && index->size[HC_AXIS_BAND] == array->bands &&
                 index->type == scene->type;

@@ -89,14 +89,16 @@ static HcStatus check_unopened(const char *path, const HcGdalErrors *messages, H
 }
 
 /* A netCDF or HDF5 file. One that GDAL does not open is left to those who open any raster. */
-static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, HcError *err) {
+static HcStatus look_at_arrays(HcProduct *product, const char *path, HcFileKind kind, bool *is,
+                               HcError *err) {
     HcGdalErrors messages;
     HcStatus status = HC_OK;
     hc_gdal_catch(&messages);
     HcProductFile file = {.path = path, .dataset = hc_product_open_arrays(path)};
     *is = false;
     if (file.dataset == NULL) {
-        status = check_unopened(path, &messages, err);
+        status = kind == HC_KIND_ZARR ? hc_gdal_fail(err, HC_E_INPUT, path, &messages)
+                                      : check_unopened(path, &messages, err);
     }
     file.root = file.dataset != NULL ? GDALDatasetGetRootGroup(file.dataset) : NULL;
     if (file.root != NULL) {
@@ -106,7 +108,7 @@ static HcStatus look_at_arrays(HcProduct *product, const char *path, bool *is, H
     if (status == HC_OK && *is) {
         product->dataset = file.dataset;
         file.dataset = NULL;
-        status = hc_paths_add(&product->files, path, err);
+        status = kind == HC_KIND_ZARR ? HC_OK : hc_paths_add(&product->files, path, err);
     } else if (status != HC_OK) { /* arrays go before their file */
         product->dataset = file.dataset;
         file.dataset = NULL;
@@ -265,8 +267,8 @@ bool hc_product_is_text(const char *path) {
 
 static HcStatus look_at(HcProduct *product, const char *path, HcFileKind kind, bool *is, HcError *err) {
     *is = false;
-    if (kind == HC_KIND_HDF5) {
-        return look_at_arrays(product, path, is, err);
+    if (kind == HC_KIND_HDF5 || kind == HC_KIND_ZARR) {
+        return look_at_arrays(product, path, kind, is, err);
     }
     if (!hc_read_is_file(path, NULL, NULL)) {
         return HC_OK;
@@ -401,7 +403,7 @@ done:
 static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcText *note, HcError *err) {
     *file = NULL;
     HC_OR_RETURN(hc_read_kind(path, kind, err));
-    if (*kind != HC_KIND_ARCHIVE && !hc_is_folder(path)) {
+    if (*kind == HC_KIND_ZARR || (*kind != HC_KIND_ARCHIVE && !hc_is_folder(path))) {
         HC_OR_RETURN(hc_product_swap_end(path, ".json", "-METADATA.xml", file, err));
         if (*file != NULL && hc_read_is_file(*file, NULL, NULL)) {
             return HC_OK; /* a STAC item that lists the metadata of DESIS */

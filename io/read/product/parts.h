@@ -33,6 +33,7 @@ typedef HcStatus HcProductDescribeRaster(HcProduct *product, const HcProductText
  * one is a name here and sensor/NAME.c with its function, hc_product_NAME, and its rows; cube takes any file
  * with the arrays of one. */
 #define HC_SENSORS_OF_ARRAYS(SENSOR)                                                                         \
+    SENSOR(zarr)                                                                                             \
     SENSOR(emit)                                                                                             \
     SENSOR(minerals)                                                                                         \
     SENSOR(prisma) SENSOR(aviris) SENSOR(neon) SENSOR(tanager) SENSOR(hypso) SENSOR(cube) SENSOR(swath)
@@ -68,6 +69,10 @@ HcStatus hc_product_unknown(HcProduct *product, const HcProductFile *file, const
                             HcError *err) HC_MUST_CHECK;
 
 /* ---- arrays.c: what an open file holds ---- */
+
+/* The group of an array of Zarr; the path itself where it is one, or where its folder is none. Fresh memory,
+ * NULL: there is none. */
+char *hc_product_zarr_group(const char *path);
 
 bool hc_product_has(const HcProductFile *file, const char *dataset);
 bool hc_product_has_group(const HcProductFile *file, const char *group);

@@ -1,0 +1,548 @@
+/* Zarr of any producer: the array of pixels by the names of its axes, wavelengths from lists along its bands,
+ * the place from coordinates and attributes of CF (grid_mapping) or GeoZarr (proj:, spatial:). A path may
+ * lead to the array itself; its group is opened then, since lists and coordinates lie there. */
+#include "io/chunk/zarr.h"
+#include "core/allocate.h"
+#include "core/text.h"
+#include "io/read/metadata/envi_header.h"
+#include "io/read/metadata/wavelength.h"
+#include "io/read/parts.h"
+#include "io/read/product/parts.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <gdal_version.h>
+#include <inttypes.h>
+#include <math.h>
+#include <ogr_srs_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH = 4, FOUND_MAX = 64, NAMES_SHOWN = 4, VERSION_3 = 3110000 };
+
+const HcProductRow hc_product_rows_zarr[] = {{.sensor = "any, as Zarr",
+                                              .read = "array with named axes; CF, GeoZarr",
+                                              .versions = "2; 3 by GDAL 3.13",
+                                              .checked = "zarr-python 2, 3"},
+                                             {0}};
+
+/* ---- which array ---- */
+
+/* GDAL 3.6 takes version 3 for an empty group, and 3.10 knows a draft of it alone. */
+static HcStatus check_version(const char *path, HcError *err) {
+    HcZarrNode node = HC_ZARR_NONE;
+    char *text = NULL;
+    HC_OR_RETURN(hc_zarr_node(path, &node, &text, err));
+    bool three = text != NULL && hc_text_ends_with(text, ".json");
+    free(text);
+    return three && atoi(GDALVersionInfo("VERSION_NUM")) < VERSION_3
+               ? hc_fail(
+                     err, HC_E_UNSUPPORTED,
+                     "%s: version 3 of Zarr is not read by GDAL %s (3.13 reads it; version 2 is read by all)",
+                     path, GDALVersionInfo("RELEASE_NAME"))
+               : HC_OK;
+}
+
+typedef struct Search {
+    const char *only; /* the name of the array, NULL = any */
+    const char *group;
+    int32_t count; /* of those found */
+    char *name[FOUND_MAX];
+    HcError why; /* of the first array that does not open */
+    HcText others;
+} Search;
+
+/* An array that GDAL does not open: what its text says, or else GDAL. */
+static void keep_reason(Search *search, const char *group, const char *name, const HcGdalErrors *messages) {
+    static const HcAxis usual[] = {HC_AXIS_BAND, HC_AXIS_LINE, HC_AXIS_SAMPLE};
+    HcChunkIndex *index = NULL;
+    char *folder = hc_text_format("%s%s/%s", search->group, strcmp(group, "/") == 0 ? "" : group, name);
+    if (search->why.status == HC_OK && folder != NULL &&
+        hc_chunk_zarr(&index, folder, usual, &search->why) == HC_OK) {
+        (void)!hc_fail(&search->why, HC_E_UNSUPPORTED, "%s: GDAL does not open it%s%s", folder,
+                       messages->failed ? ": " : "", messages->failed ? messages->text : "");
+    }
+    hc_chunk_index_free(index);
+    free(folder);
+}
+
+static void note_axes(HcText *to, GDALMDArrayH array) {
+    size_t count = 0;
+    if (to->data != NULL && strstr(to->data, GDALMDArrayGetFullName(array)) != NULL) {
+        return;
+    }
+    GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
+    hc_text_add(to, "%s%.120s (", to->length > 0 ? "; " : "", GDALMDArrayGetFullName(array));
+    for (size_t i = 0; i < count; i++) {
+        hc_text_add(to, "%s%.60s %" PRIu64, i > 0 ? ", " : "", GDALDimensionGetName(axes[i]),
+                    (uint64_t)GDALDimensionGetSize(axes[i]));
+    }
+    hc_text_add(to, ")");
+    GDALReleaseDimensions(axes, count);
+}
+
+static void look_at_array(Search *search, GDALMDArrayH array, size_t axes) {
+    HcAxis order[HC_AXES];
+    char bands[64];
+    const char *name = GDALMDArrayGetName(array);
+    if (GDALMDArrayGetDimensionCount(array) < 2 ||
+        (search->only != NULL && strcmp(name, search->only) != 0)) {
+        return;
+    }
+    for (int32_t n = 0; n < search->count; n++) { /* GDAL 3.6 lists some twice */
+        if (strcmp(search->name[n], GDALMDArrayGetFullName(array)) == 0) {
+            return;
+        }
+    }
+    bool is = GDALMDArrayGetDimensionCount(array) == axes && hc_read_order(array, order, bands, sizeof bands);
+    if (is && search->count < FOUND_MAX) {
+        search->name[search->count] = strdup(GDALMDArrayGetFullName(array));
+        search->count += search->name[search->count] != NULL;
+    } else if (!is && axes == HC_AXES) {
+        note_axes(&search->others, array);
+    }
+}
+
+/* Arrays of that many known axes in a group and those in it. */
+static void search_group(Search *search, GDALGroupH group, size_t axes, int depth) {
+    char **names = GDALGroupGetMDArrayNames(group, NULL);
+    for (int n = 0; names != NULL && names[n] != NULL; n++) {
+        HcGdalErrors messages;
+        hc_gdal_catch(&messages);
+        GDALMDArrayH array = GDALGroupOpenMDArray(group, names[n], NULL);
+        hc_gdal_release();
+        if (array != NULL) {
+            look_at_array(search, array, axes);
+            GDALMDArrayRelease(array);
+        } else {
+            keep_reason(search, GDALGroupGetFullName(group), names[n], &messages);
+        }
+    }
+    CSLDestroy(names);
+    names = depth > 0 ? GDALGroupGetGroupNames(group, NULL) : NULL;
+    for (int n = 0; names != NULL && names[n] != NULL; n++) {
+        GDALGroupH inner = GDALGroupOpenGroup(group, names[n], NULL);
+        if (inner != NULL) {
+            search_group(search, inner, axes, depth - 1);
+            GDALGroupRelease(inner);
+        }
+    }
+    CSLDestroy(names);
+}
+
+static HcStatus fail_search(const Search *search, const char *path, HcError *err) {
+    HcText names = {0};
+    if (search->count == 0 && search->why.status != HC_OK) {
+        return hc_fail(err, search->why.status, "%s", search->why.text);
+    }
+    for (int32_t n = 0; n < search->count && n < NAMES_SHOWN; n++) {
+        hc_text_add(&names, "%s%.100s%.140s", n > 0 ? ", " : "", search->group, search->name[n]);
+    }
+    HcStatus status =
+        search->count > 1
+            ? hc_fail_text(err, HC_E_INPUT, &names, "%s: holds %d arrays of pixels, open one of them: %s%s",
+                           path, (int)search->count, hc_text_shown(&names),
+                           search->count > NAMES_SHOWN ? ", ..." : "")
+            : hc_fail(err, HC_E_UNSUPPORTED,
+                      "%s: has no array whose axes are known as band, line, sample by their names%s%.300s",
+                      path, search->others.length > 0 ? ": " : "", hc_text_shown(&search->others));
+    hc_text_clear(&names);
+    return status;
+}
+
+/* The only array of three known axes, else of two; its full name in fresh memory. */
+static HcStatus find_pixels(const HcProductFile *file, const char *group, char **name, HcError *err) {
+    HcStatus status = HC_OK;
+    Search search = {.group = group,
+                     .only = strcmp(group, file->path) != 0 ? strrchr(file->path, '/') + 1 : NULL};
+    search_group(&search, file->root, HC_AXES, DEPTH);
+    if (search.count == 0) {
+        search_group(&search, file->root, 2, DEPTH);
+    }
+    if (search.count == 1) {
+        *name = search.name[0];
+        search.name[0] = NULL;
+    } else {
+        status = fail_search(&search, file->path, err);
+    }
+    for (int32_t n = 0; n < search.count; n++) {
+        free(search.name[n]);
+    }
+    hc_text_clear(&search.others);
+    return status;
+}
+
+/* ---- bands ---- */
+
+typedef struct Bands {
+    char axis[64];
+    int32_t count;
+    double *centre, *width, *good;
+} Bands;
+
+/* Numbers of a list in nanometres. */
+static HcStatus take_list(const HcProductFile *file, GDALMDArrayH list, int32_t count, double **to,
+                          HcError *err) {
+    double unit = 1, largest = 0;
+    bool said = hc_wavelength_unit(GDALMDArrayGetUnit(list), &unit) == HC_UNIT_LENGTH;
+    HC_OR_RETURN(hc_product_list(file, GDALMDArrayGetFullName(list), count, to, err));
+    for (int32_t b = 0; b < count; b++) {
+        largest = fmax(largest, (*to)[b]);
+    }
+    if (!said) {
+        (void)hc_wavelength_guess(largest, &unit);
+    }
+    for (int32_t b = 0; b < count; b++) {
+        (*to)[b] *= unit;
+    }
+    return HC_OK;
+}
+
+static HcStatus look_at_list(const HcProductFile *file, GDALMDArrayH list, Bands *bands, HcError *err) {
+    HcReadRole role = hc_read_role(list, bands->axis, bands->count);
+    if (role == HC_ROLE_CENTRE && bands->centre == NULL) {
+        return take_list(file, list, bands->count, &bands->centre, err);
+    }
+    if (role == HC_ROLE_WIDTH && bands->width == NULL) {
+        return take_list(file, list, bands->count, &bands->width, err);
+    }
+    return role == HC_ROLE_NONE && bands->good == NULL &&
+                   strcmp(GDALMDArrayGetName(list), "good_wavelengths") == 0
+               ? hc_product_list(file, GDALMDArrayGetFullName(list), bands->count, &bands->good, err)
+               : HC_OK;
+}
+
+static HcStatus find_lists(const HcProductFile *file, const char *in, Bands *bands, HcError *err) {
+    HcStatus status = HC_OK;
+    char **names = hc_product_names(file, in, 1);
+    for (int n = 0; names != NULL && names[n] != NULL && status == HC_OK; n++) {
+        char *full = hc_text_format("%s%s%s", in, in[1] != '\0' ? "/" : "", names[n]);
+        GDALMDArrayH list = full != NULL ? GDALGroupOpenMDArrayFromFullname(file->root, full, NULL) : NULL;
+        status = list != NULL ? look_at_list(file, list, bands, err) : HC_OK;
+        if (list != NULL) {
+            GDALMDArrayRelease(list);
+        }
+        free(full);
+    }
+    CSLDestroy(names);
+    return status;
+}
+
+/* Names along the bands, as write makes them. */
+static HcStatus name_bands(HcProduct *product, const HcProductFile *file, int32_t count, HcError *err) {
+    int64_t size = 0;
+    return hc_product_has_axes(file, "/band_name", 1) &&
+                   hc_product_shape(file, "/band_name", 1, &size, err) == HC_OK && size == count
+               ? hc_product_words(file, "/band_name", count, &product->scene.band_name, err)
+               : HC_OK;
+}
+
+/* GDAL passes over coordinates of another length than their axis. */
+static HcStatus check_axes(const HcProduct *product, const HcProductFile *file, const char *in,
+                           HcError *err) {
+    HcStatus status = HC_OK;
+    size_t count = 0;
+    GDALDimensionH *axes = GDALMDArrayGetDimensions(product->array[0].handle, &count);
+    for (size_t i = 0; i < count && status == HC_OK; i++) {
+        int64_t size = 0, wanted = (int64_t)GDALDimensionGetSize(axes[i]);
+        char *list = hc_text_format("%s%s%s", in, in[1] != '\0' ? "/" : "", GDALDimensionGetName(axes[i]));
+        if (list != NULL && hc_product_has_axes(file, list, 1)) {
+            status = hc_product_shape(file, list, 1, &size, err);
+            status = status != HC_OK || size == wanted
+                         ? status
+                         : hc_fail(err, HC_E_INPUT,
+                                   "%s: %s has %" PRId64 " values, the axis of that name has %" PRId64,
+                                   file->path, list, size, wanted);
+        }
+        free(list);
+    }
+    GDALReleaseDimensions(axes, count);
+    return status;
+}
+
+static HcStatus take_bands(HcProduct *product, const HcProductFile *file, const char *in, const char *dataset,
+                           Bands *bands, HcError *err) {
+    double gain = 1, offset = 0;
+    HC_OR_RETURN(find_lists(file, in, bands, err));
+    if (in[1] != '\0') {
+        HC_OR_RETURN(find_lists(file, "/", bands, err));
+    }
+    int32_t found = 0;
+    if (bands->centre == NULL) {
+        HC_OR_RETURN(hc_product_numbers(file, dataset, "wavelengths", &bands->centre, &found, err));
+    }
+    if (found > 0 && found != bands->count) {
+        return hc_fail(err, HC_E_INPUT,
+                       "%s: the attribute wavelengths of %s has %" PRId32 " values for %" PRId32 " bands",
+                       file->path, dataset, found, bands->count);
+    }
+    product->no_wavelengths = bands->centre == NULL;
+    product->any_order = true;
+    gain = GDALMDArrayGetScale(product->array[0].handle, NULL);
+    offset = GDALMDArrayGetOffset(product->array[0].handle, NULL);
+    if (gain == 1 && offset == 0) {
+        HC_OR_RETURN(hc_product_scale(file, dataset, &gain, &offset, err));
+    }
+    return hc_product_add_bands(product,
+                                &(HcProductBands){.count = bands->count,
+                                                  .wavelength = bands->centre,
+                                                  .fwhm = bands->width,
+                                                  .unit = 1,
+                                                  .good = bands->good,
+                                                  .gain = gain,
+                                                  .offset = offset},
+                                err);
+}
+
+/* ---- place ---- */
+
+static HcStatus take_wkt(HcProduct *product, const char *text, const char *from, HcError *err) {
+    HcGdalErrors messages;
+    char *wkt = NULL;
+    HcStatus status = HC_OK;
+    hc_gdal_catch(&messages);
+    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
+    bool known = OSRSetFromUserInput(crs, text) == OGRERR_NONE && OSRExportToWkt(crs, &wkt) == OGRERR_NONE;
+    if (!known) {
+        hc_product_note(product, "the coordinate system is left out: %s is not known", from);
+    } else if ((product->scene.place.crs = strdup(wkt)) == NULL) {
+        status = hc_fail_memory(err, (double)strlen(wkt), "the coordinate system");
+    }
+    CPLFree(wkt);
+    OSRDestroySpatialReference(crs);
+    hc_gdal_release();
+    return status;
+}
+
+/* The coordinate system by the attributes of a variable, array or group, the first that has one. */
+static HcStatus try_attributes(HcProduct *product, const HcProductFile *file, const char *of, HcError *err) {
+    static const char *const names[] = {"crs_wkt", "spatial_ref", "proj:wkt2", "proj:code", NULL};
+    for (int n = 0; names[n] != NULL && product->scene.place.crs == NULL; n++) {
+        char *text = NULL;
+        HC_OR_RETURN(hc_product_text(file, of, names[n], &text, err));
+        HcStatus status = text != NULL && text[0] != '\0' ? take_wkt(product, text, names[n], err) : HC_OK;
+        free(text);
+        HC_OR_RETURN(status);
+    }
+    return HC_OK;
+}
+
+/* Six numbers as a text, or as a list; GeoZarr has the steps first. */
+static HcStatus try_transform(HcProduct *product, const HcProductFile *file, const char *of, HcError *err) {
+    HcPlace *place = &product->scene.place;
+    char *text = NULL;
+    double *list = NULL;
+    int32_t count = 0;
+    HC_OR_RETURN(hc_product_numbers(file, of, "spatial:transform", &list, &count, err));
+    if (count >= 6 && !place->has_transform) {
+        const double turned[6] = {list[2], list[0], list[1], list[5], list[3], list[4]};
+        memcpy(place->transform, turned, sizeof turned);
+        place->has_transform = true;
+    }
+    free(list);
+    HC_OR_RETURN(hc_product_text(file, of, "GeoTransform", &text, err));
+    double *to = place->transform;
+    if (text != NULL && !place->has_transform) {
+        place->has_transform =
+            sscanf(text, "%lf %lf %lf %lf %lf %lf", &to[0], &to[1], &to[2], &to[3], &to[4], &to[5]) == 6;
+    }
+    free(text);
+    return HC_OK;
+}
+
+/* Centres of pixels at equal steps; false where they are not, or are not there. */
+static HcStatus find_steps(const HcProductFile *file, GDALDimensionH axis, double *first, double *step,
+                           bool *even, HcError *err) {
+    int64_t count = (int64_t)GDALDimensionGetSize(axis);
+    GDALMDArrayH list = GDALDimensionGetIndexingVariable(axis);
+    double *values = NULL;
+    HcStatus status = HC_OK;
+    *even = false;
+    if (list != NULL && count > 1 && count <= INT32_MAX && GDALMDArrayGetDimensionCount(list) == 1) {
+        status = hc_product_list(file, GDALMDArrayGetFullName(list), (int32_t)count, &values, err);
+    }
+    if (list != NULL) {
+        GDALMDArrayRelease(list);
+    }
+    if (values == NULL) {
+        return status;
+    }
+    *step = (values[count - 1] - values[0]) / (double)(count - 1);
+    *first = values[0] - *step / 2;
+    *even = isfinite(*step) && *step != 0;
+    for (int64_t i = 0; i < count && *even; i++) {
+        *even = fabs(values[i] - values[0] - *step * (double)i) <= 0.01 * fabs(*step);
+    }
+    free(values);
+    return HC_OK;
+}
+
+static HcStatus take_coordinates(HcProduct *product, const HcProductFile *file, const HcAxis order[HC_AXES],
+                                 bool *geographic, HcError *err) {
+    HcStatus status = HC_OK;
+    HcPlace *place = &product->scene.place;
+    size_t count = 0;
+    double first[HC_AXES] = {0}, step[HC_AXES] = {0};
+    bool even[HC_AXES] = {false};
+    GDALMDArrayH array = product->array[0].handle;
+    GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
+    for (size_t i = 0; i < count && status == HC_OK; i++) {
+        HcAxis axis = order[i + HC_AXES - count];
+        if (axis != HC_AXIS_BAND) {
+            status = find_steps(file, axes[i], &first[axis], &step[axis], &even[axis], err);
+            *geographic = axis == HC_AXIS_LINE ? strncasecmp(GDALDimensionGetName(axes[i]), "lat", 3) == 0
+                                               : *geographic;
+        }
+    }
+    GDALReleaseDimensions(axes, count);
+    if (status == HC_OK && even[HC_AXIS_LINE] && even[HC_AXIS_SAMPLE] && !place->has_transform) {
+        const double found[6] = {first[HC_AXIS_SAMPLE], step[HC_AXIS_SAMPLE], 0, first[HC_AXIS_LINE], 0,
+                                 step[HC_AXIS_LINE]};
+        memcpy(place->transform, found, sizeof found);
+        place->has_transform = true;
+    }
+    return status;
+}
+
+/* The variable that the array names, in its group or the root. */
+static HcStatus take_mapping(HcProduct *product, const HcProductFile *file, const char *in,
+                             const char *dataset, HcError *err) {
+    char *mapping = NULL;
+    HC_OR_RETURN(hc_product_text(file, dataset, "grid_mapping", &mapping, err));
+    const char *name = mapping != NULL ? mapping : "spatial_ref";
+    char *places[2] = {hc_text_format("%s%s%s", in, in[1] != '\0' ? "/" : "", name),
+                       hc_text_format("/%s", name)};
+    HcStatus status = HC_OK;
+    for (int p = 0; p < 2 && status == HC_OK; p++) {
+        if (places[p] != NULL && product->scene.place.crs == NULL && hc_product_has(file, places[p])) {
+            status = try_attributes(product, file, places[p], err);
+            status = status == HC_OK ? try_transform(product, file, places[p], err) : status;
+        }
+        free(places[p]);
+    }
+    if (status == HC_OK && mapping != NULL && product->scene.place.crs == NULL) {
+        hc_product_note(product, "the coordinate system is left out: %s has no crs_wkt", mapping);
+    }
+    free(mapping);
+    return status;
+}
+
+static HcStatus take_place(HcProduct *product, const HcProductFile *file, const char *in, const char *dataset,
+                           const HcAxis order[HC_AXES], HcError *err) {
+    HcPlace *place = &product->scene.place;
+    bool geographic = false;
+    OGRSpatialReferenceH crs = GDALMDArrayGetSpatialRef(product->array[0].handle); /* GDAL's own _CRS */
+    char *wkt = NULL;
+    if (crs != NULL && OSRExportToWkt(crs, &wkt) == OGRERR_NONE) {
+        place->crs = strdup(wkt);
+    }
+    CPLFree(wkt);
+    OSRDestroySpatialReference(crs);
+    HC_OR_RETURN(take_mapping(product, file, in, dataset, err));
+    HC_OR_RETURN(try_attributes(product, file, dataset, err));
+    HC_OR_RETURN(try_attributes(product, file, NULL, err));
+    HC_OR_RETURN(try_transform(product, file, dataset, err));
+    HC_OR_RETURN(try_transform(product, file, NULL, err));
+    HC_OR_RETURN(take_coordinates(product, file, order, &geographic, err));
+    if (place->crs == NULL && geographic && place->has_transform) {
+        hc_product_note(product, "its coordinates are taken as longitudes and latitudes of WGS 84");
+        return take_wkt(product, "EPSG:4326", "EPSG:4326", err);
+    }
+    return HC_OK;
+}
+
+/* ---- the product ---- */
+
+/* GDAL takes the fill value for nodata. 0 is what most programs put there without a thought, and may be a
+ * value that was measured: it is nodata where _FillValue says so. */
+static HcStatus take_nodata(HcProduct *product, const HcProductFile *file, const char *dataset,
+                            HcError *err) {
+    static const char *const names[] = {"_FillValue", "missing_value", NULL};
+    HcScene *scene = &product->scene;
+    bool said = false;
+    for (int n = 0; names[n] != NULL && !said; n++) {
+        double *value = NULL;
+        int32_t count = 0;
+        HC_OR_RETURN(hc_product_numbers(file, dataset, names[n], &value, &count, err));
+        said = count == 1;
+        scene->nodata = said ? value[0] : scene->nodata;
+        free(value);
+    }
+    if (said) {
+        scene->has_nodata = true;
+    } else if (scene->has_nodata && scene->nodata == 0) {
+        scene->has_nodata = false;
+        hc_product_note(product, "its fill value 0 counts as a value (--nodata 0 masks it)");
+    }
+    return HC_OK;
+}
+
+/* The chunks and the text of the array are in its folder. */
+static HcStatus set_folder(HcProduct *product, const char *group, const char *dataset, HcError *err) {
+    HcZarrNode node = HC_ZARR_NONE;
+    HcProductArray *array = &product->array[0];
+    char *text = NULL;
+    free(array->file);
+    array->file = hc_text_format("%s%s", group, strcmp(dataset, "/") == 0 ? "" : dataset);
+    HC_OR_RETURN(hc_text_made(array->file, strlen(group), "a path", err));
+    if (!hc_zarr_is(array->file)) { /* the group is the array */
+        free(array->file);
+        array->file = strdup(group);
+        HC_OR_RETURN(hc_text_made(array->file, strlen(group), "a path", err));
+    }
+    HC_OR_RETURN(hc_zarr_node(array->file, &node, &text, err));
+    HcStatus status = text != NULL ? hc_paths_add(&product->files, text, err) : HC_OK;
+    free(text);
+    return status;
+}
+
+static HcStatus describe(HcProduct *product, const HcProductFile *file, const char *group,
+                         const char *dataset, HcError *err) {
+    HcStatus status = HC_OK;
+    HcAxis order[HC_AXES];
+    Bands bands = {.count = 0};
+    GDALMDArrayH array = GDALGroupOpenMDArrayFromFullname(file->root, dataset, NULL);
+    char *in = hc_text_format("%.*s", (int)(strrchr(dataset, '/') - dataset), dataset);
+    bool known = array != NULL && hc_read_order(array, order, bands.axis, sizeof bands.axis);
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    if (!known || in == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)strlen(dataset), "an array"));
+    }
+    const char *folder = in[0] != '\0' ? in : "/";
+    HC_TRY(hc_product_name(product, file, "Zarr", dataset, err));
+    HC_TRY(hc_product_take(product, file, dataset, order, err));
+    bands.count = product->array[0].bands;
+    HC_TRY(set_folder(product, group, dataset, err));
+    HC_TRY(check_axes(product, file, folder, err));
+    HC_TRY(take_nodata(product, file, dataset, err));
+    HC_TRY(take_bands(product, file, folder, dataset, &bands, err));
+    HC_TRY(name_bands(product, file, bands.count, err));
+    HC_TRY(hc_product_text(file, NULL, "title", &product->scene.description, err));
+    HC_TRY(take_place(product, file, folder, dataset, order, err));
+done:
+    free(in);
+    free(bands.centre);
+    free(bands.width);
+    free(bands.good);
+    return status;
+}
+
+HcStatus hc_product_zarr(HcProduct *product, const HcProductFile *file, bool *is, HcError *err) {
+    HcStatus status = HC_OK;
+    char *group = NULL, *dataset = NULL;
+    *is = strcmp(GDALGetDriverShortName(GDALGetDatasetDriver(file->dataset)), "Zarr") == 0;
+    if (!*is) {
+        return HC_OK;
+    }
+    HC_TRY(check_version(file->path, err));
+    group = hc_product_zarr_group(file->path);
+    HC_TRY(hc_text_made(group, strlen(file->path), "a path", err));
+    HC_TRY(find_pixels(file, group, &dataset, err));
+    HC_TRY(describe(product, file, group, dataset, err));
+done:
+    free(group);
+    free(dataset);
+    return status;
+}
