@@ -1,8 +1,10 @@
-/* netCDF: the scene as one variable over bands, lines and samples, after the CF conventions, as xarray and
- * GDAL open it. GDAL's raster interface makes a variable of each band and drops wavelengths; its interface
- * for arrays does not. */
+/* netCDF and Zarr: the scene as one variable over bands, lines and samples, after the CF conventions, as
+ * xarray and GDAL open it. GDAL's raster interface makes a variable of each band and drops wavelengths (Zarr
+ * before GDAL 3.8 takes no band at all); its interface for arrays does not. Zarr is written in version 2,
+ * which all versions of GDAL and of zarr-python read. */
 #include "core/allocate.h"
 #include "core/version.h"
+#include "io/gdal/remote.h"
 #include "io/write/parts.h"
 
 #include <cpl_string.h>
@@ -15,6 +17,8 @@
  */
 #define CHUNK_BYTES 262144.0
 #define CHUNK_LINES 16
+/* Each chunk of Zarr is a file. */
+#define ZARR_CHUNK_BYTES 4194304.0
 
 struct HcWriteArray {
     const HcGdalErrors *errors; /* while the file is created: after a failed write, the next one can crash */
@@ -22,6 +26,7 @@ struct HcWriteArray {
     GDALGroupH root;
     GDALMDArrayH values; /* [bands][lines][samples] */
     GDALDimensionH dimension[3];
+    bool zarr;
 };
 
 /* ---- small variables and attributes ---- */
@@ -36,6 +41,35 @@ static void put_attribute(GDALGroupH root, GDALMDArrayH array, const char *name,
         GDALAttributeRelease(attribute);
     }
     GDALExtendedDataTypeRelease(type);
+}
+
+static void put_number(GDALMDArrayH array, const char *name, double value) {
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreate(GDT_Float64);
+    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, name, 0, NULL, type, NULL);
+    if (attribute != NULL) {
+        GDALAttributeWriteDouble(attribute, value);
+        GDALAttributeRelease(attribute);
+    }
+    GDALExtendedDataTypeRelease(type);
+}
+
+/* The names of its axes, as xarray has them in Zarr of version 2. */
+static void put_axis_names(GDALMDArrayH array) {
+    size_t count = 0;
+    const char *names[4] = {NULL};
+    GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
+    for (size_t i = 0; i < count && i < 3; i++) {
+        names[i] = GDALDimensionGetName(axes[i]);
+    }
+    const GUInt64 size = count;
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, "_ARRAY_DIMENSIONS", 1, &size, type, NULL);
+    if (attribute != NULL) {
+        GDALAttributeWriteStringArray(attribute, (CSLConstList)(void *)names);
+        GDALAttributeRelease(attribute);
+    }
+    GDALExtendedDataTypeRelease(type);
+    GDALReleaseDimensions(axes, count);
 }
 
 static void put_text(GDALMDArrayH array, const char *name, const char *value) {
@@ -57,6 +91,9 @@ static GDALMDArrayH put_list(HcWriteArray *file, const char *name, GDALDimension
     GDALMDArrayH array = GDALGroupCreateMDArray(file->root, name, 1, &dimension, type, NULL);
     if (array != NULL) {
         (void)GDALMDArrayWrite(array, &start, &count, NULL, NULL, type, values, NULL, 0);
+    }
+    if (array != NULL && file->zarr) {
+        put_axis_names(array);
     }
     return array;
 }
@@ -98,10 +135,12 @@ static HcStatus put_names(HcWriteArray *file, const HcScene *scene, HcError *err
         return HC_OK;
     }
     HC_OR_RETURN(hc_new(name, scene->bands, "band names", err));
+    size_t longest = 1;
     for (int32_t b = 0; b < scene->bands; b++) {
         name[b] = scene->band_name[b] != NULL ? scene->band_name[b] : "";
+        longest = strlen(name[b]) > longest ? strlen(name[b]) : longest;
     }
-    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(file->zarr ? longest : 0);
     GDALMDArrayH array = put_list(file, "band_name", file->dimension[0], type, name);
     GDALExtendedDataTypeRelease(type);
     if (array != NULL) {
@@ -294,12 +333,32 @@ done:
 
 /* ---- the file ---- */
 
+static bool is_zarr(const HcWritePlan *plan) {
+    return strcmp(plan->format, "Zarr") == 0;
+}
+
 bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene) {
-    return strcmp(plan->format, "netCDF") == 0 && !hc_scene_is_class_map(scene);
+    return is_zarr(plan) || (strcmp(plan->format, "netCDF") == 0 && !hc_scene_is_class_map(scene));
+}
+
+HcStatus hc_write_check_zarr(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
+    if (!is_zarr(plan)) {
+        return HC_OK;
+    }
+    if (hc_scene_is_class_map(scene)) {
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: Zarr cannot hold a class map (GTiff can)", plan->path);
+    }
+    return hc_remote_is(plan->path)
+               ? hc_fail(err, HC_E_UNSUPPORTED,
+                         "%s: Zarr is a folder, and an output in an object store is one file (COG, netCDF)",
+                         plan->path)
+               : HC_OK;
 }
 
 HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
-    static const char *const known[] = {"FORMAT=", "COMPRESS=", "ZLEVEL=", NULL};
+    static const char *const all[2][5] = {{"FORMAT=", "COMPRESS=", "ZLEVEL="},
+                                          {"COMPRESS=", "ZLIB_LEVEL=", "GZIP_LEVEL=", "ZSTD_LEVEL="}};
+    const char *const *known = all[is_zarr(plan)];
     const HcPlace *place = &scene->place;
     for (char **option = plan->options; option != NULL && *option != NULL; option++) {
         const char *const *name = known;
@@ -307,14 +366,15 @@ HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcE
             name++;
         }
         if (*name == NULL) {
-            return hc_fail(err, HC_E_UNSUPPORTED,
-                           "%s: %s has no effect here (netCDF takes FORMAT, COMPRESS, ZLEVEL)", plan->path,
-                           *option);
+            return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s has no effect here (%s)", plan->path, *option,
+                           is_zarr(plan) ? "Zarr is written in version 2 and takes COMPRESS, ZLIB_LEVEL, "
+                                           "GZIP_LEVEL, ZSTD_LEVEL"
+                                         : "netCDF takes FORMAT, COMPRESS, ZLEVEL");
         }
     }
     if (place->has_transform && (place->transform[2] != 0 || place->transform[4] != 0)) {
-        return hc_fail(err, HC_E_UNSUPPORTED, "%s: netCDF has no words for a turned grid (GTiff has)",
-                       plan->path);
+        return hc_fail(err, HC_E_UNSUPPORTED, "%s: %s has no words for a turned grid (GTiff has)", plan->path,
+                       plan->format);
     }
     return HC_OK;
 }
@@ -337,14 +397,19 @@ static HcStatus array_options(const HcWritePlan *plan, const HcScene *scene, cha
     char text[96];
     const char *compress = CSLFetchNameValue(plan->options, "COMPRESS");
     const char *level = CSLFetchNameValue(plan->options, "ZLEVEL");
-    if (compress == NULL || !hc_text_equal(compress, "deflate")) {
+    bool zarr = is_zarr(plan);
+    if (!zarr && (compress == NULL || !hc_text_equal(compress, "deflate"))) {
         return HC_OK;
     }
     int64_t lines = scene->lines < CHUNK_LINES ? scene->lines : CHUNK_LINES;
-    double bands = CHUNK_BYTES / ((double)lines * (double)scene->samples * (double)hc_type_bytes(plan->type));
+    double bands = (zarr ? ZARR_CHUNK_BYTES : CHUNK_BYTES) /
+                   ((double)lines * (double)scene->samples * (double)hc_type_bytes(plan->type));
     bands = fmax(1, fmin(bands, scene->bands));
     snprintf(text, sizeof text, "%d,%lld,%lld", (int)bands, (long long)lines, (long long)scene->samples);
     HC_OR_RETURN(hc_write_option(options, "BLOCKSIZE", text, err));
+    if (zarr) {
+        return hc_write_options_add(options, (const char *const *)plan->options, err);
+    }
     HC_OR_RETURN(hc_write_option(options, "COMPRESS", "DEFLATE", err));
     return level != NULL ? hc_write_option(options, "ZLEVEL", level, err) : HC_OK;
 }
@@ -407,6 +472,12 @@ static HcStatus describe(HcWriteArray *file, const HcScene *scene, const HcWrite
     if (!plan->no_nodata) {
         put_nodata(file->values, plan);
     }
+    if (file->zarr) {
+        put_axis_names(file->values);
+    }
+    if (!plan->no_nodata && file->zarr) { /* the fill value alone may be anything */
+        put_number(file->values, "_FillValue", plan->nodata);
+    }
     put_scale(file, scene);
     HC_OR_RETURN(put_bands(file, scene, err));
     return put_place(file, scene, err);
@@ -422,6 +493,7 @@ HcStatus hc_write_array_create(HcWriteArray **out, const char *partial, const Hc
     HC_OR_RETURN(hc_new(file, 1, "a writer", err));
     hc_gdal_catch(&errors);
     file->errors = &errors;
+    file->zarr = is_zarr(plan);
     const char *format = CSLFetchNameValue(plan->options, "FORMAT");
     if (format != NULL) {
         HC_TRY(hc_write_option(&options, "FORMAT", format, err));

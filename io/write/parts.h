@@ -27,7 +27,7 @@
 typedef enum HcWriteWay {
     HC_WRITE_ENVI,   /* written here, the header too */
     HC_WRITE_CREATE, /* a driver that can create: block by block */
-    HC_WRITE_ARRAY,  /* netCDF: one array of all bands, by GDAL's interface for arrays */
+    HC_WRITE_ARRAY,  /* netCDF, Zarr: one array of all bands, by GDAL's interface for arrays */
     HC_WRITE_COPY    /* COG, or a driver that only copies: from a temporary GeoTIFF, at finish */
 } HcWriteWay;
 
@@ -179,10 +179,12 @@ void hc_write_map_give_up(HcWriteMap *map, int64_t line0, int32_t rows, HcTeam *
 
 /* netcdf.c: the file as one array of all bands. */
 typedef struct HcWriteArray HcWriteArray;
-/* Whether the scene is written so: netCDF that is no class map. */
+/* Whether the scene is written so: netCDF that is no class map, and Zarr. */
 bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene);
 /* HC_E_UNSUPPORTED for a class map, which GDAL's raster interface writes, in a projection that it lacks. */
 HcStatus hc_write_netcdf_check_map(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
+/* Of Zarr: HC_E_UNSUPPORTED for a class map, and in an object store, where an output is one file. */
+HcStatus hc_write_check_zarr(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
 /* HC_E_UNSUPPORTED for a grid that its coordinates cannot describe. */
 HcStatus hc_write_array_check(const HcWritePlan *plan, const HcScene *scene, HcError *err) HC_MUST_CHECK;
 /* Creates the file with all that the scene says, without its values. */

@@ -85,6 +85,9 @@ static GDALDriverH driver_by_ending(const char *ending) {
     if (is_one_of(ending, envi)) {
         return GDALGetDriverByName("ENVI");
     }
+    if (hc_text_equal(ending, "zarr")) { /* GDAL 3.6 does not list it */
+        return GDALGetDriverByName("Zarr");
+    }
     for (int i = 0; i < GDALGetDriverCount(); i++) {
         GDALDriverH driver = GDALGetDriver(i);
         const char *known = GDALGetMetadataItem(driver, GDAL_DMD_EXTENSIONS, NULL);
@@ -585,6 +588,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
     HC_TRY(choose_driver(plan, path, options->format, err));
     plan->way = hc_write_is_array(plan, scene) ? HC_WRITE_ARRAY : plan->way;
     HC_TRY(choose_names(plan, path, err));
+    HC_TRY(hc_write_check_zarr(plan, scene, err));
     HC_TRY(check_shape(plan->path, scene, err));
     HC_TRY(choose_type(plan, scene, options, err));
     HC_TRY(choose_scale(plan, scene, options, err));

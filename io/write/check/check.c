@@ -184,6 +184,23 @@ static const char *fault_of_parts(char **parts, const HcScene *scene, const HcWr
     return fault == NULL && bands != scene->bands ? "bands are missing" : fault;
 }
 
+/* The array of Zarr as a raster; GDAL's own way makes a part of each band. NULL where it does not open. */
+static GDALDatasetH open_zarr(const char *file) {
+    static const char *const drivers[] = {"Zarr", NULL};
+    GDALDatasetH arrays = GDALOpenEx(file, GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
+    GDALGroupH root = arrays != NULL ? GDALDatasetGetRootGroup(arrays) : NULL;
+    GDALMDArrayH array = root != NULL ? GDALGroupOpenMDArray(root, "scene", NULL) : NULL;
+    GDALDatasetH raster = array != NULL ? GDALMDArrayAsClassicDataset(array, 2, 1) : NULL;
+    if (array != NULL) {
+        GDALMDArrayRelease(array);
+    }
+    if (root != NULL) {
+        GDALGroupRelease(root);
+    }
+    GDALClose(arrays);
+    return raster;
+}
+
 static HcStatus check_opens(const char *file, const HcScene *scene, const HcWritePlan *plan, HcText *lacks,
                             HcError *err) {
     HcStatus status = HC_OK;
@@ -191,7 +208,9 @@ static HcStatus check_opens(const char *file, const HcScene *scene, const HcWrit
     bool tiff = hc_write_is_tiff(plan);
     const char *drivers[] = {tiff ? "GTiff" : plan->format, NULL};
     hc_gdal_catch(&errors);
-    GDALDatasetH dataset = GDALOpenEx(file, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
+    GDALDatasetH dataset = strcmp(plan->format, "Zarr") == 0
+                               ? open_zarr(file)
+                               : GDALOpenEx(file, GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, NULL, NULL);
     char **parts = dataset != NULL ? GDALGetMetadata(dataset, "SUBDATASETS") : NULL;
     const char *fault = dataset == NULL ? "it does not open"
                         : parts != NULL ? fault_of_parts(parts, scene, plan, lacks)

@@ -33,8 +33,3 @@ if "$HCUBE" plan read "$scene" a.jp2 >/dev/null 2>&1; then
     lose "b.jp2: the format with its options loses values: they differ by up to" b.jp2 --type uint16 --co QUALITY=20
     refuse 6 "changes numbers of classes" run read "$SAMPLE/class.hdr" ! write c.jp2 --co QUALITY=5
 fi
-# What a driver cannot hold is known in plan: one raster of all bands.
-if "$HCUBE" plan run read "$scene" ! bands 1 ! write one.zarr --format Zarr >/dev/null 2>&1; then
-    refuse 6 "z.zarr: Zarr cannot hold" plan run read "$scene" ! bands 1-3 ! write z.zarr --format Zarr
-    [[ $err == *"3 bands of uint16"*"each band"* || $err == *"the nodata value 0"* ]] || fail "says $err" # GDAL 3.8 holds bands
-fi
