@@ -1,5 +1,7 @@
 /* Nearest training spectra. A product in float32 finds candidates, a bound on its error keeps every one that
- * could be among the k nearest, and these are compared exactly in float64 (docs/numerics.md). */
+ * could be among the k nearest, and these are compared exactly in float64 (docs/numerics.md). Where the
+ * spectra lie near few axes, products along these come first, and all bands are multiplied for what they
+ * leave. */
 #include "cpu/knn/knn.h"
 #include "core/allocate.h"
 #include "cpu/work.h"
@@ -13,17 +15,21 @@ enum {
     PANEL = 384,      /* pixels of one product, at most */
     TILE = 640,       /* training spectra of one product */
     CHUNK = 32,       /* similarities that are looked at together */
-    WAITING_MAX = 256 /* candidates of a pixel that wait */
+    WAITING_MAX = 240 /* candidates of a pixel that wait */
 };
 
 /* What one pixel has found so far. */
 typedef struct Search {
     HcQuery query;
-    float margin;  /* twice the bound */
+    float margin;  /* twice the bound of a product of all bands */
     float enough;  /* candidates have this similarity or a larger one */
     int32_t found; /* in `index` and `distance`, which are sorted */
     int32_t waiting;
-    float *similarity; /* [k], the largest, the smallest of them first */
+    int32_t refined;   /* candidates that wait and have the similarity of all bands */
+    int32_t looked_at; /* candidates that have been refined */
+    bool is_rough;     /* candidates come without that similarity */
+    const float *moved;
+    float *similarity; /* [k], the largest of all bands, the smallest of them first */
     int32_t *index;    /* [k] of the output */
     double *distance;  /* [k] of the output */
     int32_t candidate[WAITING_MAX];
@@ -35,7 +41,9 @@ typedef struct Work {
     Search *search;    /* [PANEL] */
     float *similarity; /* [PANEL][k] */
     float *moved;      /* [PANEL][bands] */
+    float *turned;     /* [PANEL][HC_KNN_TERMS] */
     float *product;    /* [PANEL][TILE] */
+    bool has_axes;     /* they have served so far */
 } Work;
 
 typedef struct Job {
@@ -73,13 +81,16 @@ static void keep(Search *search, int32_t k, int32_t j, double distance) {
 /* Forgets candidates that are no longer among the best. */
 static void prune(Search *search) {
     int32_t left = 0;
+    int32_t refined = 0;
     for (int32_t i = 0; i < search->waiting; i++) {
         if (search->candidate_similarity[i] >= search->enough) {
             search->candidate[left] = search->candidate[i];
             search->candidate_similarity[left++] = search->candidate_similarity[i];
+            refined += i < search->refined;
         }
     }
     search->waiting = left;
+    search->refined = refined;
 }
 
 /* Compares the candidates exactly. */
@@ -90,12 +101,11 @@ static void settle(const Job *job, Search *search) {
         keep(search, job->k, search->candidate[i], distance[i]);
     }
     search->waiting = 0;
+    search->refined = 0;
 }
 
-/* Keeps the k largest similarities, and so what is enough. They form a heap: none is smaller than its
- * parent. */
-static void remember(Search *search, int32_t k, float similarity) {
-    float *heap = search->similarity;
+/* Keeps the k largest similarities. They form a heap: none is smaller than its parent. */
+static void remember(float *heap, int32_t k, float similarity) {
     int32_t at = 0;
     for (int32_t child = 1; child < k; child = 2 * at + 1) {
         child += child + 1 < k && heap[child + 1] < heap[child] ? 1 : 0;
@@ -106,20 +116,69 @@ static void remember(Search *search, int32_t k, float similarity) {
         at = child;
     }
     heap[at] = similarity;
-    search->enough = heap[0] - search->margin;
+}
+
+/* Keeps the k largest similarities of all bands, and so what is enough. */
+static void learn(Search *search, int32_t k, float similarity) {
+    if (similarity > search->similarity[0]) {
+        remember(search->similarity, k, similarity);
+        float enough = search->similarity[0] - search->margin;
+        search->enough = enough > search->enough ? enough : search->enough;
+    }
+}
+
+HC_CLONES static float multiply(const float *restrict x, const float *restrict t, int64_t bands) {
+    float sum[CHUNK] = {0};
+    float rest = 0;
+    int64_t b = 0;
+    for (; b + CHUNK <= bands; b += CHUNK) {
+        for (int i = 0; i < CHUNK; i++) {
+            sum[i] += x[b + i] * t[b + i];
+        }
+    }
+    for (; b < bands; b++) {
+        rest += x[b] * t[b];
+    }
+    for (int i = 0; i < CHUNK; i++) {
+        rest += sum[i];
+    }
+    return rest;
+}
+
+/* Finds the similarities of all bands of rough candidates, and forgets those that are not enough. */
+static void refine(const Job *job, Search *search) {
+    const HcTraining *training = job->training;
+    for (int32_t i = search->refined; i < search->waiting; i++) {
+        int64_t j = search->candidate[i];
+        const float *t = training->moved + j * training->bands;
+        float similarity = multiply(search->moved, t, training->bands) - training->half[j];
+        search->candidate_similarity[i] = similarity;
+        learn(search, job->k, similarity);
+    }
+    search->looked_at += search->waiting - search->refined;
+    search->refined = search->waiting;
+    prune(search);
+}
+
+static void make_room(const Job *job, Search *search) {
+    if (search->is_rough) {
+        refine(job, search);
+    } else {
+        prune(search);
+    }
+    if (search->waiting > WAITING_MAX / 2) {
+        settle(job, search);
+    }
 }
 
 static void add_candidate(const Job *job, Search *search, int32_t j, float similarity) {
     if (search->waiting == WAITING_MAX) {
-        prune(search);
-        if (search->waiting > WAITING_MAX / 2) {
-            settle(job, search);
-        }
+        make_room(job, search);
     }
     search->candidate[search->waiting] = j;
     search->candidate_similarity[search->waiting++] = similarity;
-    if (similarity > search->similarity[0]) {
-        remember(search, job->k, similarity);
+    if (!search->is_rough) {
+        learn(search, job->k, similarity);
     }
 }
 
@@ -153,6 +212,36 @@ static void scan(const Job *job, Search *search, const float *product, const flo
     }
 }
 
+/* The largest similarity of each of CHUNK parts of a tile. */
+HC_CLONES static void find_largest(const float *restrict product, const float *restrict half, int64_t count,
+                                   float *restrict largest) {
+    for (int i = 0; i < CHUNK; i++) {
+        largest[i] = -INFINITY;
+    }
+    for (int64_t from = 0; from + CHUNK <= count; from += CHUNK) {
+        for (int i = 0; i < CHUNK; i++) {
+            float similarity = product[from + i] - half[from + i];
+            largest[i] = similarity > largest[i] ? similarity : largest[i];
+        }
+    }
+}
+
+/* What is enough, before the first tile is scanned: k parts have a similarity of it or more. */
+static void look_ahead(const Job *job, Search *search, const float *product, int64_t count, float margin) {
+    float largest[CHUNK];
+    float heap[CHUNK];
+    find_largest(product, job->training->half, count, largest);
+    for (int32_t i = 0; i < job->k; i++) {
+        heap[i] = -INFINITY;
+    }
+    for (int i = 0; i < CHUNK; i++) {
+        if (largest[i] > heap[0]) {
+            remember(heap, job->k, largest[i]);
+        }
+    }
+    search->enough = heap[0] - margin;
+}
+
 /* Every training spectrum is a candidate. */
 static void search_plainly(const Job *job, Search *search) {
     for (int64_t j = 0; j < job->training->count; j++) {
@@ -164,17 +253,73 @@ static void search_plainly(const Job *job, Search *search) {
     settle(job, search);
 }
 
-static void search_fast(const Job *job, Work *work, int32_t searches) {
+static void begin(const Job *job, Search *search, bool is_rough) {
+    search->found = search->waiting = search->refined = search->looked_at = 0;
+    search->enough = -INFINITY;
+    search->is_rough = is_rough;
+    for (int32_t i = 0; i < job->k; i++) {
+        search->similarity[i] = -INFINITY;
+    }
+}
+
+/* Similarities of the searches with `count` spectra from `first` on, by products of all bands or along the
+ * axes. */
+static void multiply_tile(const Job *job, Work *work, int32_t searches, int64_t first, int count) {
     const HcTraining *training = job->training;
-    int bands = training->bands;
+    bool is_rough = work->search[0].is_rough;
+    int terms = is_rough ? HC_KNN_TERMS : training->bands;
+    const float *spectra = is_rough ? training->turned : training->moved;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, searches, count, terms, 1.0F,
+                is_rough ? work->turned : work->moved, terms, spectra + first * terms, terms, 0.0F,
+                work->product, TILE);
+}
+
+/* Searches one tile after the other. Gives up, false, where rough candidates are too many to be worth it. */
+static bool search_tiles(const Job *job, Work *work, int32_t searches) {
+    const HcTraining *training = job->training;
+    int64_t most = searches * (32 + training->count / 32);
     for (int64_t first = 0; first < training->count; first += TILE) {
         int tile = (int)hc_min64(TILE, training->count - first);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, searches, tile, bands, 1.0F, work->moved, bands,
-                    training->moved + first * bands, bands, 0.0F, work->product, TILE);
+        int64_t looked_at = 0;
+        multiply_tile(job, work, searches, first, tile);
         for (int32_t i = 0; i < searches; i++) {
-            scan(job, &work->search[i], work->product + (int64_t)i * TILE, training->half + first, first,
-                 tile);
+            Search *search = &work->search[i];
+            const float *product = work->product + (int64_t)i * TILE;
+            if (first == 0 && job->k <= CHUNK) {
+                float rest = search->is_rough ? 2 * (1 + 0x1p-20F) * training->rest *
+                                                    work->turned[(i + 1) * HC_KNN_TERMS - 1]
+                                              : 0;
+                look_ahead(job, search, product, tile, search->margin + rest);
+            }
+            scan(job, search, product, training->half + first, first, tile);
+            if (search->is_rough) {
+                refine(job, search);
+                looked_at += search->looked_at;
+            }
         }
+        if (looked_at > most) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool search_by(const Job *job, Work *work, int32_t searches, bool is_rough) {
+    const HcTraining *training = job->training;
+    for (int32_t i = 0; i < searches; i++) {
+        begin(job, &work->search[i], is_rough);
+        work->search[i].moved = work->moved + (int64_t)i * training->bands;
+        if (is_rough) {
+            hc_knn_turn(training, work->search[i].moved, work->turned + (int64_t)i * HC_KNN_TERMS);
+        }
+    }
+    return search_tiles(job, work, searches);
+}
+
+static void search_fast(const Job *job, Work *work, int32_t searches) {
+    work->has_axes = work->has_axes && search_by(job, work, searches, true);
+    if (!work->has_axes) {
+        search_by(job, work, searches, false);
     }
     for (int32_t i = 0; i < searches; i++) {
         prune(&work->search[i]);
@@ -199,14 +344,9 @@ static void take_first(const Job *job, int64_t pixel) {
 
 static void start(const Job *job, Search *search, int64_t pixel, const float *x) {
     search->query.x = x;
-    search->found = 0;
-    search->waiting = 0;
-    search->enough = -INFINITY;
     search->index = job->index + pixel * job->k;
     search->distance = job->distance + pixel * job->k;
-    for (int32_t i = 0; i < job->k; i++) {
-        search->similarity[i] = -INFINITY;
-    }
+    begin(job, search, false);
 }
 
 static void search_panel(const Job *job, int64_t unit, Work *work) {
@@ -246,6 +386,7 @@ static void work_clear(Work *work) {
     free(work->search);
     free(work->similarity);
     free(work->moved);
+    free(work->turned);
     free(work->product);
 }
 
@@ -255,10 +396,12 @@ static HcStatus work_init(Work *work, const Job *job, HcError *err) {
     HC_OR_RETURN(hc_new_aligned(work->search, PANEL, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->similarity, PANEL * k, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->moved, PANEL * bands, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->turned, (size_t)PANEL * HC_KNN_TERMS, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->product, (size_t)PANEL * TILE, "panels of neighbours", err));
     for (size_t i = 0; i < PANEL; i++) {
         work->search[i].similarity = work->similarity + i * k;
     }
+    work->has_axes = job->training->axis != NULL && job->k <= CHUNK;
     return HC_OK;
 }
 

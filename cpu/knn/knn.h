@@ -25,7 +25,14 @@ struct HcTraining {
     float *half;    /* h [count] */
     double longest; /* of t' */
     double most;    /* largest magnitude of h */
+    /* Principal axes; NULL = there are none that serve. */
+    double *axis;  /* [bands][HC_KNN_TERMS] */
+    float *turned; /* t' along the axes, and its length beyond them [count][HC_KNN_TERMS] */
+    float rest;    /* the largest length beyond the axes */
 };
+
+/* Terms of a product along the principal axes. */
+enum { HC_KNN_TERMS = 32 };
 
 /* A pixel that looks for its neighbours. */
 typedef struct HcQuery {
@@ -43,5 +50,11 @@ void hc_knn_distances(const HcTraining *training, const HcQuery *query, const in
 /* The pixel as x', moved[bands]. Returns twice the bound of the error of a similarity. Each of the k
  * nearest is at most that much below the k-th largest similarity. INFINITY = float32 is not enough. */
 float hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved);
+
+/* Finds the axes, where they are worth it. */
+HcStatus hc_knn_find_axes(HcCompute *compute, HcTraining *training, HcError *err);
+
+/* x' or t' along the axes, turned[HC_KNN_TERMS]. Returns its length beyond them. */
+float hc_knn_turn(const HcTraining *training, const float *moved, float *turned);
 
 #endif

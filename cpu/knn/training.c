@@ -45,7 +45,7 @@ static double length_of(const float *x, int32_t bands) {
  * being the float64 distance that the contract wants, X = |x - c| and T = |t - c| after scaling:
  *
  *   product in float32, added in any order           m u / (1 - m u) X T,  m >= bands + roundings of blocks
- *   x' and t' rounded to float32                     2 u X T
+ *   x' and t', their parts along axes, rounded       4 u X T
  *   h rounded, product - h rounded                   u (X T + 2 h)
  *   the threshold that this is used for, rounded     u (X T + h)
  *   roundings of d, of norms and of divisions        (bands + 2) v (X + T)^2 / 2, or (3 bands + 16) v
@@ -127,7 +127,6 @@ static void make_ready(HcTraining *training, double *square, double *product) {
 
 HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
                               HcMetric metric, HcTraining **out, HcError *err) {
-    (void)compute;
     HcStatus status = HC_OK;
     double *work = NULL;
     HcTraining *training = NULL;
@@ -144,6 +143,7 @@ HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     HC_TRY(hc_new(work, 2 * spectrum_count, "training spectra", err));
     memcpy(training->spectra, spectra, values * sizeof(float));
     make_ready(training, work, work + count);
+    HC_TRY(hc_knn_find_axes(compute, training, err));
     *out = training;
     training = NULL;
 done:
@@ -159,6 +159,8 @@ void hc_cpu_training_close(HcTraining *training) {
         free(training->half);
         free(training->norm);
         free(training->centre);
+        free(training->axis);
+        free(training->turned);
         free(training);
     }
 }

@@ -8,21 +8,33 @@
 /* What the spectra look like. */
 typedef enum Look {
     NORMAL,
-    TIES,     /* small integers, half of the training spectra are there twice */
-    NEAR,     /* all but equal: they differ in the last digit of float32 */
-    OFFSET,   /* far from 0, close to each other */
-    CONSTANT, /* every second band is the same everywhere */
-    ZEROS,    /* some spectra are 0 throughout */
-    ALIKE,    /* one spectrum, again and again */
-    ENORMOUS, /* products overflow in float32 */
-    TINY,     /* products underflow */
-    OUTLIER,  /* one training spectrum and some pixels are huge */
+    TIES,        /* small integers, half of the training spectra are there twice */
+    NEAR,        /* all but equal: they differ in the last digit of float32 */
+    OFFSET,      /* far from 0, close to each other */
+    CONSTANT,    /* every second band is the same everywhere */
+    ZEROS,       /* some spectra are 0 throughout */
+    ALIKE,       /* one spectrum, again and again */
+    ENORMOUS,    /* products overflow in float32 */
+    TINY,        /* products underflow */
+    OUTLIER,     /* one training spectrum and some pixels are huge */
+    MIXED,       /* mixtures of three spectra with noise, as those of scenes */
+    ALIKE_MIXED, /* mixtures of which only a few differ */
     LOOKS
 } Look;
 
 typedef struct Shape {
     int32_t lines, samples, bands, count, k;
 } Shape;
+
+/* Band of a mixture of three smooth spectra; the shares are the same for all bands of a spectrum. */
+static double mixture(int64_t spectrum, int64_t band) {
+    double mixed = 0;
+    for (int m = 0; m < 3; m++) {
+        double share = fmod((double)(spectrum * (m + 2)) * 0.6180339887, 1);
+        mixed += share * (1000 + 800 * sin((double)band * 0.02 * (m + 1)));
+    }
+    return mixed;
+}
 
 static float value_of(Look look, int64_t spectrum, int64_t band, uint64_t *seed) {
     double normal = random_normal(seed);
@@ -45,6 +57,10 @@ static float value_of(Look look, int64_t spectrum, int64_t band, uint64_t *seed)
         return (float)(normal * 1e-42);
     case OUTLIER:
         return (float)(spectrum % 50 == 3 ? normal * 1e30 : normal);
+    case MIXED:
+        return (float)rint(mixture(spectrum, band) + 3 * normal);
+    case ALIKE_MIXED:
+        return (float)mixture(spectrum % 4, band);
     default:
         return (float)normal;
     }
@@ -218,6 +234,19 @@ CASE(test_knn_looks) {
     static const Shape shapes[] = {{5, 9, 31, 700, 7}, {2, 8, 3, 150, 128}, {3, 3, 200, 140, 1}};
     uint64_t seed = 12;
     for (int look = TIES; look < LOOKS; look++) {
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+            check_shape(&shapes[s], (Look)look, HC_METRIC_EUCLIDEAN, MASK_SOME, &seed);
+            check_shape(&shapes[s], (Look)look, HC_METRIC_ANGLE, MASK_SOME, &seed);
+        }
+    }
+}
+
+/* Spectra that lie near few axes, on which neighbours are looked for first; and too many as near as these. */
+CASE(test_knn_mixtures) {
+    (void)state;
+    static const Shape shapes[] = {{5, 40, 100, 1300, 5}, {2, 9, 130, 1024, 32}, {2, 9, 96, 1025, 33}};
+    uint64_t seed = 14;
+    for (int look = OUTLIER; look < LOOKS; look++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             check_shape(&shapes[s], (Look)look, HC_METRIC_EUCLIDEAN, MASK_SOME, &seed);
             check_shape(&shapes[s], (Look)look, HC_METRIC_ANGLE, MASK_SOME, &seed);
