@@ -1,33 +1,45 @@
 /* Distances as the contract has them: float64, added in the order of the bands, every operation rounded.
- * Several training spectra at once, as each sum alone would wait for its last addition. */
+ * Several pairs of spectra at once, as each sum alone would wait for its last addition. Terms are computed by
+ * vectors along the bands. */
 #include "cpu/knn/knn.h"
 
-enum { LANES = 8 };
+enum { LANES = 8, RUN = 16 };
 
-HC_CLONES static void squares(const float *restrict x, const float *const t[LANES], int64_t bands,
-                              double sum[LANES]) {
-    double s[LANES] = {0};
-    for (int64_t b = 0; b < bands; b++) {
+/* Adds the terms of some bands in their order. */
+static inline void add(double term[LANES][RUN], int64_t count, double sum[LANES]) {
+    for (int64_t i = 0; i < count; i++) {
         for (int lane = 0; lane < LANES; lane++) {
-            double apart = (double)x[b] - (double)t[lane][b];
-            s[lane] += apart * apart;
+            sum[lane] += term[lane][i];
         }
-    }
-    for (int lane = 0; lane < LANES; lane++) {
-        sum[lane] = s[lane];
     }
 }
 
-HC_CLONES static void products(const float *restrict x, const float *const t[LANES], int64_t bands,
-                               double sum[LANES]) {
-    double s[LANES] = {0};
-    for (int64_t b = 0; b < bands; b++) {
+HC_CLONES static void squares(const float *const x[LANES], const float *const t[LANES], int64_t bands,
+                              double sum[LANES]) {
+    double term[LANES][RUN];
+    for (int64_t b = 0; b < bands; b += RUN) {
+        int64_t count = bands - b < RUN ? bands - b : RUN;
         for (int lane = 0; lane < LANES; lane++) {
-            s[lane] += (double)x[b] * (double)t[lane][b];
+            for (int64_t i = 0; i < count; i++) {
+                double apart = (double)x[lane][b + i] - (double)t[lane][b + i];
+                term[lane][i] = apart * apart;
+            }
         }
+        add(term, count, sum);
     }
-    for (int lane = 0; lane < LANES; lane++) {
-        sum[lane] = s[lane];
+}
+
+HC_CLONES static void products(const float *const x[LANES], const float *const t[LANES], int64_t bands,
+                               double sum[LANES]) {
+    double term[LANES][RUN];
+    for (int64_t b = 0; b < bands; b += RUN) {
+        int64_t count = bands - b < RUN ? bands - b : RUN;
+        for (int lane = 0; lane < LANES; lane++) {
+            for (int64_t i = 0; i < count; i++) {
+                term[lane][i] = (double)x[lane][b + i] * (double)t[lane][b + i];
+            }
+        }
+        add(term, count, sum);
     }
 }
 
@@ -35,21 +47,22 @@ static double angle_distance(double product, double a, double b) {
     return a == 0 || b == 0 ? 0 : -product / (a * b);
 }
 
-void hc_knn_distances(const HcTraining *training, const HcQuery *query, const int32_t *number, int32_t count,
-                      double *distance) {
+void hc_knn_distances(const HcTraining *training, const HcPair *pair, int32_t count, double *distance) {
     bool angle = training->metric == HC_METRIC_ANGLE;
     for (int32_t first = 0; first < count; first += LANES) {
+        const float *x[LANES];
         const float *t[LANES];
-        double sum[LANES];
+        double sum[LANES] = {0};
         for (int32_t lane = 0; lane < LANES; lane++) {
-            int64_t j = number[first + lane < count ? first + lane : first];
-            t[lane] = training->spectra + j * training->bands;
+            const HcPair *one = &pair[first + lane < count ? first + lane : first];
+            x[lane] = one->query->x;
+            t[lane] = training->spectra + (int64_t)one->number * training->bands;
         }
-        (angle ? products : squares)(query->x, t, training->bands, sum);
+        (angle ? products : squares)(x, t, training->bands, sum);
         for (int32_t lane = 0; lane < LANES && first + lane < count; lane++) {
-            int32_t j = number[first + lane];
+            const HcPair *one = &pair[first + lane];
             distance[first + lane] =
-                angle ? angle_distance(sum[lane], query->norm, training->norm[j]) : sum[lane];
+                angle ? angle_distance(sum[lane], one->query->norm, training->norm[one->number]) : sum[lane];
         }
     }
 }

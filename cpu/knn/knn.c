@@ -93,15 +93,34 @@ static void prune(Search *search) {
     search->refined = refined;
 }
 
-/* Compares the candidates exactly. */
-static void settle(const Job *job, Search *search) {
+/* Compares some pairs exactly. */
+static void compare(const Job *job, Search *const *owner, const HcPair *pair, int32_t count) {
     double distance[WAITING_MAX];
-    hc_knn_distances(job->training, &search->query, search->candidate, search->waiting, distance);
-    for (int32_t i = 0; i < search->waiting; i++) {
-        keep(search, job->k, search->candidate[i], distance[i]);
+    hc_knn_distances(job->training, pair, count, distance);
+    for (int32_t i = 0; i < count; i++) {
+        keep(owner[i], job->k, pair[i].number, distance[i]);
     }
-    search->waiting = 0;
-    search->refined = 0;
+}
+
+/* Compares all candidates of some searches exactly, those of several pixels side by side. */
+static void settle(const Job *job, Search *searches, int32_t count) {
+    HcPair pair[WAITING_MAX];
+    Search *owner[WAITING_MAX];
+    int32_t pairs = 0;
+    for (Search *search = searches; search < searches + count; search++) {
+        for (int32_t i = 0; i < search->waiting; i++) {
+            owner[pairs] = search;
+            pair[pairs++] = (HcPair){&search->query, search->candidate[i]};
+            if (pairs == WAITING_MAX) {
+                compare(job, owner, pair, pairs);
+                pairs = 0;
+            }
+        }
+        search->waiting = search->refined = 0;
+    }
+    if (pairs > 0) {
+        compare(job, owner, pair, pairs);
+    }
 }
 
 /* Keeps the k largest similarities. They form a heap: none is smaller than its parent. */
@@ -167,7 +186,7 @@ static void make_room(const Job *job, Search *search) {
         prune(search);
     }
     if (search->waiting > WAITING_MAX / 2) {
-        settle(job, search);
+        settle(job, search, 1);
     }
 }
 
@@ -247,10 +266,10 @@ static void search_plainly(const Job *job, Search *search) {
     for (int64_t j = 0; j < job->training->count; j++) {
         search->candidate[search->waiting++] = (int32_t)j;
         if (search->waiting == WAITING_MAX) {
-            settle(job, search);
+            settle(job, search, 1);
         }
     }
-    settle(job, search);
+    settle(job, search, 1);
 }
 
 static void begin(const Job *job, Search *search, bool is_rough) {
@@ -323,8 +342,8 @@ static void search_fast(const Job *job, Work *work, int32_t searches) {
     }
     for (int32_t i = 0; i < searches; i++) {
         prune(&work->search[i]);
-        settle(job, &work->search[i]);
     }
+    settle(job, work->search, searches);
 }
 
 static void leave_out(const Job *job, int64_t pixel) {

@@ -43,9 +43,14 @@ typedef struct HcQuery {
 /* The norm of a spectrum as the distances use it. */
 double hc_knn_norm(const float *x, int32_t bands);
 
-/* distance[i] from training spectrum number[i], as the contract has it. */
-void hc_knn_distances(const HcTraining *training, const HcQuery *query, const int32_t *number, int32_t count,
-                      double *distance);
+/* A pixel and a training spectrum that are compared. */
+typedef struct HcPair {
+    const HcQuery *query;
+    int32_t number; /* of the training spectrum */
+} HcPair;
+
+/* distance[i] of pair[i], as the contract has it. */
+void hc_knn_distances(const HcTraining *training, const HcPair *pair, int32_t count, double *distance);
 
 /* The pixel as x', moved[bands]. Returns twice the bound of the error of a similarity. Each of the k
  * nearest is at most that much below the k-th largest similarity. INFINITY = float32 is not enough. */

@@ -22,7 +22,7 @@ HC_CLONES static void move(const float *restrict x, const double *restrict centr
     }
 }
 
-static double length_of(const float *x, int32_t bands) {
+HC_CLONES static double length_of(const float *x, int32_t bands) {
     enum { LANES = 8 };
     double sum[LANES] = {0};
     double rest = 0;
