@@ -1,7 +1,8 @@
 /* destripe: an offset and a gain of each detector column, or an offset of each line, are taken from a scene.
  *
  * The first round sums the scene and its differences along the stripes, which make the basis (stripes.h). The
- * second one looks for terms and gains. Where neither is found, the scene passes through. */
+ * second one looks for terms and gains, and the third one for terms without these gains. Where neither is
+ * found, the scene passes through. */
 #include "core/allocate.h"
 #include "core/operation/image/calibrate.h"
 #include "pipeline/memory.h"
@@ -33,7 +34,7 @@ typedef struct State {
     double *noise;           /* [bands] deviation of the noise, once fitted */
     double *strength;        /* [bands] root mean square of the terms of the first search */
     double *mean;            /* [items][bands] of the scene with stripes */
-    double *offset, *gain;   /* [samples][bands] of all rounds, see add_changes; NULL = of lines */
+    double *offset, *gain;   /* [samples][bands] see make_changes; NULL = of lines */
     Profile profile;
     HcBuffer memory[3]; /* [device] offsets, gains, live columns */
     HcBuffer strip;     /* [device] lines without the stripes that the round before found */
@@ -50,7 +51,7 @@ enum {
     ROOM = 16,     /* lines that are changed at once */
     BANDS_MIN = 3, /* fewest that tell noise */
     SEARCH = 1,    /* round that looks for stripes, */
-    AGAIN = 2      /* and that looks for what is left of them, where there are gains */
+    AGAIN = 2      /* and that looks for them in the scene without the gains */
 };
 
 /* Stripes of a band are counted from this part of its noise on. */
@@ -148,7 +149,7 @@ static HcStatus calibrate(const State *state, HcQueue *queue, const HcBlock *in,
     return hc_calibrate(queue, in, &how, out, err);
 }
 
-/* What the round before found is taken away first. */
+/* The gains that the round before found are taken away first. */
 static HcStatus observe_again(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
     const State *state = stage->state;
     int64_t end = in->line0 + in->lines;
@@ -207,11 +208,10 @@ done:
 
 /* ---- what is changed ---- */
 
-/* A value is y = x + term + slope (x - q), where q is the mean of x. So x is (y - offset) gain. What this
- * round finds comes after ((y - offset) gain) of the rounds before. */
-static HcStatus add_changes(HcStage *stage, HcError *err) {
+/* A value is y = x + term + slope (x - q), where q is the mean of x. So x is (y - offset) gain. Where a
+ * second search finds nothing, the changes of the first one stay. */
+static HcStatus make_changes(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    const double *mean = state->stripes.mean;
     size_t elements = elements_of(stage);
     if (state->offset == NULL) {
         HC_OR_RETURN(hc_new(state->offset, elements, "offsets", err));
@@ -221,11 +221,10 @@ static HcStatus add_changes(HcStage *stage, HcError *err) {
         }
     }
     for (size_t at = 0; at < elements && state->stripes.found; at++) {
-        double term = state->stripes.term[at];
-        double slope = state->gains.found && isfinite(mean[at]) ? state->gains.gain[at] : 0;
-        double offset = slope == 0 ? term : term - slope * (mean[at] - term);
-        state->offset[at] += offset / state->gain[at];
-        state->gain[at] /= 1 + slope;
+        double term = state->stripes.term[at], mean = state->stripes.mean[at];
+        double slope = state->gains.found && isfinite(mean) ? state->gains.gain[at] : 0;
+        state->offset[at] = slope == 0 ? term : term - slope * (mean - term);
+        state->gain[at] = 1 / (1 + slope);
     }
     return HC_OK;
 }
@@ -246,6 +245,21 @@ static HcStatus upload(HcStage *stage, HcError *err) {
 done:
     free(live);
     return status;
+}
+
+static void add_terms(HcStage *stage, double sign) {
+    State *state = stage->state;
+    for (size_t at = 0; at < elements_of(stage); at++) {
+        state->offset[at] += sign * state->stripes.term[at] / state->gain[at];
+    }
+}
+
+/* Gains alone are taken from the scene of the next search, which looks for all of the terms. */
+static HcStatus upload_gains(HcStage *stage, HcError *err) {
+    add_terms(stage, -1);
+    HC_OR_RETURN(upload(stage, err));
+    add_terms(stage, 1);
+    return HC_OK;
 }
 
 /* ---- the profile ---- */
@@ -330,14 +344,13 @@ static HcStatus keep_found(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-/* Medians of stripes with gains are those of the scene times the gains. Without these gains they tell more.
- */
+/* Medians of stripes with gains are those of the scene times the gains. Without these gains, and in units of
+ * the stripes, they tell more. */
 static HcStatus search_again(HcStage *stage, HcError *err) {
     State *state = stage->state;
-    hc_gains_close(&state->gains);
     HC_OR_RETURN(hc_memory_zeros(stage->compute, room_of(stage), &state->strip, err));
     HC_OR_RETURN(hc_stripes_again(&state->stripes, &stage->in, err));
-    return hc_gains_open(&state->gains, &state->stripes, &stage->in, err);
+    return hc_gains_again(&state->gains, &state->stripes, &stage->in, err);
 }
 
 static HcStatus settle_search(HcStage *stage, HcError *err) {
@@ -347,8 +360,9 @@ static HcStatus settle_search(HcStage *stage, HcError *err) {
         HC_OR_RETURN(hc_gains_settle(&state->gains, &state->stripes, hc_stage_ranks(stage), err));
     }
     if (!of_lines(stage)) {
-        HC_OR_RETURN(add_changes(stage, err));
-        HC_OR_RETURN(upload(stage, err));
+        bool goes_on = stage->round == SEARCH && state->gains.found;
+        HC_OR_RETURN(make_changes(stage, err));
+        HC_OR_RETURN(goes_on ? upload_gains(stage, err) : upload(stage, err));
     }
     return stage->round == SEARCH ? keep_found(stage, err) : HC_OK;
 }

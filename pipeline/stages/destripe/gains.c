@@ -62,7 +62,7 @@ size_t hc_gains_bytes(const HcScene *scene) {
     size_t values = (size_t)scene->samples * (size_t)scene->bands;
     size_t lines = 2 * (size_t)hc_gains_segment(scene) + 2 * (size_t)segments_of(scene);
     return lines * values * sizeof(float) + 2 * strip_bytes(scene->samples, scene->bands) +
-           (values + 3 * (size_t)scene->samples + 2 * (size_t)scene->bands) * sizeof(double);
+           (2 * values + 3 * (size_t)scene->samples + 3 * (size_t)scene->bands) * sizeof(double);
 }
 
 /* What only the search needs. */
@@ -83,12 +83,13 @@ static void free_search(HcGains *gains) {
 void hc_gains_close(HcGains *gains) {
     free_search(gains);
     free(gains->gain);
+    free(gains->beyond);
+    free(gains->part);
     *gains = (HcGains){0};
 }
 
 HcStatus hc_gains_open(HcGains *gains, const HcStripes *stripes, const HcScene *scene, HcError *err) {
-    HcComputeInfo info;
-    hc_compute_info(stripes->compute, &info);
+    size_t values = (size_t)scene->samples * (size_t)scene->bands;
     *gains = (HcGains){.compute = stripes->compute,
                        .samples = scene->samples,
                        .bands = scene->bands,
@@ -96,9 +97,18 @@ HcStatus hc_gains_open(HcGains *gains, const HcStripes *stripes, const HcScene *
                        .segments = segments_of(scene),
                        .every = every_of(scene)};
     gains->components = (int32_t)hc_min64(components_of(scene->bands), stripes->basis.components);
+    HC_OR_RETURN(hc_new(gains->part, scene->bands, what, err));
+    HC_OR_RETURN(hc_new(gains->beyond, values, what, err));
+    HC_OR_RETURN(hc_new(gains->gain, values, what, err));
+    return hc_gains_again(gains, stripes, scene, err);
+}
+
+HcStatus hc_gains_again(HcGains *gains, const HcStripes *stripes, const HcScene *scene, HcError *err) {
+    HcComputeInfo info;
     if (gains->segments == 0) {
         return HC_OK;
     }
+    hc_compute_info(stripes->compute, &info);
     size_t values = (size_t)scene->samples * (size_t)scene->bands;
     size_t bytes = strip_bytes(scene->samples, scene->bands);
     gains->team = hc_team_open(hc_team_count(info.threads, TEAM));
@@ -329,14 +339,9 @@ static double smooth_part(const double *part, const double *weight, int32_t band
 }
 
 /* How much of what slopes have beyond the terms is no chance: both halves of the scene agree on it, and so
- * do steps from column to column. Slopes become what is left of them. */
-static double share_of(const Band *band, double part, int64_t columns) {
+ * do steps from column to column. */
+static double share_of(const Band *band, int64_t columns) {
     double steps = 0;
-    for (int h = 0; h < 2; h++) {
-        for (int64_t s = 0; s < columns; s++) {
-            band->slope[h][s] -= part * band->term[s];
-        }
-    }
     const double *x = band->slope[0], *y = band->slope[1];
     for (int64_t s = 0; s + 2 < columns; s++) {
         steps -= ((x[s + 1] - x[s]) * (y[s + 2] - y[s + 1]) + (y[s + 1] - y[s]) * (x[s + 2] - x[s + 1])) /
@@ -354,35 +359,59 @@ static HcStatus open_band(const HcGains *gains, Band *band, HcError *err) {
     return hc_new(band->term, gains->samples, what, err);
 }
 
+/* Slopes are those of the scene without the gains of the round before. */
+static void add_slopes(HcGains *gains, const Band *band, size_t b) {
+    size_t bands = (size_t)gains->bands;
+    for (int64_t s = 0; s < gains->samples; s++) {
+        size_t at = (size_t)s * bands + b;
+        double now = gains->part[b] * band->term[s] + gains->beyond[at] - gains->gain[at];
+        band->slope[0][s] -= now;
+        band->slope[1][s] -= now;
+    }
+    double share = share_of(band, gains->samples);
+    gains->found = gains->found || gains->part[b] > 0 || share > 0;
+    for (int64_t s = 0; s < gains->samples; s++) {
+        size_t at = (size_t)s * bands + b;
+        gains->beyond[at] += share * (band->slope[0][s] + band->slope[1][s]) / 2;
+        double gain = gains->part[b] * band->term[s] + gains->beyond[at];
+        gains->gain[at] = fmax(-0.5, fmin(gain, 0.5));
+    }
+}
+
+/* Once: in a scene without these gains, slopes say no more of the terms. */
+static HcStatus find_parts(HcGains *gains, const HcStripes *stripes, Band *band, HcError *err) {
+    HcStatus status = HC_OK;
+    double *part = NULL, *weight = NULL;
+    HC_TRY(hc_new(part, gains->bands, what, err));
+    HC_TRY(hc_new(weight, gains->bands, what, err));
+    for (int32_t b = 0; b < gains->bands; b++) {
+        read_band(gains, stripes, (size_t)b, band);
+        part[b] = part_of(band, gains->samples, &weight[b]);
+    }
+    for (int32_t b = 0; b < gains->bands; b++) {
+        gains->part[b] = smooth_part(part, weight, gains->bands, b);
+    }
+done:
+    free(part);
+    free(weight);
+    return status;
+}
+
 static HcStatus make_gains(HcGains *gains, const HcStripes *stripes, HcError *err) {
     HcStatus status = HC_OK;
     Band band = {0};
-    double *part = NULL, *weight = NULL;
-    size_t bands = (size_t)gains->bands;
     HC_TRY(open_band(gains, &band, err));
-    HC_TRY(hc_new(part, bands, what, err));
-    HC_TRY(hc_new(weight, bands, what, err));
-    HC_TRY(hc_new(gains->gain, (size_t)gains->samples * bands, what, err));
-    for (size_t b = 0; b < bands; b++) {
-        read_band(gains, stripes, b, &band);
-        part[b] = part_of(&band, gains->samples, &weight[b]);
+    if (!gains->found) {
+        HC_TRY(find_parts(gains, stripes, &band, err));
     }
-    for (size_t b = 0; b < bands; b++) {
-        double now = smooth_part(part, weight, gains->bands, (int32_t)b);
+    for (size_t b = 0; b < (size_t)gains->bands; b++) {
         read_band(gains, stripes, b, &band);
-        double share = share_of(&band, now, gains->samples);
-        gains->found = gains->found || now > 0 || share > 0;
-        for (int64_t s = 0; s < gains->samples; s++) {
-            double gain = now * band.term[s] + share * (band.slope[0][s] + band.slope[1][s]) / 2;
-            gains->gain[(size_t)s * bands + b] = fmax(-0.5, fmin(gain, 0.5));
-        }
+        add_slopes(gains, &band, b);
     }
 done:
     free(band.slope[0]);
     free(band.slope[1]);
     free(band.term);
-    free(part);
-    free(weight);
     return status;
 }
 

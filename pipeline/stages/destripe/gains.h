@@ -29,7 +29,9 @@ typedef struct HcGains {
     float *lines_of[2]; /* [segment][samples][bands] what values should be, and what is left; NaN = masked */
     float *slope;       /* [segments][samples][bands] */
     float *weight;      /* the same: sums of absolute deviations of what values should be from their median */
-    double *gain;       /* [samples][bands] slopes that are no chance: gains less 1 */
+    double *part;       /* [bands] of terms over their level that is gains, once found */
+    double *beyond;     /* [samples][bands] slopes beyond that part that are no chance */
+    double *gain;       /* [samples][bands] both: gains less 1 */
     bool found;
 } HcGains;
 
@@ -42,10 +44,15 @@ size_t hc_gains_bytes(const HcScene *scene);
 /* With the basis of the stripes, and before the blocks that stripes are looked for in. */
 HcStatus hc_gains_open(HcGains *gains, const HcStripes *stripes, const HcScene *scene,
                        HcError *err) HC_MUST_CHECK;
+
+/* After settling: gets ready for the blocks of the scene without these gains. */
+HcStatus hc_gains_again(HcGains *gains, const HcStripes *stripes, const HcScene *scene,
+                        HcError *err) HC_MUST_CHECK;
 void hc_gains_close(HcGains *gains);
 HcStatus hc_gains_observe(HcGains *gains, HcQueue *queue, const HcBlock *in, HcError *err) HC_MUST_CHECK;
 
-/* All ranks, after the last block, with stripes that are found and have means. */
+/* All ranks, after the last block, with stripes that are found and have means: of the whole offsets, also
+ * where the gains of the round before are taken away. */
 HcStatus hc_gains_settle(HcGains *gains, const HcStripes *stripes, HcRanks *ranks,
                          HcError *err) HC_MUST_CHECK;
 

@@ -24,6 +24,9 @@ enum {
 static const double sum_unit = 1 << 20;
 static const double sum_limit = 1e11;
 
+/* Stripes of a band have at least this part of the variance of its noise. */
+static const double least_of_noise = 1e-4;
+
 static const char what[] = "stripes";
 
 HcStatus hc_stripes_check(const HcScene *scene, const char *who, HcError *err) {
@@ -71,7 +74,7 @@ size_t hc_stripes_bytes(const HcScene *scene, bool of_lines) {
            2 * (size_t)segments_of(scene, of_lines) * items * bands * sizeof(float) +
            items * bands * (sizeof(int64_t) + (3 + HC_COLUMN_MODEL_VALUES) * sizeof(double)) +
            (of_lines ? TEAM * (size_t)scene->samples * sizeof(float) : 0) +
-           6 * bands * bands * sizeof(double);
+           10 * bands * bands * sizeof(double);
 }
 
 HcDifference hc_stripes_difference(bool of_lines) {
@@ -176,10 +179,53 @@ HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *
     return open_search(stripes, scene, err);
 }
 
+/* The covariance of the differences, from their components; and the variance of the terms of each band, at
+ * least a small part of its noise. */
+static void units_of_stripes(const HcStripes *stripes, double *covariance, double *strength) {
+    size_t n = (size_t)stripes->basis.components, bands = (size_t)stripes->basis.bands;
+    for (size_t k = 0; k < n; k++) {
+        const double *row = stripes->basis.inverse + k * bands;
+        for (size_t a = 0; a < bands; a++) {
+            strength[a * bands + a] += least_of_noise * row[a] * row[a];
+            for (size_t b = 0; b < bands; b++) {
+                covariance[a * bands + b] += stripes->basis.eigenvalues[k] * row[a] * row[b];
+            }
+        }
+    }
+    for (size_t a = 0; a < bands; a++) {
+        double term = hc_stripes_of_band(stripes, (int32_t)a);
+        strength[a * bands + a] += term * term;
+    }
+}
+
+/* Stripes differ in strength from band to band as noise does not: those of gains follow the brightness. In
+ * units of their own strength they are alike in all components, and independent. */
+static HcStatus change_basis(HcStripes *stripes, const HcScene *scene, HcError *err) {
+    HcStatus status = HC_OK;
+    HcTransform basis = {.pixels = stripes->basis.pixels};
+    size_t square = (size_t)stripes->basis.bands * (size_t)stripes->basis.bands;
+    double *covariance = NULL, *strength = NULL;
+    HC_TRY(hc_new(covariance, square, what, err));
+    HC_TRY(hc_new(strength, square, what, err));
+    units_of_stripes(stripes, covariance, strength);
+    HC_TRY(hc_scene_copy(&basis.scene, scene, err));
+    HC_TRY(hc_transform_fit_mnf(&basis, stripes->compute, stripes->basis.mean, covariance, strength, err));
+    hc_transform_clear(&stripes->basis);
+    stripes->basis = basis;
+    basis = (HcTransform){0};
+done:
+    hc_transform_clear(&basis);
+    free(covariance);
+    free(strength);
+    return status;
+}
+
 HcStatus hc_stripes_again(HcStripes *stripes, const HcScene *scene, HcError *err) {
+    HC_OR_RETURN(change_basis(stripes, scene, err));
     free_sums(stripes);
     free_terms(stripes);
     stripes->found = false;
+    stripes->in_own_units = true;
     return open_search(stripes, scene, err);
 }
 
@@ -467,8 +513,8 @@ HcStatus hc_stripes_settle(HcStripes *stripes, HcRanks *ranks, HcError *err) {
     HC_TRY(hc_ranks_join(ranks, stripes->step, bytes, err));
     HC_TRY(hc_ranks_sum(ranks, stripes->sum, values, err));
     HC_TRY(hc_ranks_sum(ranks, stripes->count, (size_t)stripes->items, err));
-    HC_TRY(hc_column_model_open(&model, (int32_t)n, stripes->items, first_flat(&stripes->basis),
-                                stripes->team, err));
+    HC_TRY(hc_column_model_open(&model, (int32_t)n, stripes->items,
+                                stripes->in_own_units ? 0 : first_flat(&stripes->basis), stripes->team, err));
     fill_model(stripes, &model);
     stripes->found = hc_column_model_fit(&model, stripes->team);
     if (stripes->found) {

@@ -50,8 +50,9 @@ typedef struct HcStripes {
     int64_t *count;    /* [items] valid pixels */
     double *component; /* [items][components] terms */
     bool found;
-    double *term; /* [items][bands] in units of the scene; the mean over the pixels of a band is 0 */
-    double *mean; /* [items][bands] means of the values, with keeps_means; NaN = no valid pixel */
+    bool in_own_units; /* components are in units of the stripes, not of the noise */
+    double *term;      /* [items][bands] in units of the scene; the mean over the pixels of a band is 0 */
+    double *mean;      /* [items][bands] means of the values, with keeps_means; NaN = no valid pixel */
 } HcStripes;
 
 /* Whether the scene has enough lines and samples; `who` begins the message. */
@@ -74,7 +75,8 @@ HcStatus hc_stripes_open(HcStripes *stripes, HcCompute *compute, const HcScene *
                          const HcMoments *along, HcError *err) HC_MUST_CHECK;
 void hc_stripes_close(HcStripes *stripes);
 
-/* After settling: gets ready for the blocks of the scene once more, with the same basis and nothing found. */
+/* After settling, where stripes were found: gets ready for the blocks of the scene once more, with nothing
+ * found. The basis becomes that in units of these stripes. */
 HcStatus hc_stripes_again(HcStripes *stripes, const HcScene *scene, HcError *err) HC_MUST_CHECK;
 
 /* Adds a block; blocks come in order. Waits for the queue. */
