@@ -41,6 +41,7 @@ run 0 run read "$emit" ! mnf --components 5 ! mnf --inverse ! index EVI ! write 
 [[ $err == *"EVI (and 0 others) depend on their unit"* ]]
 # What reflectances cannot have, and other names.
 refuse 2 "T ... thermal infrared" index "$scene" NBRT1 x.img
+refuse 2 "LST ... temperature of the land ... thermal infrared" index "$scene" LST x.img
 refuse 2 "VH ... radar" index "$scene" VHVVR x.img
 refuse 2 "kNN ... kernel" index "$scene" kNDVI x.img
 refuse 2 "PAR ... no default" index "$scene" NIRvP x.img

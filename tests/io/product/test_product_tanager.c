@@ -187,6 +187,22 @@ static void hico_opens(void **state) {
     }
 }
 
+/* Without the group of coordinates, no product is taken for HYPSO or HICO. */
+static void a_cube_without_navigation_is_told(void **state) {
+    (void)state;
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const char *path = in_folder("alone.nc");
+    ProductFile file = product_begin(path);
+    add_cube(&file, "/products", "Lt", "lsb", FLAW_NONE);
+    product_end(&file);
+    assert_int_equal(hc_reader_open(&reader, path, NULL, &err), HC_E_INPUT);
+    assert_non_null(
+        strstr(err.text, "alone.nc: it has /products/Lt of HYPSO and HICO, but no group /navigation"));
+    assert_null(reader);
+    unlink(path);
+}
+
 /* Where a pixel of the turned scene lies [degrees]. */
 static void place_of(int line, int sample, double *longitude, double *latitude) {
     *longitude = 10 + 0.001 * (0.8 * sample - 0.6 * line);
@@ -313,6 +329,7 @@ int main(void) {
         cmocka_unit_test(hypso_opens),
         cmocka_unit_test(hypso_bands_open),
         cmocka_unit_test(hico_opens),
+        cmocka_unit_test(a_cube_without_navigation_is_told),
         cmocka_unit_test(polygons_over_coordinates),
         cmocka_unit_test(training_over_coordinates),
     };
