@@ -16,6 +16,11 @@ static PangoLayout *layout_of(HcCanvas *canvas, const HcLetters *letters, const 
     pango_layout_set_font_description(layout, font);
     pango_font_description_free(font);
     pango_layout_set_text(layout, clean, (int)bytes);
+    /* A name of a file that is broken within must not gain a hyphen. */
+    PangoAttrList *plain = pango_attr_list_new();
+    pango_attr_list_insert(plain, pango_attr_insert_hyphens_new(FALSE));
+    pango_layout_set_attributes(layout, plain);
+    pango_attr_list_unref(plain);
     return layout;
 }
 

@@ -8,7 +8,7 @@
 
 enum { BAR_STEPS = 256 };
 
-static const double bar_height = 8, swatch = 8, row_height = 11, name_max = 150, gap = 14;
+static const double bar_height = 8, swatch = 8, row_height = 11, name_max = 430, gap = 14;
 
 /* ---- colour bars ---- */
 

@@ -197,8 +197,10 @@ HcStatus hc_figure_draw(HcFigure *figure, HcFigureFormat format, HcFigureFile *f
     *file = (HcFigureFile){0};
     HC_TRY(measure(&paper, &page, err));
     if (page.height > HC_FIGURE_TALL * page.width) {
-        HC_TRY(hc_fail(err, HC_E_USAGE, "a figure of %.0f x %.0f mm is too high: it has %d parts",
-                       page.width / 72 * 25.4, page.height / 72 * 25.4, figure->count));
+        HC_TRY(hc_fail(
+            err, HC_E_USAGE,
+            "a figure of %.0f x %.0f mm with %d parts is too high: it needs a wider page or fewer parts",
+            page.width / 72 * 25.4, page.height / 72 * 25.4, figure->count));
     }
     HC_TRY(hc_canvas_open(&canvas, (int)format, &page, err));
     paper.canvas = canvas;

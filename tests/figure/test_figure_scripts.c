@@ -320,7 +320,9 @@ static void names_leave_ink_where_they_stand(void **state) {
  * right to left. */
 static void a_cut_name_ends_in_dots(void **state) {
     (void)state;
-    static const char *const cut[] = {"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm",
+    static const char *const cut[] = {"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"
+                                      "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm",
+                                      "טטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטט"
                                       "טטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטטט"};
     Drawing *drawing = drawing_of(2, 510);
     drawing->entry[0].name = cut[0];
@@ -338,6 +340,31 @@ static void a_cut_name_ends_in_dots(void **state) {
         assert_true(dark(&ink, begin, begin + dots, text->top, middle) > 20);
     }
     free(ink.rgb);
+    page_free(page);
+    free(drawing);
+}
+
+/* A name of 80 letters is whole where the page has the space, also if many classes have one. */
+static void long_names_are_whole(void **state) {
+    (void)state;
+    enum { NAMES_80 = 42 };
+    char name[NAMES_80][81];
+    HcFigureEntry entry[NAMES_80];
+    Drawing *drawing = drawing_of(2, 510);
+    for (int n = 0; n < NAMES_80; n++) {
+        memset(name[n], 'e', 80);
+        name[n][80] = 0;
+        name[n][0] = (char)('A' + n % 26);
+        name[n][1] = (char)('A' + n / 26);
+        entry[n] = (HcFigureEntry){.name = name[n], .percent = NAN};
+    }
+    drawing->legend = (HcFigureLegend){.entry = entry, .count = NAMES_80};
+    Page *page = page_of(&drawing->figure);
+    for (int n = 0; n < NAMES_80; n++) {
+        const Text *text = find(page, name[n]);
+        assert_true(strstr(text->said, ELLIPSIS) == NULL);
+        assert_true(text->right <= 510 - 12);
+    }
     page_free(page);
     free(drawing);
 }
@@ -364,6 +391,7 @@ int main(void) {
         cmocka_unit_test(areas_that_are_not_known_keep_their_order),
         cmocka_unit_test(names_leave_ink_where_they_stand),
         cmocka_unit_test(a_cut_name_ends_in_dots),
+        cmocka_unit_test(long_names_are_whole),
         cmocka_unit_test(letters_have_no_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
