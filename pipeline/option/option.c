@@ -76,6 +76,19 @@ static HcStatus set_choice(const char *who, const HcOption *option, int32_t *at,
     return status;
 }
 
+/* A number, which may end with the unit of the option: "84" and "84mm". */
+static bool parse_real(const HcOption *option, const char *word, double *real) {
+    char number[64];
+    size_t length = strlen(word), unit = option->unit != NULL ? strlen(option->unit) : 0;
+    if (unit == 0 || length <= unit || length - unit >= sizeof number ||
+        !hc_text_ends_with(word, option->unit)) {
+        return hc_text_parse_double(word, real);
+    }
+    memcpy(number, word, length - unit);
+    number[length - unit] = 0;
+    return hc_text_parse_double(number, real);
+}
+
 static HcStatus set_value(const char *who, const HcOption *option, void *params, const char *word,
                           HcError *err) {
     void *at = field(option, params);
@@ -94,7 +107,7 @@ static HcStatus set_value(const char *who, const HcOption *option, void *params,
         return is_outside(option, (double)whole) ? bad_range(who, option, word, err) : HC_OK;
     case HC_OPTION_REAL:
         /* NaN would mean "not given". */
-        if (!hc_text_parse_double(word, &real) || isnan(real)) {
+        if (!parse_real(option, word, &real) || isnan(real)) {
             return hc_fail(err, HC_E_USAGE, "%s: --%s %s: not a number", who, option->name, word);
         }
         *(double *)at = real;

@@ -496,8 +496,27 @@ static void what_cannot_be_drawn_is_refused(void **state) {
     assert_false(file_exists("a.png"));
 }
 
+/* Lengths may have their unit, as journals state them. */
+static void widths_in_millimetres(void **state) {
+    (void)state;
+    write_ramps("scene", NULL);
+    check_runs(NULL,
+               "read scene.img ! figure bare.png --bands 1 --width 84 --dpi 100 ! figure unit.png --bands 1 "
+               "--width 84mm --dpi 100");
+    check_same_files("bare.png", "unit.png");
+    check_run_fails(NULL, HC_E_USAGE, "--width 5mm: must lie between 40 and 1000",
+                    "read scene.img ! figure c.png --bands 1 --width 5mm");
+    check_run_fails(NULL, HC_E_USAGE, "--width 84cm: not a number",
+                    "read scene.img ! figure c.png --bands 1 --width 84cm");
+    check_run_fails(NULL, HC_E_USAGE, "--width mm: not a number",
+                    "read scene.img ! figure c.png --bands 1 --width mm");
+    check_run_fails(NULL, HC_E_USAGE, "--dpi 5000: must lie between 36 and 1200",
+                    "read scene.img ! figure c.png --bands 1 --dpi 5000");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(widths_in_millimetres),
         cmocka_unit_test(three_bands_are_mixed),
         cmocka_unit_test(signs_choose_the_colours),
         cmocka_unit_test(colours_have_limits_of_their_own),
