@@ -1,6 +1,7 @@
 /* Requests of the page: the place names what is asked for, the query says of which pixels and how. No text of
  * a request ever names a file: layers go by their number. */
 #include "app/view/answer.h"
+#include "pipeline/picture/image.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -140,8 +141,10 @@ static HcStatus get_range(const Request *request, HcLayer *layer, HcShowing *sho
 }
 
 static HcStatus get_showing(const Request *request, HcLayer *layer, HcShowing *showing, HcError *err) {
-    *showing = (HcShowing){.gamma = 1, .threshold = NAN};
+    *showing = (HcShowing){.threshold = NAN};
     HC_OR_RETURN(get_bands(request, layer, showing, err));
+    showing->gamma =
+        value_of(request, "bands") == NULL ? hc_image_usual_gamma(layer->scene, showing->count) : 1;
     HC_OR_RETURN(get_range(request, layer, showing, err));
     HC_OR_RETURN(get_real(request, "gamma", 0.1, 10, &showing->gamma, err));
     return get_real(request, "threshold", -INFINITY, INFINITY, &showing->threshold, err);

@@ -28,7 +28,8 @@ HcStatus hc_layer_range(HcLayer *layer, const int32_t *band, int32_t count, floa
                              .plane = overview.value,
                              .valid = overview.valid,
                              .pixels = (size_t)overview.width * (size_t)overview.height,
-                             .percentile = {NAN, NAN}};
+                             .percentile = {NAN, NAN},
+                             .signs = hc_scale_signs(count == 1, -1)};
     HcStatus status = hc_scale_find(&scaled, limit, err);
     hc_overview_clear(&overview);
     return status;
@@ -158,8 +159,11 @@ static HcStatus draw_values(const HcShowing *showing, const Tile *tile, HcError 
     const size_t pixels = (size_t)tile->pick.lines * (size_t)tile->pick.samples;
     uint8_t *picture = NULL;
     HC_TRY(hc_new(picture, 4 * pixels, "a tile", err));
-    HcColouring colouring = {
-        .level = tile->level, .valid = tile->valid, .pixels = pixels, .count = showing->count};
+    HcColouring colouring = {.level = tile->level,
+                             .valid = tile->valid,
+                             .pixels = pixels,
+                             .count = showing->count,
+                             .ramp = hc_image_ramp(showing->limit[0])};
     hc_image_gamma(showing->gamma, colouring.gamma);
     hc_image_threshold(tile->value, pixels, showing->threshold, tile->valid);
     for (int32_t c = 0; c < showing->count; c++) {

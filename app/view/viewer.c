@@ -68,15 +68,14 @@ static void put_colour(const char *name, const uint8_t *rgb, HcJson *to) {
     hc_json_put_text(to, name, colour);
 }
 
-/* Colours of one band, from the low to the high end of the stretch. */
-static void put_ramp(HcJson *to) {
-    static const uint8_t level[] = {0, 51, 102, 153, 204, 255}, valid[] = {1, 1, 1, 1, 1, 1};
-    HcColouring colouring = {.level = level, .valid = valid, .pixels = sizeof level, .count = 1};
-    hc_image_gamma(1, colouring.gamma);
-    hc_json_open_array(to, "ramp");
-    for (size_t l = 0; l < sizeof level; l++) {
-        uint8_t colour[4];
-        hc_image_colour(&colouring, l, colour);
+/* Colours of one band whose values have one sign or both, from the low to the high end of the stretch. */
+static void put_ramp(const char *name, bool both, HcJson *to) {
+    enum { STEPS = 16 };
+    const HcRamp ramp = hc_image_ramp((const float[]){both ? -1 : 0, 1});
+    hc_json_open_array(to, name);
+    for (int k = 0; k <= STEPS; k++) {
+        uint8_t colour[3];
+        hc_ramp_colour(ramp, (double)k / STEPS, colour);
         put_colour(NULL, colour, to);
     }
     hc_json_close(to);
@@ -120,7 +119,7 @@ static void put_shown(const HcLayer *layer, HcJson *to) {
         hc_json_put_doubles(to, NULL, (const double[]){layer->limit[c][0], layer->limit[c][1]}, 2);
     }
     hc_json_close(to);
-    hc_json_put_number(to, "gamma", 1);
+    hc_json_put_number(to, "gamma", hc_image_usual_gamma(layer->scene, layer->count));
 }
 
 static HcStatus put_layer(const HcLayer *layer, HcJson *to, HcError *err) {
@@ -163,7 +162,8 @@ static void put_library(const HcViewer *viewer, HcJson *to) {
 
 HcStatus hc_viewer_describe(const HcViewer *viewer, HcJson *to, HcError *err) {
     hc_json_put_text(to, "command", viewer->command);
-    put_ramp(to);
+    put_ramp("ramp", false, to);
+    put_ramp("ramp_of_both_signs", true, to);
     hc_json_open_array(to, "layers");
     for (int32_t l = 0; l < viewer->layers; l++) {
         HC_OR_RETURN(put_layer(&viewer->layer[l], to, err));

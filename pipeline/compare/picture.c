@@ -94,13 +94,15 @@ static HcStatus draw_values(const HcComparison *from, Drawing *to, HcError *err)
     size_t pixels = (size_t)shown->width * (size_t)shown->height;
     HC_OR_RETURN(open_map(from, to, err));
     HC_OR_RETURN(hc_image_limits(shown->plane, shown->valid, pixels, 0, 99, limits, err));
-    double high = limits[1] > 0 ? (double)limits[1] : 1;
+    limits[0] = 0;
+    limits[1] = limits[1] > 0 ? limits[1] : 1;
+    HcRamp ramp = hc_image_ramp(limits);
     for (size_t p = 0; p < pixels; p++) {
-        hc_ramp_colour(HC_RAMP_BATLOW, (double)shown->plane[p] / high, to->pixels + 4 * p);
+        hc_ramp_colour(ramp, hc_image_level(limits, shown->plane[p]), to->pixels + 4 * p);
         to->pixels[4 * p + 3] = shown->valid[p] ? 255 : 0;
     }
     to->bar = (HcFigureBar){
-        .ramp = HC_RAMP_BATLOW, .high = high, .label = "root mean square difference of a pixel"};
+        .ramp = ramp, .high = (double)limits[1], .label = "root mean square difference of a pixel"};
     to->panel[0].bar = &to->bar;
     hc_text_add(&to->caption,
                 "RMSE %.4g. Colours from 0 to the value below which 99 %% of the shown pixels lie. ",

@@ -1,6 +1,5 @@
 #include "pipeline/picture/image.h"
 #include "core/allocate.h"
-#include "figure/figure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,22 +93,31 @@ HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count,
     return HC_OK;
 }
 
-static uint8_t level_of(const float limits[2], float value) {
-    if (limits[1] <= limits[0]) {
-        return value < limits[0] ? 0 : value > limits[0] ? 255 : 128;
-    }
-    double level = ((double)value - limits[0]) / ((double)limits[1] - limits[0]) * 255;
-    return level <= 0 ? 0 : level >= 255 ? 255 : (uint8_t)(level + 0.5);
+double hc_image_level(const float limits[2], float value) {
+    double span = (double)limits[1] - limits[0];
+    double level = span > 0            ? ((double)value - limits[0]) / span
+                   : value < limits[0] ? 0
+                   : value > limits[0] ? 1
+                                       : 0.5;
+    return !(level > 0) ? 0 : level > 1 ? 1 : level;
 }
 
 void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, const float limits[2],
                      uint8_t *level) {
     for (size_t i = 0; i < count; i++) {
-        level[i] = is_shown(plane, valid, i) ? level_of(limits, plane[i]) : 0;
+        level[i] = is_shown(plane, valid, i) ? (uint8_t)lround(255 * hc_image_level(limits, plane[i])) : 0;
     }
 }
 
 /* ---- levels to colours ---- */
+
+HcRamp hc_image_ramp(const float limits[2]) {
+    return limits[0] < 0 && limits[1] > 0 ? HC_RAMP_VIK : HC_RAMP_BATLOW;
+}
+
+double hc_image_usual_gamma(const HcScene *scene, int32_t count) {
+    return count == 3 && hc_scene_is_spectral(scene) ? 1.4 : 1;
+}
 
 void hc_image_gamma(double gamma, uint8_t table[256]) {
     for (int level = 0; level < 256; level++) {
@@ -129,10 +137,8 @@ void hc_image_colour(const HcColouring *colouring, size_t pixel, uint8_t colour[
         for (size_t c = 0; c < 3; c++) {
             colour[c] = gamma[level[c * colouring->pixels]];
         }
-    } else if (colouring->grey) {
-        memset(colour, gamma[level[0]], 3);
     } else {
-        hc_ramp_colour(HC_RAMP_VIRIDIS, gamma[level[0]] / 255.0, colour);
+        hc_ramp_colour(colouring->ramp, gamma[level[0]] / 255.0, colour);
     }
     colour[3] = colouring->valid[pixel] ? 255 : 0;
 }

@@ -1,8 +1,9 @@
-/* Image: a canvas for previews. */
+/* Image: what preview, figure, report, compare and view share: how values become colours, and a canvas. */
 #ifndef HC_PIPELINE_PICTURE_IMAGE_H
 #define HC_PIPELINE_PICTURE_IMAGE_H
 
 #include "core/scene.h"
+#include "figure/ramp.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,10 +23,21 @@ void hc_image_clear(HcImage *image);
 HcStatus hc_image_limits(const float *plane, const uint8_t *valid, size_t count, double low, double high,
                          float limits[2], HcError *err) HC_MUST_CHECK;
 
+/* Where a value lies from the low limit (0) to the high one (1), cut to that. Where both are equal their
+ * value is at 0.5. */
+double hc_image_level(const float limits[2], float value);
+
 /* Levels 0 to 255 of plane[count], from the low limit to the high one. Where both are equal their value
  * becomes 128; pixels that are not valid (or NaN) become 0. */
 void hc_image_levels(const float *plane, const uint8_t *valid, size_t count, const float limits[2],
                      uint8_t *level);
+
+/* Colours of a single band that has these limits: of both signs vik, whose middle is pale, else batlow. */
+HcRamp hc_image_ramp(const float limits[2]);
+
+/* Gamma of bands that nobody chose: 1.4 for three bands of a spectral scene, since scenes with a few bright
+ * pixels would be dark without it; else 1. */
+double hc_image_usual_gamma(const HcScene *scene, int32_t count);
 
 /* Levels after gamma: 255 (level / 255)^(1 / gamma). */
 void hc_image_gamma(double gamma, uint8_t table[256]);
@@ -33,13 +45,13 @@ void hc_image_gamma(double gamma, uint8_t table[256]);
 /* Clears valid[count] where the value is below the threshold; NaN = there is none. */
 void hc_image_threshold(const float *value, size_t count, double threshold, uint8_t *valid);
 
-/* How levels become colours: three planes are red, green and blue; a single one has colours, or is grey. */
+/* How levels become colours: three planes are red, green and blue; a single one has those of a ramp. */
 typedef struct HcColouring {
     const uint8_t *level; /* [count][pixels] */
     const uint8_t *valid; /* [pixels] the others are transparent */
     size_t pixels;
     int32_t count;
-    bool grey;
+    HcRamp ramp;
     uint8_t gamma[256];
 } HcColouring;
 
@@ -48,6 +60,16 @@ void hc_image_colour(const HcColouring *colouring, size_t pixel, uint8_t colour[
 
 /* Colours of the classes: those of the data, or by their names. rgb: [classes], fresh memory. */
 HcStatus hc_image_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) HC_MUST_CHECK;
+
+/* Of values of no class. */
+extern const uint8_t hc_image_unknown[3];
+
+/* The class of a value, from 0; classes->count = none of them. */
+int32_t hc_image_class(const HcClasses *classes, float value);
+
+/* The colour of a value, rgb[classes]: transparent where it is not valid or of class "Unclassified". */
+void hc_image_class_colour(const HcClasses *classes, const uint8_t (*rgb)[3], float value, bool valid,
+                           uint8_t pixel[4]);
 
 typedef enum HcLegendPlace { HC_LEGEND_NONE, HC_LEGEND_RIGHT, HC_LEGEND_BELOW } HcLegendPlace;
 

@@ -19,21 +19,24 @@ HcStatus hc_image_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], Hc
     return HC_OK;
 }
 
-static const uint8_t unknown_colour[3] = {128, 128, 128};
+const uint8_t hc_image_unknown[3] = {128, 128, 128};
 
-/* The place of a pixel's value among the classes: from 0, -1 = none of them. */
-static int32_t class_of(const HcClasses *classes, float value) {
-    return value > -0.5f && value < (float)classes->count - 0.5f ? (int32_t)lroundf(value) : -1;
+int32_t hc_image_class(const HcClasses *classes, float value) {
+    return value > -0.5f && value < (float)classes->count - 0.5f ? (int32_t)lroundf(value) : classes->count;
 }
 
 static bool is_drawn(const HcClasses *classes, int32_t number) {
     return number != 0 || !hc_classes_has_unclassified(classes);
 }
 
-static void colour_pixel(const HcClasses *classes, float value, bool valid, uint8_t pixel[4]) {
-    int32_t number = class_of(classes, value);
-    memcpy(pixel, number >= 0 ? classes->colour[number] : unknown_colour, 3);
-    pixel[3] = valid && is_drawn(classes, number) ? 255 : 0;
+void hc_image_class_colour(const HcClasses *classes, const uint8_t (*rgb)[3], float value, bool valid,
+                           uint8_t pixel[4]) {
+    int32_t number = hc_image_class(classes, value);
+    memset(pixel, 0, 4);
+    if (valid && is_drawn(classes, number)) {
+        memcpy(pixel, number < classes->count ? rgb[number] : hc_image_unknown, 3);
+        pixel[3] = 255;
+    }
 }
 
 /* Letters of 10 or 16 pixels. */
@@ -42,8 +45,8 @@ static double zoom_of(int32_t width, int32_t height) {
 }
 
 /* The classes that occur; those of the largest areas where they are too many. */
-static HcStatus draw_legend(const HcClassPlane *plane, HcLegendPlace place, int32_t width, int32_t height,
-                            HcFigureRaster *raster, HcError *err) {
+static HcStatus draw_legend(const HcClassPlane *plane, const uint8_t (*rgb)[3], HcLegendPlace place,
+                            int32_t width, int32_t height, HcFigureRaster *raster, HcError *err) {
     HcStatus status = HC_OK;
     const HcClasses *classes = plane->classes;
     int64_t *pixels = NULL, count = (int64_t)plane->width * plane->height;
@@ -53,8 +56,8 @@ static HcStatus draw_legend(const HcClassPlane *plane, HcLegendPlace place, int3
     HC_TRY(hc_new(pixels, classes->count, "a legend", err));
     HC_TRY(hc_new(entry, classes->count, "a legend", err));
     for (int64_t i = 0; i < count; i++) {
-        int32_t number = class_of(classes, plane->value[i]);
-        if (plane->valid[i] != 0 && number >= 0) {
+        int32_t number = hc_image_class(classes, plane->value[i]);
+        if (plane->valid[i] != 0 && number < classes->count) {
             pixels[number]++;
         }
     }
@@ -62,7 +65,7 @@ static HcStatus draw_legend(const HcClassPlane *plane, HcLegendPlace place, int3
         if (is_drawn(classes, c) && pixels[c] > 0) {
             entry[legend.count] = (HcFigureEntry){.name = classes->name[c],
                                                   .percent = 100.0 * (double)pixels[c] / (double)count};
-            memcpy(entry[legend.count++].rgb, classes->colour[c], 3);
+            memcpy(entry[legend.count++].rgb, rgb[c], 3);
         }
     }
     legend.entry = entry;
@@ -87,19 +90,23 @@ HcStatus hc_image_classes(HcImage *image, const HcClassPlane *plane, HcLegendPla
     int32_t map_width = plane->width * plane->enlarge, map_height = plane->height * plane->enlarge;
     bool right = place == HC_LEGEND_RIGHT;
     HcFigureRaster legend = {0};
-    HC_TRY(draw_legend(plane, place, map_width, map_height, &legend, err));
+    uint8_t(*own)[3] = NULL;
+    HC_TRY(hc_image_class_colours(plane->classes, &own, err));
+    const uint8_t(*rgb)[3] = (const uint8_t(*)[3])own;
+    HC_TRY(draw_legend(plane, rgb, place, map_width, map_height, &legend, err));
     int32_t left = right ? map_width : 0, top = right ? 0 : map_height;
     HC_TRY(hc_image_init(image, left + legend.width > map_width ? left + legend.width : map_width,
                          top + legend.height > map_height ? top + legend.height : map_height, err));
     for (int32_t y = 0; y < map_height; y++) {
         for (int32_t x = 0; x < map_width; x++) {
             size_t from = (size_t)(y / plane->enlarge) * (size_t)plane->width + (size_t)(x / plane->enlarge);
-            colour_pixel(plane->classes, plane->value[from], plane->valid[from] != 0,
-                         image->pixels + 4 * ((size_t)y * (size_t)image->width + (size_t)x));
+            hc_image_class_colour(plane->classes, rgb, plane->value[from], plane->valid[from] != 0,
+                                  image->pixels + 4 * ((size_t)y * (size_t)image->width + (size_t)x));
         }
     }
     put(image, &legend, left, top);
 done:
+    free(own);
     free(legend.pixels);
     return status;
 }

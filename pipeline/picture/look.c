@@ -122,12 +122,14 @@ static HcStatus colour_picture(Look *look, const HcScene *scene, HcError *err) {
                               .pixels = pixels,
                               .percentile = {NAN, NAN}};
     HC_OR_RETURN(hc_scale_find(&look->scaled, look->limit, err));
+    uint8_t gamma[256];
+    hc_image_gamma(hc_image_usual_gamma(scene, look->count), gamma);
     for (int32_t c = 0; c < 3; c++) {
         int32_t from = c < look->count ? c : 0;
         const float *plane = look->plane + (size_t)from * pixels;
         hc_image_levels(plane, look->valid, pixels, look->limit[from], look->level);
         for (size_t p = 0; p < pixels; p++) {
-            look->pixels[4 * p + (size_t)c] = look->level[p];
+            look->pixels[4 * p + (size_t)c] = gamma[look->level[p]];
             look->pixels[4 * p + 3] = look->valid[p] ? 255 : 0;
         }
     }
@@ -182,6 +184,9 @@ static void say_picture(const Look *look, const HcScene *scene, HcText *text) {
     hc_text_add(text, "%s%s, stretched from ", scene->wavelength != NULL ? " nm)" : "",
                 look->count == 3 ? " as red, green, blue" : "");
     hc_scale_say(&look->scaled, look->band[0], look->limit[0], text);
+    if (hc_image_usual_gamma(scene, look->count) != 1) {
+        hc_text_add(text, ", gamma %g", hc_image_usual_gamma(scene, look->count));
+    }
     if (look->step > 1) {
         hc_text_add(text, "; one of %d lines and samples", look->step);
     }

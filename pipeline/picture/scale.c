@@ -62,6 +62,12 @@ HcStatus hc_scale_limits(const char *who, const char *text, bool colours, int32_
     return HC_OK;
 }
 
+HcScaleSigns hc_scale_signs(bool single, int64_t colours) {
+    return single && colours < 0              ? HC_SIGNS_FOUND
+           : single && colours == HC_RAMP_VIK ? HC_SIGNS_ALL
+                                              : HC_SIGNS_IGNORED;
+}
+
 /* Both signs: the same length on both sides of 0, or 0 as an end where what lies beyond is a few strays. */
 static void balance(const HcScaled *scaled, float limit[2]) {
     float less = fminf(-limit[0], limit[1]), more = fmaxf(-limit[0], limit[1]);

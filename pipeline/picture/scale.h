@@ -14,6 +14,9 @@ typedef enum HcScaleSigns {
     HC_SIGNS_ALL,   /* the same, with strays */
 } HcScaleSigns;
 
+/* Of a picture in the colours that an option chose (-1 = by the signs, else HcRamp): one band, or three. */
+HcScaleSigns hc_scale_signs(bool single, int64_t colours);
+
 /* The planes of a picture, [count][pixels]. */
 typedef struct HcScaled {
     const HcScene *scene;

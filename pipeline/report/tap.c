@@ -24,9 +24,6 @@ enum {
     LAST_MAPS = 3,     /* of many: what a stage adds comes last */
 };
 
-/* Scenes with a few bright pixels would be dark without it. */
-static const double gamma_of_colours = 1.4;
-
 /* Statistics of one band: sums of the distances from the first value. */
 typedef struct Band {
     double first, sum, squares;
@@ -242,9 +239,7 @@ static void add_name(const HcStage *stage, int32_t band, HcText *to) {
 }
 
 static uint8_t level_of(const float limit[2], float value) {
-    double span = (double)limit[1] - limit[0];
-    double level = span > 0 ? ((double)value - limit[0]) / span : 0.5;
-    return (uint8_t)lround(255 * (level > 0 ? level < 1 ? level : 1 : 0));
+    return (uint8_t)lround(255 * hc_image_level(limit, value));
 }
 
 static HcStatus add_colours(const HcStage *stage, uint8_t *pixels, HcPanels *to, HcError *err) {
@@ -255,9 +250,8 @@ static HcStatus add_colours(const HcStage *stage, uint8_t *pixels, HcPanels *to,
     size_t count = hc_shown_pixels(shown);
     uint8_t brighter[256];
     HcText caption = {0};
-    for (int level = 0; level < 256; level++) {
-        brighter[level] = (uint8_t)lround(255 * pow(level / 255.0, 1 / gamma_of_colours));
-    }
+    const double gamma = hc_image_usual_gamma(&stage->in, 3);
+    hc_image_gamma(gamma, brighter);
     for (size_t c = 0; c < 3; c++) {
         float limit[2];
         char low[HC_TEXT_DOUBLE], high[HC_TEXT_DOUBLE];
@@ -273,7 +267,7 @@ static HcStatus add_colours(const HcStage *stage, uint8_t *pixels, HcPanels *to,
         hc_text_add(&caption, " from %s to %s", hc_panel_number(low, limit[0]),
                     hc_panel_number(high, limit[1]));
     }
-    hc_text_add(&caption, ": 2 %% to 98 %% of the shown pixels, gamma %g.", gamma_of_colours);
+    hc_text_add(&caption, ": 2 %% to 98 %% of the shown pixels, gamma %g.", gamma);
     char alt[160];
     snprintf(alt, sizeof alt,
              "Picture of the scene in three colours, %" PRId64 " lines and %" PRId64 " samples", shown->lines,
@@ -334,9 +328,7 @@ static HcStatus add_map(const HcStage *stage, int32_t c, const float limit[2], u
     HcStatus status = HC_OK;
     const State *state = stage->state;
     const HcShown *shown = &state->shown;
-    HcPanelBar bar = {.ramp = limit[0] < 0 && limit[1] > 0 ? HC_RAMP_VIK : HC_RAMP_BATLOW,
-                      .low = (double)limit[0],
-                      .high = (double)limit[1]};
+    HcPanelBar bar = {.ramp = hc_image_ramp(limit), .low = (double)limit[0], .high = (double)limit[1]};
     HcText name = {0}, alt = {0};
     char low[HC_TEXT_DOUBLE], high[HC_TEXT_DOUBLE];
     bool values = hc_shown_has_values(shown, c);
@@ -407,7 +399,6 @@ static int more_pixels(const void *a, const void *b) {
 /* The colour of each shown pixel, and the entries of the classes that occur, the largest first. */
 static HcStatus paint_classes(const HcStage *stage, uint8_t *pixels, HcPanelEntry *entry, int32_t *entries,
                               HcError *err) {
-    static const uint8_t unknown[3] = {128, 128, 128};
     const State *state = stage->state;
     const HcClasses *classes = &stage->in.classes;
     uint8_t(*rgb)[3] = NULL;
@@ -416,19 +407,13 @@ static HcStatus paint_classes(const HcStage *stage, uint8_t *pixels, HcPanelEntr
     for (int32_t c = 0; c <= classes->count; c++) {
         bool is = c < classes->count;
         entry[c] = (HcPanelEntry){.name = is ? classes->name[c] : "values of no class"};
-        memcpy(entry[c].rgb, is ? rgb[c] : unknown, 3);
+        memcpy(entry[c].rgb, is ? rgb[c] : hc_image_unknown, 3);
     }
     for (size_t p = 0; p < count; p++, pixels += 4) {
         float value = state->shown.plane[p];
-        bool known = value > -0.5f && value < (float)classes->count - 0.5f;
-        long number = known ? lroundf(value) : classes->count;
         bool there = state->shown.valid[p] != 0;
-        bool paper = !there || (number == 0 && hc_classes_has_unclassified(classes));
-        memset(pixels, 0, 4);
-        if (!paper) {
-            memcpy(pixels, entry[number].rgb, 3);
-            pixels[3] = 255;
-        }
+        int32_t number = hc_image_class(classes, value);
+        hc_image_class_colour(classes, (const uint8_t(*)[3])rgb, value, there, pixels);
         entry[number].percent += there;
         valid += there;
     }

@@ -34,7 +34,6 @@ typedef struct State {
 /* Pixels of the largest picture. */
 static const size_t picture_limit = (size_t)1 << 28;
 
-static const char *const colour_words[] = {"viridis", "grey", NULL};
 static const char *const legend_words[] = {"none", "right", "below", NULL}; /* as HcLegendPlace */
 
 static const HcOption options[] = {
@@ -55,10 +54,11 @@ static const HcOption options[] = {
              "blue"},
     {HC_REAL(Params, threshold), .initial = NAN, .value = "VALUE", .otherwise = "none",
      .help = "make pixels transparent whose value in the first shown band is lower, as of scores"},
-    {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = 1, .value = "VALUE",
+    {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = NAN, .value = "VALUE",
+     .otherwise = "1.4 for true colour by default, else 1",
      .help = "raise levels to 1/VALUE after the stretch: above 1 brightens"},
-    {HC_CHOICE(Params, colours), .choices = colour_words, .standard = "viridis",
-     .help = "colours of a single band"},
+    {HC_CHOICE(Params, colours), .choices = hc_ramp_words,
+     .otherwise = "vik if values have both signs, else batlow", .help = "colours of a single band"},
     {HC_CHOICE(Params, legend), .choices = legend_words, .otherwise = "right",
      .help = "position of the class names of a class map"},
     {HC_INT(Params, size), .range = {16, 16384}, .initial = 1024, .unit = "pixels", .value = "PIXELS",
@@ -198,6 +198,7 @@ done:
 }
 
 static HcStatus find_limits(const HcStage *stage, HcError *err) {
+    const Params *params = stage->params;
     State *state = stage->state;
     const HcScaled scaled = {.scene = &stage->in,
                              .band = state->shown.band,
@@ -205,9 +206,18 @@ static HcStatus find_limits(const HcStage *stage, HcError *err) {
                              .plane = state->shown.plane,
                              .valid = state->shown.valid,
                              .pixels = hc_shown_pixels(&state->shown),
-                             .percentile = {state->percentile[0], state->percentile[1]}};
-    return ((const Params *)stage->params)->limits == NULL ? hc_scale_find(&scaled, state->limit, err)
-                                                           : HC_OK;
+                             .percentile = {state->percentile[0], state->percentile[1]},
+                             .signs = hc_scale_signs(state->shown.band_count == 1, params->colours)};
+    return params->limits == NULL ? hc_scale_find(&scaled, state->limit, err) : HC_OK;
+}
+
+/* What somebody asks for by number stays as it is. */
+static double gamma_of(const HcStage *stage) {
+    const Params *params = stage->params;
+    bool chosen = params->bands == NULL && params->wavelengths == NULL;
+    return !isnan(params->gamma) ? params->gamma
+           : chosen ? hc_image_usual_gamma(&stage->in, ((const State *)stage->state)->shown.band_count)
+                    : 1;
 }
 
 static HcStatus draw_picture(const HcStage *stage, HcError *err) {
@@ -231,8 +241,9 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
                              .valid = state->shown.valid,
                              .pixels = pixels,
                              .count = state->shown.band_count,
-                             .grey = params->colours != 0};
-    hc_image_gamma(params->gamma, colouring.gamma);
+                             .ramp = params->colours >= 0 ? (HcRamp)params->colours
+                                                          : hc_image_ramp(state->limit[0])};
+    hc_image_gamma(gamma_of(stage), colouring.gamma);
     for (int32_t y = 0; y < image.height; y++) {
         for (int32_t x = 0; x < image.width; x++) {
             size_t from =

@@ -223,7 +223,7 @@ def threshold_a_score(session):
     check(cut["vegetation"] == plain["vegetation"], f"above the threshold {cut} instead of {plain}")
     check(cut["water"] != plain["water"], f"below the threshold {cut} as before")
     ramp = page.get("[state.layers[1].ramp.textContent, getComputedStyle(state.layers[1].ramp.children[1]).backgroundImage]")
-    check(re.fullmatch(r"-0\.1[0-9]+0\.8[0-9]+", ramp[0]) and "rgb(68, 1, 84)" in ramp[1], f"the colours of the score: {ramp}")
+    check(re.fullmatch(r"-(0\.8[0-9]+)\1", ramp[0]) and "rgb(0, 18, 97)" in ramp[1] and "rgb(89, 0, 8)" in ramp[1], f"the colours of the score: {ramp}")
     check("--threshold 0.5" in page.get(COMMAND), f"shows {page.get(COMMAND)}")
     session.repeat()
     check(pathlib.Path("picture.png").stat().st_size > 1000, "the command makes no picture")

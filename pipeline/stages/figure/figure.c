@@ -2,6 +2,7 @@
 #include "core/allocate.h"
 #include "io/file.h"
 #include "pipeline/chain.h"
+#include "pipeline/picture/image.h"
 #include "pipeline/picture/ortho_map.h"
 #include "pipeline/picture/scale.h"
 #include "pipeline/picture/unit.h"
@@ -120,13 +121,14 @@ static HcStatus plan_stretch(const Params *params, State *state, HcError *err) {
                : HC_OK;
 }
 
-/* Eyes want the dark of a scene brighter. What somebody asks for by number stays as it is. */
+/* What somebody asks for by number stays as it is. */
 static double gamma_of(const HcStage *stage) {
     const Params *params = stage->params;
     const State *state = stage->state;
     bool chosen = params->bands == NULL && params->wavelengths == NULL && !state->each;
-    bool colours = chosen && state->shown.band_count == 3 && hc_scene_is_spectral(&stage->in);
-    return !isnan(params->gamma) ? params->gamma : colours ? 1.4 : 1;
+    return !isnan(params->gamma) ? params->gamma
+           : chosen              ? hc_image_usual_gamma(&stage->in, state->shown.band_count)
+                                 : 1;
 }
 
 /* Where the picture lies: the scene, or the map that it is put on. */

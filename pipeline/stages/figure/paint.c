@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint8_t unknown_colour[3] = {128, 128, 128};
-
 static int32_t maps_of(const HcFigureState *state) {
     return state->each ? state->shown.band_count : 1;
 }
@@ -23,7 +21,7 @@ HcRamp hc_figure_ramp(const HcFigureParams *params, const HcFigureState *state, 
     if (params->colours >= 0) {
         return (HcRamp)params->colours;
     }
-    return state->limit[c][0] < 0 && state->limit[c][1] > 0 ? HC_RAMP_VIK : HC_RAMP_BATLOW;
+    return hc_image_ramp(state->limit[c]);
 }
 
 static HcStatus find_limits(const HcStage *stage, HcFigureState *state, HcError *err) {
@@ -37,22 +35,13 @@ static HcStatus find_limits(const HcStage *stage, HcFigureState *state, HcError 
                              .valid = shown->valid,
                              .pixels = hc_shown_pixels(shown),
                              .percentile = {state->percentile[0], state->percentile[1]},
-                             .signs = !single                          ? HC_SIGNS_IGNORED
-                                      : params->colours < 0            ? HC_SIGNS_FOUND
-                                      : params->colours == HC_RAMP_VIK ? HC_SIGNS_ALL
-                                                                       : HC_SIGNS_IGNORED};
+                             .signs = hc_scale_signs(single, params->colours)};
     return state->fixed || state->classes ? HC_OK : hc_scale_find(&scaled, state->limit, err);
 }
 
 /* 0 to 1. */
 static double level_of(const HcFigureState *state, int32_t c, float value) {
-    const float *limit = state->limit[c];
-    double span = (double)limit[1] - limit[0];
-    double level = span > 0           ? ((double)value - limit[0]) / span
-                   : value < limit[0] ? 0
-                   : value > limit[0] ? 1
-                                      : 0.5;
-    level = !(level > 0) ? 0 : level > 1 ? 1 : level;
+    double level = hc_image_level(state->limit[c], value);
     return state->gamma == 1 ? level : pow(level, 1 / state->gamma);
 }
 
@@ -87,12 +76,8 @@ static HcStatus paint_classes(const HcStage *stage, uint8_t *pixel, HcError *err
     uint8_t(*rgb)[3] = NULL;
     HC_OR_RETURN(hc_image_class_colours(classes, &rgb, err));
     for (size_t p = 0; p < hc_shown_pixels(&state->shown); p++, pixel += 4) {
-        float value = state->shown.plane[p];
-        bool known = value > -0.5f && value < (float)classes->count - 0.5f;
-        long number = known ? lroundf(value) : -1;
-        bool paper = state->shown.valid[p] == 0 || (number == 0 && hc_classes_has_unclassified(classes));
-        memcpy(pixel, known ? rgb[number] : unknown_colour, 3);
-        pixel[3] = paper ? 0 : 255;
+        hc_image_class_colour(classes, (const uint8_t(*)[3])rgb, state->shown.plane[p],
+                              state->shown.valid[p] != 0, pixel);
     }
     free(rgb);
     return HC_OK;
@@ -153,7 +138,7 @@ HcStatus hc_figure_legend_of(const HcStage *stage, HcFigureClasses *to, HcError 
         add_entry(state, to, paper, classes->name[0], state->of_class[0]);
     }
     if (state->counted[0] > known) {
-        add_entry(state, to, unknown_colour, "values of no class", state->counted[0] - known);
+        add_entry(state, to, hc_image_unknown, "values of no class", state->counted[0] - known);
     }
     to->legend.kept = to->legend.count - ranked;
 done:
