@@ -100,7 +100,7 @@ HcStatus hc_scale_find(const HcScaled *scaled, float (*limit)[2], HcError *err) 
     }
     for (int32_t c = 0; c < scaled->count; c++) {
         for (int32_t d = 0; d < scaled->count; d++) {
-            if (share(scene, scaled->band[c], scaled->band[d])) {
+            if (scaled->one || share(scene, scaled->band[c], scaled->band[d])) {
                 limit[c][0] = fminf(limit[c][0], limit[d][0]);
                 limit[c][1] = fmaxf(limit[c][1], limit[d][1]);
             }

@@ -27,6 +27,7 @@ typedef struct HcScaled {
     size_t pixels;
     double percentile[2]; /* [%] NAN: 2 and 98, but for abundances 0 to 1, and for scores 0 to 98 % */
     HcScaleSigns signs;
+    bool one; /* all bands have the ends of the widest */
 } HcScaled;
 
 /* "LOW,HIGH" of the option --percentiles; NULL: both are NAN. HC_E_USAGE: no rising numbers from 0 to 100. */

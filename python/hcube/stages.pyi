@@ -173,7 +173,8 @@ class Stages(Generic[Raster]):
         list: bool | None = ..., **options: Unpack[Shared]) -> Raster: ...
     def write(self, **options: Unpack[Shared]) -> Raster: ...
     def figure(self, _output: Word, /, *, bands: Word | None = ..., wavelengths: Word | None = ...,
-        each: Word | None = ..., percentiles: Word | None = ..., limits: Word | None = ..., gamma: float | None = ...,
+        each: Word | None = ..., one_scale: bool | None = ..., percentiles: Word | None = ...,
+        limits: Word | None = ..., gamma: float | None = ...,
         colours: Literal["viridis", "grey", "batlow", "vik"] | None = ..., title: Word | None = ...,
         width: float | None = ..., dpi: float | None = ..., size: int | None = ...,
         **options: Unpack[Shared]) -> Result: ...

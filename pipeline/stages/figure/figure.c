@@ -26,6 +26,8 @@ static const HcOption options[] = {
      .help = "show the bands nearest to these wavelengths, at most 50 nm away"},
     {HC_TEXT(Params, each), .value = "all|LIST", .one_of = "each bands wavelengths",
      .help = "draw one map for each of these bands: all, or numbers and ranges (1-8,12), at most 64"},
+    {HC_FLAG(Params, one_scale, "one-scale"), .needs = "each", .excludes = "limits",
+     .help = "give all maps of --each the same values at the ends of the colours: those of the widest"},
     {HC_TEXT(Params, percentiles), .unit = "%", .value = "LOW,HIGH",
      .otherwise = "2,98; abundances from 0 to 1, scores from 0 to 98 %",
      .help = "percentiles of the shown pixels at the ends of the colours, 0 to 100"},

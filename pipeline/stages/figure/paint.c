@@ -35,7 +35,8 @@ static HcStatus find_limits(const HcStage *stage, HcFigureState *state, HcError 
                              .valid = shown->valid,
                              .pixels = hc_shown_pixels(shown),
                              .percentile = {state->percentile[0], state->percentile[1]},
-                             .signs = hc_scale_signs(single, params->colours)};
+                             .signs = hc_scale_signs(single, params->colours),
+                             .one = params->one_scale};
     return state->fixed || state->classes ? HC_OK : hc_scale_find(&scaled, state->limit, err);
 }
 

@@ -11,7 +11,7 @@ typedef struct HcFigureParams {
     int32_t colours; /* HcRamp, -1 = by the values */
     int64_t size;
     double gamma, width, dpi; /* gamma: NAN = by what is shown */
-    bool overwrite;
+    bool one_scale, overwrite;
 } HcFigureParams;
 
 typedef struct HcFigureState {

@@ -107,7 +107,9 @@ static void add_stretch(const HcStage *stage, HcText *to) {
                 break;
             }
         }
-        if (hc_scale_is_score(&stage->in, state->shown.band[0]) && state->shown.band_count > 1) {
+        if (((const HcFigureParams *)stage->params)->one_scale) {
+            hc_text_add(to, ", one scale for all maps");
+        } else if (hc_scale_is_score(&stage->in, state->shown.band[0]) && state->shown.band_count > 1) {
             hc_text_add(to, ", one scale for all scores");
         }
         if (single && state->limit[0][0] < 0 && state->limit[0][0] == -state->limit[0][1]) {

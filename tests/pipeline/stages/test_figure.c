@@ -496,6 +496,44 @@ static void what_cannot_be_drawn_is_refused(void **state) {
     assert_false(file_exists("a.png"));
 }
 
+/* Twelve maps of components, whose own scales differ, on that of the widest. */
+static void one_scale_for_many_maps(void **state) {
+    (void)state;
+    const double highest = 24;
+    Cube cube = cube_new(LINES, SAMPLES, 12);
+    for (int32_t line = 0; line < LINES; line++) {
+        for (int32_t sample = 0; sample < SAMPLES; sample++) {
+            for (int32_t b = 0; b < 12; b++) {
+                cube_pixel(&cube, line, sample)[b] =
+                    2 * (b + 1) * sample / (SAMPLES - 1.0) - (b == 3 ? 1 : 0);
+            }
+        }
+    }
+    cube_write(&cube, "scene", HC_FLOAT32, "bsq", NULL);
+    check_runs(&recorded, "read scene.img ! figure a.svg --each 1-12 --percentiles 0,100 --one-scale");
+    char *svg = svg_of("a.svg");
+    check_has(svg, "<desc>Stretch: 0 % to 100 % of the shown pixels, one scale for all maps. ");
+    free(svg);
+    size_t bytes;
+    char *text = file_bytes("record.json", &bytes), one[64];
+    text = realloc(text, bytes + 1);
+    assert_non_null(text);
+    text[bytes] = 0;
+    int same = 0;
+    snprintf(one, sizeof one, "%g]", highest);
+    for (const char *at = text; (at = strstr(at, one)) != NULL; at++) {
+        same++;
+    }
+    if (same != 12) {
+        fail_msg("%s", text);
+    }
+    free(text);
+    check_run_fails(NULL, HC_E_USAGE, "--one-scale", "read scene.img ! figure b.svg --one-scale");
+    check_run_fails(NULL, HC_E_USAGE, "--limits",
+                    "read scene.img ! figure b.svg --each 1-3 --one-scale --limits 0,1");
+    cube_free(&cube);
+}
+
 /* Lengths may have their unit, as journals state them. */
 static void widths_in_millimetres(void **state) {
     (void)state;
@@ -517,6 +555,7 @@ static void widths_in_millimetres(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(widths_in_millimetres),
+        cmocka_unit_test(one_scale_for_many_maps),
         cmocka_unit_test(three_bands_are_mixed),
         cmocka_unit_test(signs_choose_the_colours),
         cmocka_unit_test(colours_have_limits_of_their_own),
