@@ -44,14 +44,12 @@ def row(options, folder, start, axis, value, pixels, bands, threads, scenes=1):
         said = re.search(r"(?m)^time +about ([\d.]+) (\w+)", run(options.hcube, "plan", "--measure", *one)[2])
         plans.append(float(said.group(1)) * SECONDS[said.group(2)] * scenes)
         seconds, mib, _ = run(options.hcube, *words)
-        took.append(seconds)
-        peaks.append(mib)
+        took, peaks = [*took, seconds], [*peaks, mib]
         shutil.rmtree(out, ignore_errors=True)
     s, plan, limit = min(took), min(plans), float(options.memory[:-1]) * {"M": 1, "G": 1024}[options.memory[-1]]
     flags = "OFF " * (abs((plan + start) / s - 1) > 0.2) + "MEMORY" * (max(peaks) > limit)
     found = (axis, value, s / pixels / scenes * 1e9, plan / pixels / scenes * 1e9)
-    ratios = f"{plan / s:.2f} | {(plan + start) / s:.2f}"
-    print(f"| {axis} | {value} | {s:.3f} s | {found[2]:.1f} ns | {ratios} | {max(peaks):.0f} MiB | {flags} |", flush=True)
+    print(f"| {axis} | {value} | {s:.3f} s | {found[2]:.1f} ns | {plan / s:.2f} | {(plan + start) / s:.2f} | {max(peaks):.0f} MiB | {flags}|")
     return found
 
 

@@ -103,7 +103,7 @@ def angle(found, _):
 inside = lambda a, b: difference(a[8:-8, 8:-8], b[8:-8, 8:-8])  # at edges, windows end in different ways
 labels = lambda a, b: f"{100 * (a[..., 0] == b[..., 0]).mean():.3f} % equal"
 away = lambda name: lambda found, folder: np.sqrt(np.mean((found - pixels(folder / f"{name}.img")[:found.shape[0]]) ** 2))
-MEASURES = {"sum of squares": within, "angle to the truth": angle, "error": away("truth"), "error of amounts": away("amount"),
+MEASURES = {"sum of squares": within, "angle": angle, "error": away("truth"), "error of amounts": away("amount"),
             "error of values": away("clean"), "deviations": lambda x, f: np.abs(pixels(f / "part.img") - x @ SPECTRA.astype(float)).sum()}
 
 
@@ -202,8 +202,8 @@ job(f"{len(INDICES)} indices", "spyndex", "index SCENE " + ",".join(INDICES) + "
 job("3x3 median", "scipy", "filter SCENE OUT --kind median3x3", inside, lambda x, _, s: s.median_filter(x, (3, 3, 1)), "scipy.ndimage", 40)
 job("ACE", "spectral", DETECT + "ace --spectra 1", lambda a, b: difference(abs(a), abs(b)), lambda x, _, s: s.ace(x, SPECTRA[0]), "spectral")
 job("matched filter", "spectral", DETECT + "mf --spectra 1", difference, lambda x, _, s: s.matched_filter(x, SPECTRA[0]), "spectral")
-job("gas, matched filter by columns", "mag1c", METHANE, difference, gas_filter, "torch mag1c.mag1c", scene="plume")
-job("gas; peer: 30 sparse rounds, hcube: --robust", "mag1c", METHANE + " --robust 1e-3", "error of amounts",
+job("gas by columns", "mag1c", METHANE, difference, gas_filter, "torch mag1c.mag1c", scene="plume")
+job("gas; sparse, hcube: robust", "mag1c", METHANE + " --robust 1e-3", "error of amounts",
     lambda *given: gas_filter(*given, 30), "torch mag1c.mag1c", scene="plume")
 job(f"angles to {MEMBERS} spectra", "spectral", DETECT + "sam", difference, lambda x, _, s: s.spectral_angles(x, SPECTRA), "spectral")
 job("5 nearest of 1,500 spectra", "scikit-learn", "knn " + CLASSES + "--k 5", labels,
@@ -218,15 +218,15 @@ job("abundances, not negative", "scipy", UNMIX + "0", "error", lambda x, _, s: s
     "scipy.optimize", 40)
 job("abundances, sum 1", "pysptools", "abundance SCENE OUT --endmembers members.sli --norm l2 --scale none", "error",
     lambda x, _, s, cvxopt: shaped(s.FCLS(flat(x), SPECTRA), x), "pysptools.abundance_maps.amaps cvxopt", 10)
-job("abundances; peer: best 1 to 4 spectra, hcube: sparse", "mesma", UNMIX + "auto", "error", mesma, "mesma.core.mesma", 40)
-job("least absolute abundances, sum 1", "highspy", "abundance SCENE OUT --endmembers members.sli --scale none", "deviations", highs,
+job("abundances; best models, hcube: sparse", "mesma", UNMIX + "auto", "error", mesma, "mesma.core.mesma", 40)
+job("least absolute abundances", "highspy", "abundance SCENE OUT --endmembers members.sli --scale none", "deviations", highs,
     "highspy", 2)
-job("endmembers, VCA", "OTB", ENDMEMBERS + "vca --denoise", "angle to the truth",
+job("endmembers, VCA", "OTB", ENDMEMBERS + "vca --denoise", "angle",
     f"otb VertexComponentAnalysis -in SCENE -ne {MEMBERS} -rand 1 -outendm OUT float", own="found.sli")
-job("endmembers, ATGP", "pysptools", ENDMEMBERS + "atgp", "angle to the truth", lambda x, _, s: s.ATGP(flat(x), MEMBERS)[0][None],
+job("endmembers, ATGP", "pysptools", ENDMEMBERS + "atgp", "angle", lambda x, _, s: s.ATGP(flat(x), MEMBERS)[0][None],
     "pysptools.eea.eea", own="found.sli")
 job("endmembers, N-FINDR", "pysptools", "", None, "none: it calls scipy.linalg._flinalg, which SciPy has no more")
-job("denoising; peer: on 8 MNF components", "bm3d", "denoise SCENE OUT", "error of values", bm3d, "spectral bm3d", 100, "noisy")
+job("denoising; of 8 MNF components", "bm3d", "denoise SCENE OUT", "error of values", bm3d, "spectral bm3d", 100, "noisy")
 job("BRDF, topography", "hy-tools", "", None, "none: hcube has no such stage")
 job("GeoTIFF, deflate", "GDAL", TIFF + "--interleave bsq", difference,
     "gdal_translate -q -co COMPRESS=DEFLATE -co PREDICTOR=3 -co INTERLEAVE=BAND SCENE OUT", own="hcube.tif")
@@ -267,16 +267,16 @@ def compare(one, folder):
     """Of values, the peer in float64 is the truth, where it can be called."""
     a, b, check = result(folder / one["output"]), result(folder / one["own"]), one["check"]
     if check in MEASURES:
-        text = f"{check}: {MEASURES[check](a, folder):.5g}, hcube {MEASURES[check](b, folder):.5g}"
+        text = f"{check}: {MEASURES[check](a, folder):.4g}, {MEASURES[check](b, folder):.4g}"
     elif check is labels:
         text = labels(a, b)
     elif isinstance(one["run"], str):
         text = f"{check(a, b):.1e}"
         if one["own"].endswith(".tif"):
-            text += "; MB: {:.1f}, hcube {:.1f}".format(*((folder / one[name]).stat().st_size / 1e6 for name in ("output", "own")))
+            text += "; MB: {:.1f}, {:.1f}".format(*((folder / one[name]).stat().st_size / 1e6 for name in ("output", "own")))
     else:
         exact = one["run"](pixels(folder / "part.img").astype(float), folder, *map(load, one["modules"])).reshape(a.shape)
-        text = f"float64 to: {check(a, exact):.1e}, hcube {check(b, exact):.1e}"
+        text = f"{check(a, exact):.1e}, {check(b, exact):.1e}"
     print(text)
 
 
