@@ -91,12 +91,22 @@ static bool answer_with(Request *request, const char *state, const char *more, c
     return send_all(request->to, head, strlen(head)) && send_all(request->to, text, strlen(text));
 }
 
-static bool refuse(Request *request, long code, const char *word) {
-    char state[40], text[200];
+static bool answer_head(Request *request, const char *state) {
+    char head[100];
+    snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", state);
+    return send_all(request->to, head, strlen(head));
+}
+
+bool refuse(Request *request, long code, const char *word) {
+    char state[40], text[300];
     snprintf(state, sizeof state, "%ld Fault", code);
     snprintf(text, sizeof text,
-             "<?xml version=\"1.0\"?>\n<Error><Code>%s</Code><Message>refused</Message></Error>", word);
-    return drop_body(request) && answer_with(request, state, "", text);
+             "<?xml version=\"1.0\"?>\n<Error><Code>%s</Code><Message>refused</Message>"
+             "<Region>eu-west-9</Region><Endpoint>127.0.0.1:1</Endpoint></Error>",
+             word);
+    return drop_body(request) &&
+           (strcmp(request->method, "HEAD") == 0 ? answer_head(request, state)
+                                                 : answer_with(request, state, "", text));
 }
 
 /* ---- uploads in parts ---- */
@@ -136,6 +146,9 @@ static void remove_upload(const char *folder) {
 static bool end_upload(Request *request, const char *folder, const char *object) {
     char path[PATH], fresh[PATH + 10], data[1 << 16];
     snprintf(fresh, sizeof fresh, "%s.joined", object);
+    if (access(folder, F_OK) != 0) {
+        return refuse(request, 404, "NoSuchUpload");
+    }
     make_folders(object);
     FILE *to = fopen(fresh, "w");
     for (int part = 1; to != NULL; part++) {

@@ -5,6 +5,7 @@
  *
  * It listens on a free port of 127.0.0.1 and writes the number into PORT_FILE. GET /.counts answers with
  * "HEADS GETS BYTES MOST" since the last such question; MOST is the number of requests that it had at once.
+ * All requests but HEAD count as GET. A second line says how many bytes it took.
  *
  * The lines of FOLDER/.faults hold from the next request on. They concern parts (GET with a range) that begin
  * at byte N or later (beyond N; 0), of files whose names end with the word of "only":
@@ -20,6 +21,17 @@
  *     redirect          302 to another path
  *     changes N         the ETag is another one after N parts
  *     put N CODE WORD   each N-th PUT fails with that code, and <Code>WORD</Code> in its answer
+ *     away              302 to a host that has no address
+ *     slow              the body stands still for 3 s after its first half, and ends
+ *
+ * These concern each request, whatever its kind:
+ *
+ *     any CODE WORD     it fails with that code and word
+ *     reset             the connection is reset
+ *     lost              it is done, but no answer comes
+ *     some PERCENT SEED that part of all fails, by 500, 503, 429 or one of the two above
+ *     at N FAULT        the N-th request since the last question for the counts has this fault of those above
+ *     from N FAULT      the N-th and all after it
  *
  * It is an object store, too (range_objects.c): AWS_S3_ENDPOINT=127.0.0.1:PORT, AWS_HTTPS=NO,
  * AWS_VIRTUAL_HOSTING=FALSE.
@@ -48,27 +60,63 @@ enum { WORDS = 4096, PIECE = 1 << 18 };
 
 static const char *folder;
 static _Atomic long heads, gets, parts_seen, now_asked, most_asked;
-static _Atomic int64_t bytes_sent;
+static _Atomic int64_t bytes_sent, bytes_taken;
+static _Atomic long requests;
+static _Thread_local bool mute; /* nothing is sent any more */
 
-static Faults read_faults(void) {
+/* The same numbers fail each time. */
+static void draw_fault(Faults *faults, long percent, long seed, long number) {
+    uint64_t x = (uint64_t)number * 0x9e3779b97f4a7c15u ^ (uint64_t)seed * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 31)) * 0x94d049bb133111ebu;
+    x ^= x >> 29;
+    if (x % 100 < (uint64_t)percent) {
+        static const long codes[] = {500, 503, 429};
+        long kind = (long)(x / 100 % 5);
+        faults->any = kind < 3 ? codes[kind] : 0;
+        faults->reset = kind == 3;
+        faults->lost = kind == 4;
+        strcpy(faults->any_word, "SlowDown");
+    }
+}
+
+static void read_fault(Faults *faults, const char *line, long number) {
+    long percent, seed;
+    (void)(sscanf(line, "latency %ld", &faults->latency) == 1 ||
+           sscanf(line, "every %ld %ld", &faults->every, &faults->code) >= 1 ||
+           sscanf(line, "all %ld", &faults->all) == 1 || sscanf(line, "beyond %ld", &faults->beyond) == 1 ||
+           sscanf(line, "head %ld", &faults->head) == 1 ||
+           sscanf(line, "put %ld %ld %63s", &faults->put, &faults->put_code, faults->put_word) == 3 ||
+           sscanf(line, "any %ld %63s", &faults->any, faults->any_word) == 2 ||
+           sscanf(line, "changes %ld", &faults->changes) == 1 ||
+           sscanf(line, "only %63s", faults->only) == 1);
+    if (sscanf(line, "some %ld %ld", &percent, &seed) == 2) {
+        draw_fault(faults, percent, seed, number);
+    }
+    faults->brief = faults->brief || strncmp(line, "short", 5) == 0;
+    faults->stop = faults->stop || strncmp(line, "stop", 4) == 0;
+    faults->more = faults->more || strncmp(line, "long", 4) == 0;
+    faults->gzip = faults->gzip || strncmp(line, "gzip", 4) == 0;
+    faults->whole = faults->whole || strncmp(line, "whole", 5) == 0;
+    faults->redirect = faults->redirect || strncmp(line, "redirect", 8) == 0;
+    faults->away = faults->away || strncmp(line, "away", 4) == 0;
+    faults->slow = faults->slow || strncmp(line, "slow", 4) == 0;
+    faults->reset = faults->reset || strncmp(line, "reset", 5) == 0;
+    faults->lost = faults->lost || strncmp(line, "lost", 4) == 0;
+}
+
+static Faults read_faults(long number) {
     Faults faults = {.code = 503};
     char path[1200], line[200];
     snprintf(path, sizeof path, "%s/.faults", folder);
     FILE *file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        (void)(sscanf(line, "latency %ld", &faults.latency) == 1 ||
-               sscanf(line, "every %ld %ld", &faults.every, &faults.code) >= 1 ||
-               sscanf(line, "all %ld", &faults.all) == 1 || sscanf(line, "beyond %ld", &faults.beyond) == 1 ||
-               sscanf(line, "head %ld", &faults.head) == 1 ||
-               sscanf(line, "put %ld %ld %63s", &faults.put, &faults.put_code, faults.put_word) == 3 ||
-               sscanf(line, "changes %ld", &faults.changes) == 1 ||
-               sscanf(line, "only %63s", faults.only) == 1);
-        faults.brief = faults.brief || strncmp(line, "short", 5) == 0;
-        faults.stop = faults.stop || strncmp(line, "stop", 4) == 0;
-        faults.more = faults.more || strncmp(line, "long", 4) == 0;
-        faults.gzip = faults.gzip || strncmp(line, "gzip", 4) == 0;
-        faults.whole = faults.whole || strncmp(line, "whole", 5) == 0;
-        faults.redirect = faults.redirect || strncmp(line, "redirect", 8) == 0;
+        char word[8], fault[200];
+        long from = 0;
+        bool one = sscanf(line, "%7s %ld %199[^\n]", word, &from, fault) == 3 &&
+                   (strcmp(word, "at") == 0 || strcmp(word, "from") == 0);
+        if (!one || number == from || (number > from && word[0] == 'f')) {
+            read_fault(&faults, one ? fault : line, number);
+        }
     }
     if (file != NULL) {
         fclose(file);
@@ -77,7 +125,10 @@ static Faults read_faults(void) {
 }
 
 bool send_all(int to, const char *data, size_t bytes) {
-    while (bytes > 0) {
+    while (bytes > 0 || mute) {
+        if (mute) {
+            return false;
+        }
         ssize_t sent = send(to, data, bytes, MSG_NOSIGNAL);
         if (sent <= 0) {
             return false;
@@ -143,7 +194,7 @@ static bool answer_part(int to, int file, const struct stat *info, const Faults 
     int64_t bytes = last - first + 1, said = bytes;
     if (faulty) {
         said = faults->brief ? bytes - 1 : faults->more ? bytes + 100 : bytes;
-        bytes = faults->stop ? bytes / 2 : said;
+        bytes = faults->stop || faults->slow ? bytes / 2 : said;
     }
     char answer[600], time[64], place[100] = "";
     struct tm tm;
@@ -158,18 +209,24 @@ static bool answer_part(int to, int file, const struct stat *info, const Faults 
              part ? "206 Partial Content" : "200 OK", said, time,
              faults->changes > 0 && parts_seen > faults->changes, place,
              faults->gzip ? "Content-Encoding: gzip\r\n" : "");
-    return send_all(to, answer, strlen(answer)) && (head || send_file(to, file, first, bytes)) &&
-           bytes == said;
+    bool sent = send_all(to, answer, strlen(answer)) && (head || send_file(to, file, first, bytes));
+    if (faulty && faults->slow) {
+        sleep(3);
+    }
+    return sent && bytes == said;
 }
 
 ssize_t take_bytes(Request *request, char *to, size_t most) {
     size_t some = request->begun_bytes < most ? request->begun_bytes : most;
     if (some == 0) {
-        return recv(request->to, to, most, 0);
+        ssize_t got = recv(request->to, to, most, 0);
+        bytes_taken += got > 0 ? got : 0;
+        return got;
     }
     memcpy(to, request->begun, some);
     request->begun += some;
     request->begun_bytes -= some;
+    bytes_taken += (int64_t)some;
     return (ssize_t)some;
 }
 
@@ -192,9 +249,10 @@ static bool answer(int to, char *words, const char *begun, size_t begun_bytes, s
     bool head = strcmp(method, "HEAD") == 0;
     if (strcmp(target, "/.counts") == 0) {
         char text[100];
-        snprintf(text, sizeof text, "%ld %ld %" PRId64 " %ld\n", heads, gets, bytes_sent, most_asked);
-        heads = gets = parts_seen = most_asked = 0;
-        bytes_sent = 0;
+        snprintf(text, sizeof text, "%ld %ld %" PRId64 " %ld\n%" PRId64 "\n", heads, gets, bytes_sent,
+                 most_asked, bytes_taken);
+        heads = gets = parts_seen = most_asked = requests = 0;
+        bytes_sent = bytes_taken = 0;
         return send_text(to, "200 OK", text, false);
     }
     if (getenv("RANGE_SERVER_LOG") != NULL) {
@@ -209,7 +267,7 @@ static bool answer(int to, char *words, const char *begun, size_t begun_bytes, s
     } else {
         gets++;
     }
-    Faults faults = read_faults();
+    Faults faults = read_faults(++requests);
     long asked = ++now_asked;
     most_asked = asked > most_asked ? asked : most_asked;
     if (faults.latency > 0) {
@@ -221,6 +279,14 @@ static bool answer(int to, char *words, const char *begun, size_t begun_bytes, s
         *question = '\0';
         request.query = question + 1;
     }
+    if (faults.reset) {
+        (void)setsockopt(to, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0}, sizeof(struct linger));
+        return false;
+    }
+    if (faults.any > 0) {
+        return refuse(&request, faults.any, faults.any_word);
+    }
+    mute = faults.lost;
     bool mine = false, goes_on = answer_objects(&request, &faults, &mine);
     if (mine) {
         return goes_on;
@@ -228,6 +294,11 @@ static bool answer(int to, char *words, const char *begun, size_t begun_bytes, s
     size_t length = strlen(target), ending = strlen(faults.only);
     if (length < ending || strcmp(target + length - ending, faults.only) != 0) {
         faults = (Faults){0};
+    }
+    if (faults.away) {
+        static const char there[] =
+            "HTTP/1.1 302 Found\r\nLocation: http://nowhere.invalid/\r\nContent-Length: 0\r\n\r\n";
+        return send_all(to, there, sizeof there - 1);
     }
     if (faults.redirect && strncmp(target, "/moved/", 7) != 0) {
         char text[1300];
