@@ -420,6 +420,10 @@ static size_t hide_in_address(char *at, size_t length) {
     return kept;
 }
 
+void hc_text_hide_in_address(char *address) {
+    (void)hide_in_address(address, strlen(address));
+}
+
 void hc_text_hide_secrets(char *text) {
     if (strpbrk(text, "?@") == NULL) {
         return;

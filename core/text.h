@@ -95,6 +95,8 @@ void hc_text_add_cell(HcText *to, const char *name, bool quoted);
 /* Removes what may be a secret from the addresses of servers in a text, in place: the query after the "?",
  * and the name and password before the "@". For all that is shown or stored. */
 void hc_text_hide_secrets(char *text);
+/* The same where the text is one address, which may have spaces. */
+void hc_text_hide_in_address(char *address);
 
 /* Whether a cell begins with an apostrophe that hc_text_add_cell has added. */
 bool hc_text_is_guarded(const char *cell);

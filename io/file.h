@@ -48,6 +48,8 @@ void hc_file_leave_near(const char *path);
 
 /* *left: a process was killed while it sent this object, or is sending it. false for local files. */
 HcStatus hc_file_is_left(const char *path, bool *left, HcError *err) HC_MUST_CHECK;
+/* The object is complete, or gone: removes what says that it is being sent. */
+void hc_file_end_upload(const char *path);
 
 /* What hc_file_write would refuse: the directory missing or not writable, an existing file without
  * `overwrite`. */

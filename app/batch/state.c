@@ -539,6 +539,7 @@ void hc_batch_clean_complete(const HcBatch *batch, int32_t scene) {
         const char *path = hc_json_text(output, "file");
         if (path != NULL) {
             clean_output(path);
+            hc_file_end_upload(path);
         }
     }
     cJSON_Delete(record);

@@ -64,7 +64,6 @@ HcStatus hc_file_check_remote(const char *path, bool overwrite, HcError *err) HC
  * name was there but what a killed process has left. The marker goes when the record is there. */
 HcStatus hc_file_begin_upload(const char *path, const char *near, bool overwrite, bool *fresh,
                               HcError *err) HC_MUST_CHECK;
-void hc_file_end_upload(const char *path);
 /* Sends FROM/NAME as TO/NAME. */
 HcStatus hc_file_upload(const char *from, const char *to, const char *name, HcError *err) HC_MUST_CHECK;
 

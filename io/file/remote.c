@@ -181,7 +181,7 @@ HcStatus hc_file_begin_upload(const char *path, const char *near, bool overwrite
 
 void hc_file_end_upload(const char *path) {
     HcError unimportant = {0};
-    char *marker = needs_marker(path) ? marker_of(path) : NULL;
+    char *marker = hc_remote_is(path) && needs_marker(path) ? marker_of(path) : NULL;
     if (marker != NULL) {
         (void)!hc_remote_remove(marker, &unimportant);
     }

@@ -339,27 +339,24 @@ static HcStatus send_step(Step *step, HcError *err) {
         int length = snprintf(sidecar, sizeof sidecar, "%s%s", step->path, hc_file_sidecars[e]);
         HC_OR_RETURN(length < HC_FILE_PATH ? hc_remote_remove(sidecar, err) : HC_OK);
     }
-    for (; step->placed < step->count; step->placed++) {
-        HC_OR_RETURN(hc_file_upload(step->from, step->to, step->names[step->placed], err));
+    while (step->placed < step->count) { /* counted before: what failed may be there nevertheless */
+        HC_OR_RETURN(hc_file_upload(step->from, step->to, step->names[step->placed++], err));
     }
-    HC_OR_RETURN(hc_file_upload(step->from, step->to, hc_file_base(step->path), err));
     step->named = true;
-    return HC_OK;
+    return hc_file_upload(step->from, step->to, hc_file_base(step->path), err);
 }
 
-/* What was replaced is gone, and its record too: the marker then stays, so that the next run replaces the
- * rest. */
+/* What was replaced is gone, and its record too, or something cannot be removed: the marker then stays, so
+ * that the next run replaces the rest. */
 static void undo_sent(Step *step) {
     char target[HC_FILE_PATH];
-    if (step->named) {
-        hc_file_remove(step->path);
-    }
+    HcError unimportant = {0};
+    bool gone = !step->named || hc_remote_remove(step->path, &unimportant) == HC_OK;
     while (step->placed > 0) {
-        if (hc_file_join_into(target, step->to, step->names[--step->placed])) {
-            hc_file_remove(target);
-        }
+        gone = hc_file_join_into(target, step->to, step->names[--step->placed]) &&
+               hc_remote_remove(target, &unimportant) == HC_OK && gone;
     }
-    if (step->marked && step->fresh) {
+    if (step->marked && step->fresh && gone) {
         hc_file_end_upload(step->path);
     }
 }

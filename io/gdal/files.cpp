@@ -4,6 +4,7 @@
  * would have other names, and files beside them would have to be found again. */
 #include "io/gdal/files.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/remote.h"
 
 #include <atomic>
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <gdal_version.h>
 #include <mutex>
+#include <new>
 #include <string>
 #include <sys/stat.h>
 
@@ -240,6 +242,19 @@ class File final : public VSIVirtualHandle {
     const bool opened_late_ = in_pixels;
 };
 
+/* NULL where there is no memory: GDAL calls from C, which passes no exception on. */
+VSIVirtualHandle *watched(VSIVirtualHandle *file, const char *path, bool writes) {
+    try {
+        return new File(file, path, writes);
+    } catch (const std::bad_alloc &) {
+        file->Close();
+        delete file;
+        put(failed, path, ENOMEM, 0, 0, writes);
+        errno = ENOMEM;
+        return nullptr;
+    }
+}
+
 class Files final : public VSIFilesystemHandler {
   public:
     explicit Files(VSIFilesystemHandler *own) : own_(own) {
@@ -257,7 +272,7 @@ class Files final : public VSIFilesystemHandler {
             note_failure(path);
         }
         bool reads = access[0] == 'r' && strchr(access, '+') == nullptr;
-        return file != nullptr ? new File(file, path, !reads) : file;
+        return file != nullptr ? watched(file, path, !reads) : file;
     }
 
     int Stat(const char *path, VSIStatBufL *to, int flags) override {
@@ -361,8 +376,11 @@ void hc_gdal_files_note(const char *path, int error) {
 bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
     *info = {};
     errno = 0;
-    bool there = VSIStatExL(path, info, flags) == 0;
-    if (!there && hc_errno_status(errno, HC_OK) != HC_OK) {
+    bool known = true, there = hc_remote_is(path) ? hc_remote_stat(path, info, flags, &known)
+                                                  : VSIStatExL(path, info, flags) == 0;
+    if (!known) {
+        put(failed, path, EREMOTEIO, 0, 0);
+    } else if (!there && hc_errno_status(errno, HC_OK) != HC_OK) {
         put(failed, path, errno, 0, 0);
     }
     return there;

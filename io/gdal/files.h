@@ -42,6 +42,10 @@ void hc_gdal_files_note(const char *path, int error);
  * not a missing one, with every version of GDAL. */
 bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags);
 
+/* remote.cpp: the same of any path without a note, asked again where no answer came. *known: the server has
+ * answered. */
+bool hc_remote_stat(const char *path, VSIStatBufL *info, int flags, bool *known);
+
 /* Notes for SQLite, which names no file: the file is that of the last call of the first function. */
 void hc_gdal_files_sqlite(const char *path);
 void hc_gdal_files_note_sqlite(void);

@@ -3,6 +3,7 @@
  * known what may be asked again: GDAL before 3.10 does not repeat requests for ranges. */
 #include "io/gdal/remote.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/files.h"
 
 #include <cpl_conv.h>
 #include <cpl_http.h>
@@ -118,6 +119,41 @@ void wait_for(double seconds) {
     now.tv_sec = static_cast<time_t>(seconds);
     now.tv_nsec = static_cast<long>((seconds - static_cast<double>(now.tv_sec)) * 1e9);
     nanosleep(&now, nullptr);
+}
+
+/* Whether no answer came: GDAL repeats what is answered by 429 or 5xx, but not that. */
+bool is_broken(const Said &said) {
+    return said.code <= 0 && said.text[0] != '\0' && strstr(said.text, "resolve") == nullptr;
+}
+
+/* Asks again, as often as is set, while `ask` fails and `passes` holds for what was said. Between begin and
+ * end. */
+template <typename Ask> bool repeat(const char *path, Said *said, bool (*passes)(const Said &), Ask ask) {
+    int retries = atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0"));
+    double delay = CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5"));
+    for (int tries = 0;; tries++, delay *= 2) {
+        {
+            Listener listener(said);
+            if (ask()) {
+                return true;
+            }
+        }
+        if (tries >= retries || !passes(*said)) {
+            return false;
+        }
+        wait_for(delay);
+        VSICurlPartialClearCache(path);
+    }
+}
+
+char **ask_headers(const char *path, Said *said) {
+    char **headers = nullptr;
+    VSICurlPartialClearCache(path);
+    (void)repeat(path, said, is_broken, [&]() {
+        headers = VSIGetFileMetadata(path, "HEADERS", nullptr);
+        return headers != nullptr;
+    });
+    return headers;
 }
 
 } // namespace
@@ -262,14 +298,9 @@ static char *text_of_headers(char **headers) {
 
 HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
     Said said;
-    char **headers = nullptr;
     *state = nullptr;
     hc_remote_begin(path);
-    VSICurlPartialClearCache(path);
-    {
-        Listener listener(&said);
-        headers = VSIGetFileMetadata(path, "HEADERS", nullptr);
-    }
+    char **headers = ask_headers(path, &said);
     hc_remote_end();
     const char *code = CSLFetchNameValue(headers, "Content-Encoding");
     HcStatus status = HC_OK;
@@ -289,13 +320,25 @@ HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
     return status;
 }
 
+bool hc_remote_stat(const char *path, VSIStatBufL *info, int flags, bool *known) {
+    Said said;
+    hc_remote_begin(path);
+    bool there = repeat(path, &said, is_broken, [&]() {
+        *info = {};
+        return VSIStatExL(path, info, flags) == 0;
+    });
+    hc_remote_end();
+    *known = there || said.code == 404 || said.code == 410 || (said.code <= 0 && said.text[0] == '\0');
+    return there;
+}
+
 /* ---- objects ---- */
 
 HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t *modified, HcError *err) {
     Said said;
     VSIStatBufL info;
+    bool known = true;
     HcError why = {};
-    char **headers = nullptr;
     memset(&info, 0, sizeof info);
     *there = false;
     const char *bucket = strchr(path + 1, '/');
@@ -303,17 +346,13 @@ HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t
         return HC_OK; /* a bucket is no object */
     }
     hc_remote_begin(path);
-    VSICurlPartialClearCache(path);
-    {
-        Listener listener(&said);
-        headers = VSIGetFileMetadata(path, "HEADERS", nullptr);
-        *there = headers != nullptr && VSIStatL(path, &info) == 0 && !VSI_ISDIR(info.st_mode);
-    }
+    char **headers = ask_headers(path, &said);
+    *there = headers != nullptr && hc_remote_stat(path, &info, 0, &known) && !VSI_ISDIR(info.st_mode);
     hc_remote_end();
     CSLDestroy(headers);
     *size = static_cast<int64_t>(info.st_size);
     *modified = static_cast<int64_t>(info.st_mtime);
-    if (*there || headers != nullptr || said.code == 404 || said.code == 410) {
+    if (*there || (headers != nullptr && known) || said.code == 404 || said.code == 410) {
         return HC_OK;
     }
     HcStatus status = fail(said, 0, 0, &why);
@@ -364,9 +403,15 @@ int64_t send_all(VSILFILE *to, VSILFILE *from) {
 
 /* Whether all bytes were taken. */
 bool send_file(const char *path, VSILFILE *from, int64_t size) {
+    (void)!VSIFSeekL(from, 0, SEEK_SET);
     VSILFILE *to = VSIFOpenL(path, "wb");
     bool whole = to != nullptr && send_all(to, from) == size;
     return to != nullptr && VSIFCloseL(to) == 0 && whole;
+}
+
+/* Of an upload that failed GDAL says no more than the answer of the server. */
+bool is_unanswered(const Said &said) {
+    return said.answer[0] == '\0' || strcmp(said.answer, "NoSuchUpload") == 0; /* its end was not answered */
 }
 
 } // namespace
@@ -384,15 +429,17 @@ HcStatus hc_remote_put(const char *path, const char *from, HcError *err) {
     std::string part = std::to_string(part_bytes(bytes) >> 20);
     hc_remote_begin(path);
     CPLSetThreadLocalConfigOption("VSIS3_CHUNK_SIZE", part.c_str());
-    {
-        Listener listener(&said);
-        sent = send_file(path, file, bytes);
-    }
+    sent = repeat(path, &said, is_unanswered, [&]() {
+        bool whole = send_file(path, file, bytes);
+        if (!whole) {
+            hc_remote_abort(path);
+        }
+        return whole;
+    });
     CPLSetThreadLocalConfigOption("VSIS3_CHUNK_SIZE", nullptr);
     hc_remote_end();
     VSIFCloseL(file);
     if (!sent) {
-        hc_remote_abort(path);
         return fail_put(said, err);
     }
     HC_OR_RETURN(hc_remote_look_up(path, &there, &size, &modified, err));
@@ -404,21 +451,18 @@ HcStatus hc_remote_put(const char *path, const char *from, HcError *err) {
 }
 
 HcStatus hc_remote_remove(const char *path, HcError *err) {
+    Said said;
     bool there = false;
     int64_t size = 0, modified = 0;
-    HcGdalErrors messages;
     HC_OR_RETURN(hc_remote_look_up(path, &there, &size, &modified, err));
-    if (!there) {
+    hc_remote_begin(path);
+    bool gone = !there || repeat(path, &said, is_unanswered, [&]() { return VSIUnlink(path) == 0; });
+    hc_remote_end();
+    if (gone) {
         return HC_OK;
     }
-    hc_remote_begin(path);
-    hc_gdal_catch(&messages);
-    bool gone = VSIUnlink(path) == 0;
-    hc_gdal_release();
-    hc_remote_end();
-    return gone ? HC_OK
-                : hc_fail(err, HC_E_IO, "%s: cannot be removed%s%s", path, messages.failed ? ": " : "",
-                          messages.text);
+    const char *why = said.answer[0] != '\0' ? said.answer : said.text;
+    return hc_fail(err, HC_E_IO, "%s: cannot be removed%s%s", path, why[0] != '\0' ? ": " : "", why);
 }
 
 void hc_remote_abort(const char *path) {
@@ -438,16 +482,17 @@ HcStatus hc_remote_open(HcRemote **out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     VSIStatBufL info;
     HcGdalErrors messages;
+    bool known = true;
     *out = nullptr;
-    memset(&info, 0, sizeof info);
     hc_gdal_catch(&messages);
     hc_remote_begin(path);
     HcRemote *file = new (std::nothrow) HcRemote{};
     if (file == nullptr) {
         HC_TRY(hc_fail_memory(err, sizeof *file, "a file"));
     }
-    file->handle =
-        VSIStatL(path, &info) == 0 ? reinterpret_cast<VSIVirtualHandle *>(VSIFOpenL(path, "rb")) : nullptr;
+    file->handle = hc_remote_stat(path, &info, 0, &known)
+                       ? reinterpret_cast<VSIVirtualHandle *>(VSIFOpenL(path, "rb"))
+                       : nullptr;
     if (file->handle == nullptr) {
         HC_TRY(hc_fail(err, HC_E_IO, "%s: cannot be opened%s%s", path, messages.failed ? ": " : "",
                        messages.text));

@@ -13,27 +13,21 @@ static const char *const remote[][2] = {
     {"/vsicurl/", ""}, {"/vsis3/", "s3://"}, {"/vsigs/", "gs://"}, {"/vsiaz/", "az://"}};
 
 char *hc_stac_address(const char *path) {
-    const char *scheme = strstr(path, "://");
-    for (size_t r = 0; r < sizeof remote / sizeof *remote; r++) {
+    const char *scheme = "";
+    for (size_t r = 0; r < sizeof remote / sizeof *remote && scheme[0] == '\0'; r++) {
         size_t length = strlen(remote[r][0]);
         if (strncmp(path, remote[r][0], length) == 0) {
-            char *whole = hc_text_format("%s%s", remote[r][1], path + length);
-            char *clean = whole != NULL ? hc_stac_address(whole) : NULL;
-            free(whole);
-            return clean;
+            scheme = remote[r][1];
+            path += length;
         }
     }
-    if (scheme == NULL) {
+    char *address = hc_text_format("%s%.*s", scheme, (int)strcspn(path, "#"), path);
+    if (address == NULL || strstr(address, "://") == NULL) {
+        free(address);
         return NULL;
     }
-    const char *host = scheme + 3;
-    size_t authority = strcspn(host, "/?#");
-    for (size_t c = 0; c < authority; c++) {
-        if (scheme[3 + c] == '@') {
-            host = scheme + 3 + c + 1;
-        }
-    }
-    return hc_text_format("%.*s%.*s", (int)(scheme + 3 - path), path, (int)strcspn(host, "?#"), host);
+    hc_text_hide_in_address(address);
+    return address;
 }
 
 /* A path from the root; the file need not exist. NULL with errno. */

@@ -44,7 +44,3 @@ bool hc_writer_tally(const HcWriter *writer, HcStoredTally *out, double *low, do
     }
     return writer->tallied;
 }
-
-int64_t hc_writer_bytes(const HcWriter *writer) {
-    return writer->bytes;
-}

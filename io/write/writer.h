@@ -146,7 +146,5 @@ double hc_writer_nodata(const HcWriter *writer); /* NaN: NaN, or none */
  * can have. Values of other processes count once they are taken. False for floats and class maps, which
  * keep their values. */
 bool hc_writer_tally(const HcWriter *writer, HcStoredTally *out, double *low, double *high);
-/* Bytes of the data file on disk, after finish. */
-int64_t hc_writer_bytes(const HcWriter *writer);
 
 #endif

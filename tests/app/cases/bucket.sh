@@ -9,6 +9,13 @@ export AWS_ACCESS_KEY_ID=geheim5 AWS_SECRET_ACCESS_KEY=geheim6 AWS_SESSION_TOKEN
 faults() {
     printf '%s\n' "$@" >web/.faults
 }
+# Requests are counted from here on.
+counts() {
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /.counts HTTP/1.1\r\n\r\n' >&3
+    read -r _ <&3
+    exec 3<&-
+}
 # Nothing but these objects: objects BUCKET NAME...
 objects() {
     local bucket=$1
@@ -121,6 +128,42 @@ run 0 batch pca --components 3 --device cpu --scenes list.txt --output 's3://eig
 rm web/eight/r.tif.hcube.json && printf x >web/eight/.r.tif.hcube-upload
 run 0 batch pca --components 3 --device cpu --scenes list.txt --output 's3://eight/{stem}.tif'
 holds "$err" '1 done, 1 complete before' || fail "says $err"
+
+# Killed when the record is there: the next run of the batch removes the marker alone.
+rm -r web/five
+faults 'latency 60'
+"$HCUBE" "${batch[@]}" 's3://five/p/{stem}.tif' --jobs 1 --quiet &
+for ((i = 0; i < 1000; i++)); do
+    ! [[ -e web/five/p/r.tif.hcube.json ]] || break
+    sleep 0.01
+done
+kill -9 $! && wait $! || true
+[[ -e web/five/p/.r.tif.hcube-upload ]] || fail "no marker beside the record"
+faults
+run 0 "${batch[@]}" 's3://five/p/{stem}.tif'
+objects five "${all[@]}"
+
+# Answers that do not come: what was done without an answer is done again or taken back, and nothing is taken as missing.
+for seed in 1 2 3; do
+    rm -rf web/nine
+    faults "some 10 $seed"
+    run 0 "${batch[@]}" 's3://nine/p/{stem}.tif'
+    faults
+    objects nine "${all[@]}"
+    cmp local/r.tif web/nine/p/r.tif
+done
+for ((number = 1; number < 60; number += 3)); do
+    rm -rf web/nine
+    faults "from $number any 403 AccessDenied"
+    counts
+    "$HCUBE" write "$scene" s3://nine/a.tif --quiet 2>err.txt && break
+    [[ $(wc -l <err.txt) == 1 ]] || fail "from request $number: $(<err.txt)"
+    faults
+    run 0 write "$scene" s3://nine/a.tif
+    objects nine a.qml a.tif a.tif.hcube.json
+done
+((number > 10)) || fail "it succeeds without its requests from $number on"
+faults
 
 # Items and their collection, a model of all scenes, the table: all in the bucket.
 more=(--stac-collection s3://six/p --summary s3://six/all.csv)
