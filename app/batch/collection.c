@@ -272,7 +272,8 @@ static HcStatus add_item(Collection *to, const char *path, HcError *err) {
     cJSON *item = NULL;
     char *link = NULL;
     HcStatus status = hc_json_read(path, &item, &why);
-    if (status == HC_E_INPUT || (status == HC_OK && !hc_stac_is_item(item))) {
+    bool refused = status == HC_E_INPUT && hc_remote_is(path) && hc_file_may_be_there(path);
+    if ((status == HC_E_INPUT && !refused) || (status == HC_OK && !hc_stac_is_item(item))) {
         status = HC_OK; /* it is gone, or none: it has no place here */
         goto done;
     }

@@ -5,6 +5,7 @@
 #include "io/gdal/files.h"
 #include "io/gdal/proj.h"
 
+#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -73,10 +74,41 @@ static void keep_warning(const char *text) {
     }
 }
 
+/* ---- reads of servers ---- */
+
+static _Thread_local HcLostRead lost;
+static _Thread_local const char *heard; /* whose debug output; NULL = none */
+static _Thread_local int catching;
+
+void hc_gdal_hear_servers(const char *systems) {
+    heard = systems;
+    lost = HC_READ_ALL;
+}
+
+/* Drivers hide what they could not read, and go on without it. GDAL repeats some requests, but says so too
+ * late: after 429 and 5xx nothing may be lost. */
+static void hear(const char *text) {
+    const char *answer = strstr(text, "Got response_code=");
+    long code = answer != NULL ? strtol(answer + strlen("Got response_code="), NULL, 10) : 0;
+    bool broken = strstr(text, "DownloadRegion(") != NULL && strstr(text, "msg=") != NULL;
+    if (broken || code == 408 || code == 429 || code >= 500) {
+        lost = lost == HC_READ_ALL ? HC_READ_BROKEN : lost;
+    } else if (code >= 400) {
+        lost = HC_READ_REFUSED;
+    }
+}
+
+HcLostRead hc_gdal_lost_read(void) {
+    return lost;
+}
+
 static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
     int number = errno;
     on_fatal_only(level, code, text);
     hc_proj_note(text);
+    if (heard != NULL) {
+        hear(text);
+    }
     HcGdalErrors *errors = CPLGetErrorHandlerUserData();
     if (level == CE_Warning) {
         keep_warning(text);
@@ -187,10 +219,17 @@ void hc_gdal_catch(HcGdalErrors *errors) {
     CPLErrorReset();
     errno = 0;
     CPLPushErrorHandlerEx(on_message, errors);
+    catching++;
+    if (heard != NULL) {
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", heard);
+    }
 }
 
 void hc_gdal_release(void) {
     CPLPopErrorHandler();
+    if (--catching == 0 && heard != NULL) { /* nobody would take it */
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", NULL);
+    }
 }
 
 HcStatus hc_gdal_fail(HcError *err, HcStatus status, const char *path, const HcGdalErrors *errors) {

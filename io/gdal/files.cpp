@@ -4,7 +4,6 @@
  * would have other names, and files beside them would have to be found again. */
 #include "io/gdal/files.h"
 #include "io/gdal/errors.h"
-#include "io/gdal/remote.h"
 
 #include <atomic>
 #include <cerrno>
@@ -371,19 +370,6 @@ HcStatus hc_gdal_files_check(int64_t mark, HcError *err) {
 
 void hc_gdal_files_note(const char *path, int error) {
     put(failed, path, error, 0, 0);
-}
-
-bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
-    *info = {};
-    errno = 0;
-    bool known = true, there = hc_remote_is(path) ? hc_remote_stat(path, info, flags, &known)
-                                                  : VSIStatExL(path, info, flags) == 0;
-    if (!known) {
-        put(failed, path, EREMOTEIO, 0, 0);
-    } else if (!there && hc_errno_status(errno, HC_OK) != HC_OK) {
-        put(failed, path, errno, 0, 0);
-    }
-    return there;
 }
 
 void hc_gdal_files_sqlite(const char *path) {

@@ -38,13 +38,9 @@ static inline HcStatus hc_gdal_files_settle(int64_t mark, HcStatus status, const
 /* Adds a note of another library, whose reads do not come here. error: errno. */
 void hc_gdal_files_note(const char *path, int error);
 
-/* VSIStatExL(): whether something is at the path. Notes a file or folder that cannot be looked at, which is
- * not a missing one, with every version of GDAL. */
+/* remote.cpp: VSIStatExL(): whether something is at the path. Notes a file or folder that cannot be looked
+ * at, which is not a missing one, with every version of GDAL. */
 bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags);
-
-/* remote.cpp: the same of any path without a note, asked again where no answer came. *known: the server has
- * answered. */
-bool hc_remote_stat(const char *path, VSIStatBufL *info, int flags, bool *known);
 
 /* Notes for SQLite, which names no file: the file is that of the last call of the first function. */
 void hc_gdal_files_sqlite(const char *path);

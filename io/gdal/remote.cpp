@@ -12,7 +12,9 @@
 #include <cpl_vsi_error.h>
 #include <cpl_vsi_virtual.h>
 #include <gdal_version.h>
+#include <cerrno>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -42,7 +44,7 @@ const char *const defaults[][2] = {{"GDAL_HTTP_MAX_RETRY", "5"},
 enum { SETTINGS = sizeof defaults / sizeof *defaults };
 
 const char ALLOWED[] = "CPL_VSIL_CURL_ALLOWED_EXTENSIONS";
-thread_local bool set_here[SETTINGS], restricted;
+thread_local bool set_here[SETTINGS], restricted, watched;
 thread_local int depth;
 
 /* What GDAL says of the last request of this thread. */
@@ -75,8 +77,10 @@ const char file_systems[] = "VSICURL,S3,GS,AZURE,ADLS,OSS,SWIFT,WEBHDFS";
 
 /* Listens as long as it lives. */
 class Listener {
+    const std::string before_; /* what debug output was wanted */
+
   public:
-    explicit Listener(Said *said) {
+    explicit Listener(Said *said) : before_(CPLGetThreadLocalConfigOption("CPL_DEBUG", "")) {
         *said = {-1, "", ""};
         VSIErrorReset();
         CPLSetThreadLocalConfigOption("CPL_DEBUG", file_systems);
@@ -84,7 +88,7 @@ class Listener {
     }
     ~Listener() {
         CPLPopErrorHandler();
-        CPLSetThreadLocalConfigOption("CPL_DEBUG", nullptr);
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", before_.empty() ? nullptr : before_.c_str());
     }
     Listener(const Listener &) = delete;
     Listener &operator=(const Listener &) = delete;
@@ -252,7 +256,9 @@ void hc_remote_begin(const char *path) {
     if (depth++ > 0 || path == nullptr) {
         return;
     }
+    hc_gdal_hear_servers(file_systems);
     set_for_path(path);
+    watched = true;
     restricted = CPLGetConfigOption(ALLOWED, nullptr) == nullptr;
     if (restricted) {
         set_endings(path);
@@ -273,10 +279,26 @@ void hc_remote_end(void) {
         }
         set_here[s] = false;
     }
+    if (depth == 0 && watched) {
+        hc_gdal_hear_servers(nullptr);
+        watched = false;
+    }
     if (depth == 0 && restricted) {
         CPLSetThreadLocalConfigOption(ALLOWED, nullptr);
         restricted = false;
     }
+}
+
+bool hc_remote_again(const char *path, int tries) {
+    HcLostRead lost = watched ? hc_gdal_lost_read() : HC_READ_ALL;
+    bool again = lost == HC_READ_BROKEN && tries < atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0"));
+    if (again) {
+        wait_for(std::ldexp(CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5")), tries));
+        VSICurlPartialClearCache(find_remote(path));
+    } else if (lost != HC_READ_ALL) {
+        hc_gdal_files_note(path, EREMOTEIO);
+    }
+    return again;
 }
 
 void hc_remote_before_fork(void) {
@@ -320,7 +342,8 @@ HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
     return status;
 }
 
-bool hc_remote_stat(const char *path, VSIStatBufL *info, int flags, bool *known) {
+/* *known: the server has answered. */
+static bool stat_remote(const char *path, VSIStatBufL *info, int flags, bool *known) {
     Said said;
     hc_remote_begin(path);
     bool there = repeat(path, &said, is_broken, [&]() {
@@ -329,6 +352,20 @@ bool hc_remote_stat(const char *path, VSIStatBufL *info, int flags, bool *known)
     });
     hc_remote_end();
     *known = there || said.code == 404 || said.code == 410 || (said.code <= 0 && said.text[0] == '\0');
+    return there;
+}
+
+bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
+    *info = {};
+    errno = 0;
+    bool known = true;
+    bool there =
+        hc_remote_is(path) ? stat_remote(path, info, flags, &known) : VSIStatExL(path, info, flags) == 0;
+    if (!known) {
+        hc_gdal_files_note(path, EREMOTEIO);
+    } else if (!there && hc_errno_status(errno, HC_OK) != HC_OK) {
+        hc_gdal_files_note(path, errno);
+    }
     return there;
 }
 
@@ -347,7 +384,7 @@ HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t
     }
     hc_remote_begin(path);
     char **headers = ask_headers(path, &said);
-    *there = headers != nullptr && hc_remote_stat(path, &info, 0, &known) && !VSI_ISDIR(info.st_mode);
+    *there = headers != nullptr && stat_remote(path, &info, 0, &known) && !VSI_ISDIR(info.st_mode);
     hc_remote_end();
     CSLDestroy(headers);
     *size = static_cast<int64_t>(info.st_size);
@@ -490,7 +527,7 @@ HcStatus hc_remote_open(HcRemote **out, const char *path, HcError *err) {
     if (file == nullptr) {
         HC_TRY(hc_fail_memory(err, sizeof *file, "a file"));
     }
-    file->handle = hc_remote_stat(path, &info, 0, &known)
+    file->handle = stat_remote(path, &info, 0, &known)
                        ? reinterpret_cast<VSIVirtualHandle *>(VSIFOpenL(path, "rb"))
                        : nullptr;
     if (file->handle == nullptr) {

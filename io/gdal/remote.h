@@ -35,6 +35,10 @@ bool hc_remote_takes(const char *path);
 void hc_remote_begin(const char *path);
 void hc_remote_end(void);
 
+/* Before the end: whether what was opened is to be opened again, for want of an answer; waits before that.
+ * `tries` is the number of times that it was. What is lost for good is noted (io/gdal/files.h). */
+bool hc_remote_again(const char *path, int tries);
+
 /* Closes the connections of this thread, before a fork: the child would use them, too. */
 void hc_remote_before_fork(void);
 

@@ -302,12 +302,20 @@ done:
  * came of it. */
 static HcStatus open_reader(HcReader **out, const char *path, const HcProduct *of,
                             const HcProductLayer *layer, const HcReaderOptions *options, HcError *err) {
-    HcError failure = {0};
-    int64_t mark = hc_gdal_files_mark();
+    HcStatus status = HC_OK;
+    HcError failure;
+    int64_t mark = 0;
+    bool again = false;
     path = hc_remote_name(path);
-    hc_remote_begin(path);
-    HcStatus status = open_unchecked(out, path, of, layer, options, &failure);
-    hc_remote_end();
+    for (int tries = 0; tries == 0 || again; tries++) {
+        hc_reader_close(again ? *out : NULL);
+        failure = (HcError){0};
+        mark = hc_gdal_files_mark();
+        hc_remote_begin(path);
+        status = open_unchecked(out, path, of, layer, options, &failure);
+        again = hc_remote_again(path, tries);
+        hc_remote_end();
+    }
     status = hc_gdal_files_settle(mark, status, &failure, err);
     if (status != HC_OK) {
         hc_reader_close(*out);
