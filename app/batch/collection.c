@@ -114,17 +114,22 @@ static bool is_recorded(const char *item) {
     return is;
 }
 
+/* A file of ours; *json stays NULL where there is none, or it is no JSON. What a server does not give may be
+ * ours nevertheless. */
+static HcStatus read_mine(const char *path, cJSON **json, HcError *err) {
+    HcError why = {0};
+    bool there = hc_file_may_be_there(path);
+    HcStatus status = there ? hc_json_read(path, json, &why) : HC_OK;
+    return status != HC_OK && hc_remote_is(path) ? hc_fail(err, status, "%s", why.text) : HC_OK;
+}
+
 /* What the collection has had so far, of other batches. */
 static HcStatus find_others(const Collection *collection, const HcPaths *own, HcPaths *to, HcError *err) {
     HcStatus status = HC_OK;
     HcPaths found = {0};
     cJSON *json = NULL;
     const cJSON *link = NULL;
-    HcError unimportant = {0};
-    if (!hc_file_may_be_there(collection->path) ||
-        hc_json_read(collection->path, &json, &unimportant) != HC_OK) {
-        return HC_OK;
-    }
+    HC_OR_RETURN(read_mine(collection->path, &json, err));
     cJSON_ArrayForEach(link, cJSON_GetObjectItemCaseSensitive(json, "links")) {
         const char *relation = hc_json_text(link, "rel"), *href = hc_json_text(link, "href");
         if (relation != NULL && href != NULL && strcmp(relation, "item") == 0) {
@@ -480,15 +485,14 @@ void hc_batch_grow_collection(const HcBatch *batch, HcBatchTotals *totals) {
 
 static HcStatus check_mine(const HcBatch *batch, int which, HcError *err) {
     HcStatus status = HC_OK;
-    HcError unimportant = {0};
     cJSON *json = NULL;
     char *path = file_in(batch, which);
     HC_TRY(path != NULL ? HC_OK : hc_fail_memory(err, 0, "a path"));
     HC_TRY(hc_batch_check_written(batch, "stac-collection", batch->params.collection, path, err));
     HC_TRY(hc_file_check(path, true, err));
+    HC_TRY(read_mine(path, &json, err));
     if (hc_file_may_be_there(path) &&
-        (hc_json_read(path, &json, &unimportant) != HC_OK ||
-         hc_json_text(cJSON_GetObjectItemCaseSensitive(json, "processing:software"), "hcube") == NULL)) {
+        hc_json_text(cJSON_GetObjectItemCaseSensitive(json, "processing:software"), "hcube") == NULL) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --stac-collection %s: %s exists, and is none of hcube",
                        batch->params.collection, path));
     }
