@@ -116,10 +116,10 @@ static bool is_recorded(const char *item) {
 
 /* A file of ours; *json stays NULL where there is none, or it is no JSON. What a server does not give may be
  * ours nevertheless. */
-static HcStatus read_mine(const char *path, cJSON **json, HcError *err) {
+static HcStatus read_mine(const char *path, bool *there, cJSON **json, HcError *err) {
     HcError why = {0};
-    bool there = hc_file_may_be_there(path);
-    HcStatus status = there ? hc_json_read(path, json, &why) : HC_OK;
+    *there = hc_file_may_be_there(path);
+    HcStatus status = *there ? hc_json_read(path, json, &why) : HC_OK;
     return status != HC_OK && hc_remote_is(path) ? hc_fail(err, status, "%s", why.text) : HC_OK;
 }
 
@@ -129,7 +129,8 @@ static HcStatus find_others(const Collection *collection, const HcPaths *own, Hc
     HcPaths found = {0};
     cJSON *json = NULL;
     const cJSON *link = NULL;
-    HC_OR_RETURN(read_mine(collection->path, &json, err));
+    bool there = false;
+    HC_OR_RETURN(read_mine(collection->path, &there, &json, err));
     cJSON_ArrayForEach(link, cJSON_GetObjectItemCaseSensitive(json, "links")) {
         const char *relation = hc_json_text(link, "rel"), *href = hc_json_text(link, "href");
         if (relation != NULL && href != NULL && strcmp(relation, "item") == 0) {
@@ -486,12 +487,13 @@ void hc_batch_grow_collection(const HcBatch *batch, HcBatchTotals *totals) {
 static HcStatus check_mine(const HcBatch *batch, int which, HcError *err) {
     HcStatus status = HC_OK;
     cJSON *json = NULL;
+    bool there = false;
     char *path = file_in(batch, which);
     HC_TRY(path != NULL ? HC_OK : hc_fail_memory(err, 0, "a path"));
     HC_TRY(hc_batch_check_written(batch, "stac-collection", batch->params.collection, path, err));
     HC_TRY(hc_file_check(path, true, err));
-    HC_TRY(read_mine(path, &json, err));
-    if (hc_file_may_be_there(path) &&
+    HC_TRY(read_mine(path, &there, &json, err));
+    if (there &&
         hc_json_text(cJSON_GetObjectItemCaseSensitive(json, "processing:software"), "hcube") == NULL) {
         HC_TRY(hc_fail(err, HC_E_USAGE, "batch: --stac-collection %s: %s exists, and is none of hcube",
                        batch->params.collection, path));

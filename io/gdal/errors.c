@@ -77,29 +77,51 @@ static void keep_warning(const char *text) {
 /* ---- reads of servers ---- */
 
 static _Thread_local HcLostRead lost;
+static _Thread_local char asked[48];    /* the range that was asked for last */
+static _Thread_local int failures;      /* of it, one after the other, that GDAL repeats */
 static _Thread_local const char *heard; /* whose debug output; NULL = none */
 static _Thread_local int catching;
 
 void hc_gdal_hear_servers(const char *systems) {
     heard = systems;
     lost = HC_READ_ALL;
+    failures = 0;
 }
 
-/* Drivers hide what they could not read, and go on without it. GDAL repeats some requests, but says so too
- * late: after 429 and 5xx nothing may be lost. */
+static void lose(HcLostRead how) {
+    lost = how > lost ? how : lost;
+}
+
+/* "Downloading 0-16383 (URL)...": a range that failed is asked for again by GDAL, as often as is set. */
+static void hear_range(const char *range) {
+    size_t length = strcspn(range, " ");
+    bool same = strncmp(range, asked, length) == 0 && asked[length] == '\0';
+    if (failures > 0 && !(same && failures <= atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0")))) {
+        lose(HC_READ_BROKEN);
+        failures = 0;
+    }
+    snprintf(asked, sizeof asked, "%.*s", (int)length, range);
+}
+
+/* Drivers hide what they could not read, and go on without it. */
 static void hear(const char *text) {
-    const char *answer = strstr(text, "Got response_code=");
+    const char *answer = strstr(text, "Got response_code="), *range = strstr(text, "Downloading ");
     long code = answer != NULL ? strtol(answer + strlen("Got response_code="), NULL, 10) : 0;
-    bool broken = strstr(text, "DownloadRegion(") != NULL && strstr(text, "msg=") != NULL;
-    if (broken || code == 408 || code == 429 || code >= 500) {
-        lost = lost == HC_READ_ALL ? HC_READ_BROKEN : lost;
-    } else if (code >= 400) {
-        lost = HC_READ_REFUSED;
+    if (range != NULL) {
+        hear_range(range + strlen("Downloading "));
+    } else if (strstr(text, "DownloadRegion(") != NULL && strstr(text, "msg=") != NULL) {
+        lose(HC_READ_BROKEN);
+    } else if (code == 429 || code >= 500) {
+        failures++;
+    } else if (code >= 300) {
+        lose(HC_READ_REFUSED);
+    } else if (code > 0) {
+        failures = 0;
     }
 }
 
 HcLostRead hc_gdal_lost_read(void) {
-    return lost;
+    return failures > 0 ? HC_READ_REFUSED : lost;
 }
 
 static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {

@@ -139,15 +139,16 @@ HcStatus hc_read_fail_unknown(const char *path, const HcGdalErrors *messages, Hc
     }
     const char *library = kind == HC_KIND_TEXT ? "; a spectral library ends in .csv, .sli or .hdr" : "";
     const char *name = CPLGetFilename(path);
-    const char *dot = strrchr(name, '.');
+    int length = (int)(hc_remote_is(path) ? strcspn(name, "?") : strlen(name)); /* no query is shown */
+    const char *dot = memrchr(name, '.', (size_t)length);
     if (dot == NULL || dot == name) {
         return hc_fail(
             err, HC_E_INPUT,
-            "%s: not recognized as a raster, and no ENVI header is beside it (looked for %s.hdr)%s", path,
-            name, library);
+            "%s: not recognized as a raster, and no ENVI header is beside it (looked for %.*s.hdr)%s", path,
+            length, name, library);
     }
     return hc_fail(err, HC_E_INPUT,
                    "%s: not recognized as a raster, and no ENVI header is beside it (looked for %.*s.hdr "
-                   "and %s.hdr)%s",
-                   path, (int)(dot - name), name, name, library);
+                   "and %.*s.hdr)%s",
+                   path, (int)(dot - name), name, length, name, library);
 }

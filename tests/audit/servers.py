@@ -228,7 +228,9 @@ def main():
             rig.learn(name)
         jobs = draw(options, rig, names)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for why in pool.map(rig.fault, jobs):
+            for number, why in enumerate(pool.map(rig.fault, jobs), 1):
+                if number % 100 == 0:
+                    print(f"{number} of {len(jobs)}", flush=True)
                 if why:
                     failed += 1
                     print("  " + why.replace("\n", " / "), flush=True)

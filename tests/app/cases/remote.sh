@@ -147,3 +147,26 @@ faults 'beyond 100000' 'all 403'
 refuse 3 'tiles.tif ... 403' write s3://bucket/tiles.tif out/c.img
 printf '%s\n' "$err" >>out/printed
 ! grep -ra geheim out first || fail "a secret was written"
+# A part of the tags that does not come is no scene without a place: asked for again where no answer came, else refused.
+faults
+run 0 write "$scene" web/placed.tif --compress deflate --co TILED=YES --co BLOCKXSIZE=16 --co BLOCKYSIZE=16
+run 0 write "$url/placed.tif" placed.tif
+for number in 2 3 4 5; do
+    for fault in reset lost stop; do
+        faults "at $number $fault"
+        counts
+        run 0 write "$url/placed.tif" again.tif --overwrite
+        cmp placed.tif again.tif || fail "at $number $fault: the output differs"
+    done
+    faults "at $number any 416 InvalidRange"
+    counts
+    status=0
+    "$HCUBE" write "$url/placed.tif" again.tif --overwrite --quiet 2>err.txt || status=$?
+    ((status == 3 || status == 4)) || cmp placed.tif again.tif || fail "at $number 416: exit code $status, another output"
+done
+# The query of an address is in no message.
+faults 'from 4 any 404 NoSuchKey'
+counts
+"$HCUBE" info "$url/scene.img?token=geheim8" 2>err.txt && fail "it was not given"
+! grep -q geheim8 err.txt || fail "says $(<err.txt)"
+faults
