@@ -111,7 +111,7 @@ static void hear(const char *text) {
         hear_range(range + strlen("Downloading "));
     } else if (strstr(text, "DownloadRegion(") != NULL && strstr(text, "msg=") != NULL) {
         lose(HC_READ_BROKEN);
-    } else if (code == 429 || code >= 500) {
+    } else if (code == 429 || code == 500 || (code >= 502 && code <= 504)) {
         failures++;
     } else if (code >= 300) {
         lose(HC_READ_REFUSED);
