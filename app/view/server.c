@@ -23,10 +23,6 @@ typedef struct Server {
     char host[2][32]; /* what Host may be: both with the port */
 } Server;
 
-static const char policy[] =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' blob: data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /* ---- who asks ---- */
 
 static bool is_own(const Server *server, const char *name) {
@@ -74,7 +70,7 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, HcAnswer *
         snprintf(download, sizeof download, "attachment; filename=\"%s\"", answer->download);
     }
     const char *const header[][2] = {{"Content-Type", answer->type != NULL ? answer->type : "text/plain"},
-                                     {"Content-Security-Policy", policy},
+                                     {"Content-Security-Policy", hc_view_policy},
                                      {"X-Content-Type-Options", "nosniff"},
                                      {"Referrer-Policy", "no-referrer"},
                                      {"Cross-Origin-Resource-Policy", "same-origin"},

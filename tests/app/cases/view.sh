@@ -189,6 +189,17 @@ answers 200 "HEAD $path HTTP/1.1\r\n${host}Connection: close\r\n\r\n"
 for line in "Content-Security-Policy: default-src 'none'" "X-Content-Type-Options: nosniff" "Cache-Control: no-store"; do
     [[ $(cat head) == *"$line"* ]] || fail "no $line: $(cat head)"
 done
+
+# ---- only the page's own script and style run ----
+gives ""
+[[ $(cat head) != *unsafe* ]] || fail "any script may run: $(cat head)"
+for element in script style; do # the hash of what stands between its tags
+    content=$(tr '\n' '\001' <body)
+    content=${content#*<$element>}
+    hash=$(printf %s "${content%%</$element>*}" | tr '\001' '\n' | sha256sum | cut -c1-64)
+    base64=$(printf "$(printf %s "$hash" | sed 's/../\\x&/g')" | base64)
+    [[ $(cat head) == *"$element-src 'sha256-$base64';"* ]] || fail "$element is not '$base64': $(cat head)"
+done
 long=$(head -c 100000 /dev/zero | tr '\0' 9)
 get "spectrum?layer=$long" && [[ $code == 4* ]] || fail "a huge query: $code"
 get "spectrum?layer=${long:0:9000}" && [[ $code == 4* ]] || fail "a long query: $code"
