@@ -618,12 +618,6 @@ char **fetch_options(int64_t most) {
     return options;
 }
 
-/* An address that needs no credentials beside itself; to be freed by CPLFree. */
-char *address_of(const char *path) {
-    static const char curl[] = "/vsicurl/";
-    return STARTS_WITH(path, curl) ? CPLStrdup(path + strlen(curl)) : VSIGetSignedURL(path, nullptr);
-}
-
 void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, Said *said) {
     HcGdalErrors messages;
     char **options = fetch_options(most);
@@ -655,7 +649,9 @@ HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *byte
     double delay = CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", defaults[1][1]));
     *bytes = 0;
     for (int tries = 0;; tries++, delay *= 2) {
-        char *address = address_of(path); /* each is valid for a while */
+        char *address = STARTS_WITH(path, "/vsicurl/")
+                            ? CPLStrdup(path + strlen("/vsicurl/"))
+                            : VSIGetSignedURL(path, nullptr); /* valid for a while */
         if (address == nullptr) {
             return hc_fail(err, HC_E_IO, "cannot be read: there are no credentials for it");
         }

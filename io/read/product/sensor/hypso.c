@@ -115,7 +115,8 @@ HcStatus hc_product_hypso(HcProduct *product, const HcProductFile *file, bool *i
     if (!hc_product_has_group(file, "/navigation")) {
         return hc_product_has_axes(file, GROUP "/Lt", 3)
                    ? hc_fail(err, HC_E_INPUT,
-                             "%s: it has " GROUP "/Lt of HYPSO and HICO, but no group /navigation", file->path)
+                             "%s: it has " GROUP "/Lt of HYPSO and HICO, but no group /navigation",
+                             file->path)
                    : HC_OK;
     }
     HC_OR_RETURN(take_pixels(product, file, is, err));
