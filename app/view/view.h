@@ -128,7 +128,8 @@ HcStatus hc_view_serve(HcViewer *viewer, int32_t port, const HcFlag *stop, void 
 /* Of libmicrohttpd; "none". */
 const char *hc_view_server_version(void);
 
-/* app/view/page.html, and the Content-Security-Policy with the hashes of its script and style (cmake/page.cmake) */
+/* app/view/page.html, and the Content-Security-Policy with the hashes of its script and style
+ * (cmake/page.cmake) */
 extern const unsigned char hc_view_page[];
 extern const size_t hc_view_page_bytes;
 extern const char hc_view_policy[];

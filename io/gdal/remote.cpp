@@ -14,7 +14,6 @@
 #include <gdal_version.h>
 #include <cerrno>
 #include <cinttypes>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -293,7 +292,7 @@ bool hc_remote_again(const char *path, int tries) {
     HcLostRead lost = watched ? hc_gdal_lost_read() : HC_READ_ALL;
     bool again = lost == HC_READ_BROKEN && tries < atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0"));
     if (again) {
-        wait_for(std::ldexp(CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5")), tries));
+        wait_for(CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5")) * (1 << tries));
         VSICurlPartialClearCache(find_remote(path));
     } else if (lost != HC_READ_ALL) {
         hc_gdal_files_note(path, EREMOTEIO);
@@ -344,14 +343,17 @@ HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
 
 /* *known: the server has answered. */
 static bool stat_remote(const char *path, VSIStatBufL *info, int flags, bool *known) {
-    Said said;
+    Said said = {0, "", ""};
+    bool asks = !STARTS_WITH(path, "/vsicurl/") || strstr(path, "://") != nullptr; /* not above a server */
     hc_remote_begin(path);
-    bool there = repeat(path, &said, is_broken, [&]() {
-        *info = {};
-        return VSIStatExL(path, info, flags) == 0;
-    });
+    bool there = asks && repeat(path, &said, is_broken, [&]() {
+                     *info = {};
+                     return VSIStatExL(path, info, flags) == 0;
+                 });
     hc_remote_end();
-    *known = there || said.code == 404 || said.code == 410 || (said.code <= 0 && said.text[0] == '\0');
+    /* A bucket that may not be listed says 403 of what it does not have. */
+    bool refused = said.code >= 400 && said.code < 500 && !may_pass(said);
+    *known = there || refused || (said.code <= 0 && said.text[0] == '\0');
     return there;
 }
 
@@ -361,10 +363,8 @@ bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
     bool known = true;
     bool there =
         hc_remote_is(path) ? stat_remote(path, info, flags, &known) : VSIStatExL(path, info, flags) == 0;
-    if (!known) {
-        hc_gdal_files_note(path, EREMOTEIO);
-    } else if (!there && hc_errno_status(errno, HC_OK) != HC_OK) {
-        hc_gdal_files_note(path, errno);
+    if (!known || (!there && hc_errno_status(errno, HC_OK) != HC_OK)) {
+        hc_gdal_files_note(path, known ? errno : EREMOTEIO);
     }
     return there;
 }
@@ -498,8 +498,8 @@ HcStatus hc_remote_remove(const char *path, HcError *err) {
     if (gone) {
         return HC_OK;
     }
-    const char *why = said.answer[0] != '\0' ? said.answer : said.text;
-    return hc_fail(err, HC_E_IO, "%s: cannot be removed%s%s", path, why[0] != '\0' ? ": " : "", why);
+    return hc_fail(err, HC_E_IO, "%s: cannot be removed: %s%s", path, said.answer,
+                   said.answer[0] ? "" : said.text);
 }
 
 void hc_remote_abort(const char *path) {
@@ -649,9 +649,8 @@ HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *byte
     double delay = CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", defaults[1][1]));
     *bytes = 0;
     for (int tries = 0;; tries++, delay *= 2) {
-        char *address = STARTS_WITH(path, "/vsicurl/")
-                            ? CPLStrdup(path + strlen("/vsicurl/"))
-                            : VSIGetSignedURL(path, nullptr); /* valid for a while */
+        bool plain = STARTS_WITH(path, "/vsicurl/");
+        char *address = plain ? CPLStrdup(path + strlen("/vsicurl/")) : VSIGetSignedURL(path, nullptr);
         if (address == nullptr) {
             return hc_fail(err, HC_E_IO, "cannot be read: there are no credentials for it");
         }
