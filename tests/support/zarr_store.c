@@ -52,7 +52,7 @@ static void put(const char *name, const void *data, size_t bytes) {
 }
 
 /* A text of the store, which goes into its consolidated metadata, too. */
-static void put_text(const char *name, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void put_text(const char *name, const char *format, ...) {
     char text[8192];
     size_t used = strlen(consolidated);
     va_list arguments;
