@@ -84,7 +84,7 @@ for band in range(3):
             255 if line == sample == 0 else 200 if line % 2 or sample % 2 else 10 + 10 * ((line // 2 * 3 + sample // 2 + band) % 5 > 2)
             for sample in range(40)))' >look.img
 run 0 info look.hdr --look look.svg
-[[ $(cat look.svg) == *"Bands 1, 2, 3 (650, 550, 460 nm) as red, green, blue, stretched from 2 % to 98 % of the shown pixels; one of 2 lines and samples. "* ]] ||
+[[ $(cat look.svg) == *"Bands 1, 2, 3 (650, 550, 460 nm) as red, green, blue, stretched from 2 % to 98 % of the shown pixels, gamma 1.4; one of 2 lines and "*">samples. "* ]] ||
     fail "the caption: $(tail -c 600 look.svg)"
 "$python" - <<'PYTHON' || fail "the picture is not that of the scene"
 import base64, re, struct, zlib
