@@ -69,7 +69,7 @@ class Hcube:
 
     def chain(self, scene, steps, out):
         self.run(["run", "read", scene, "!"] + steps.split() +
-                 ["!", "write", out, "--overwrite", "--record", "none"])
+                 ["!", "write", out, "--overwrite"])
 
     def figures(self, found, truth):
         self.run(["compare", found, truth, "--no-ssim", "--json", "figures.json", "--overwrite"])
