@@ -170,6 +170,11 @@ static HcStatus say_why(const HcWriter *writer, HcStatus status, const HcError *
     int number = status == HC_E_IO && late ? hc_write_lack_of_space(writer->partial) : 0;
     const char *why = number != 0 ? strerror(number) : "";
     bool said = strstr(found->text, why) != NULL;
+    HcError lost = {0};
+    if (status != HC_OK && hc_gdal_files_check(writer->mark, &lost) == HC_E_MEMORY) {
+        /* GDAL takes a file that it cannot open for a broken one. */
+        return hc_fail(err, HC_E_MEMORY, "%s: %s", writer->plan.path, lost.text);
+    }
     return status == HC_OK ? HC_OK
                            : hc_fail(err, status, "%s%s%s", found->text, said ? "" : ": ", said ? "" : why);
 }

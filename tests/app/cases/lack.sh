@@ -52,6 +52,21 @@ for ((call = 1; call <= 40; call++)); do
         "$HCUBE" devices >log.txt 2>&1 || status=$?
     [[ $status == 5 || ($status == 0 && $(<log.txt) == *"stand-in 1"*) ]] || fail "allocation $call: exit code $status: $(<log.txt)"
 done
+# Nor is a file broken that GDAL cannot open for lack of memory. fail_all CALL...: allocations from the CALL-th on fail.
+fail_all() {
+    status=0
+    HCUBE_FAIL=alloc HCUBE_FAIL_AT=$1 HCUBE_FAIL_TIMES=0 LD_PRELOAD=$MODULES/fail_at.so "$HCUBE" write "$SAMPLE/class.hdr" \
+        class.tif --overwrite --device cpu --threads 1 --record none >log.txt 2>&1 || status=$?
+}
+below=1 above=20000
+while ((above - below > 1)); do
+    fail_all $(((below + above) / 2))
+    ((status != 0)) && below=$(((below + above) / 2)) || above=$(((below + above) / 2))
+done
+for ((call = above - 90; call < above; call++)); do
+    fail_all $call
+    [[ $status == 0 || $status == 5 ]] || fail "allocation $call: exit code $status: $(<log.txt)"
+done
 # A scene is not marked for it: the next batch does it.
 mkdir in
 cp "$scene" in/s.hdr
