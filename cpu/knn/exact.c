@@ -14,29 +14,16 @@ static inline void add(double term[LANES][RUN], int64_t count, double sum[LANES]
     }
 }
 
-HC_CLONES static void squares(const float *const x[LANES], const float *const t[LANES], int64_t bands,
-                              double sum[LANES]) {
+/* Products for angles, squares of differences for distances. */
+HC_CLONES static void add_terms(bool angle, const float *const x[LANES], const float *const t[LANES],
+                                int64_t bands, double sum[LANES]) {
     double term[LANES][RUN];
     for (int64_t b = 0; b < bands; b += RUN) {
         int64_t count = bands - b < RUN ? bands - b : RUN;
         for (int lane = 0; lane < LANES; lane++) {
             for (int64_t i = 0; i < count; i++) {
-                double apart = (double)x[lane][b + i] - (double)t[lane][b + i];
-                term[lane][i] = apart * apart;
-            }
-        }
-        add(term, count, sum);
-    }
-}
-
-HC_CLONES static void products(const float *const x[LANES], const float *const t[LANES], int64_t bands,
-                               double sum[LANES]) {
-    double term[LANES][RUN];
-    for (int64_t b = 0; b < bands; b += RUN) {
-        int64_t count = bands - b < RUN ? bands - b : RUN;
-        for (int lane = 0; lane < LANES; lane++) {
-            for (int64_t i = 0; i < count; i++) {
-                term[lane][i] = (double)x[lane][b + i] * (double)t[lane][b + i];
+                double one = x[lane][b + i], other = t[lane][b + i], apart = one - other;
+                term[lane][i] = angle ? one * other : apart * apart;
             }
         }
         add(term, count, sum);
@@ -58,7 +45,7 @@ void hc_knn_distances(const HcTraining *training, const HcPair *pair, int32_t co
             x[lane] = one->query->x;
             t[lane] = training->spectra + (int64_t)one->number * training->bands;
         }
-        (angle ? products : squares)(x, t, training->bands, sum);
+        add_terms(angle, x, t, training->bands, sum);
         for (int32_t lane = 0; lane < LANES && first + lane < count; lane++) {
             const HcPair *one = &pair[first + lane];
             distance[first + lane] =
