@@ -5,7 +5,6 @@
 #include "io/chunk/sink.h"
 #include "core/allocate.h"
 #include "core/block.h"
-#include "io/chunk/codec/encode.h"
 #include "io/file.h"
 #include "io/gdal/errors.h"
 
@@ -158,8 +157,12 @@ static void encode_next(HcChunkSink *sink, HcChunkEncoder *encoder) {
     Slot *slot = &sink->slot[n % sink->slots];
     slot->taken = true;
     pthread_mutex_unlock(&sink->lock);
-    HcChunkValues values = values_of(sink, number_of(sink->index, n));
+    int64_t number = number_of(sink->index, n);
+    HcChunkValues values = values_of(sink, number);
     HcStatus status = hc_chunk_encode(encoder, sink->index, &values, slot->bytes, &slot->count, &why);
+    if (status == HC_OK && sink->how.take != NULL) {
+        status = sink->how.take(sink->how.taker, number, &values, encoder, &why);
+    }
     pthread_mutex_lock(&sink->lock);
     if (status != HC_OK) {
         fail(sink, &why);

@@ -12,7 +12,7 @@
 #ifndef HC_IO_CHUNK_SINK_H
 #define HC_IO_CHUNK_SINK_H
 
-#include "io/chunk/index.h"
+#include "io/chunk/codec/encode.h"
 
 typedef struct HcChunkSink HcChunkSink;
 
@@ -27,6 +27,10 @@ typedef struct HcChunkSinkHow {
      * rows, then the next one, or all bands of a pixel together). */
     void *lines;
     int32_t rows; /* hc_chunk_sink_rows() */
+    /* Gets each chunk after its encoding, on that thread, and may use its encoder; or NULL. */
+    HcStatus (*take)(void *taker, int64_t number, const HcChunkValues *values, HcChunkEncoder *encoder,
+                     HcError *err);
+    void *taker;
 } HcChunkSinkHow;
 
 /* Lines that wait at a time, for N threads: whole rows of chunks, two and one more for each `count` of

@@ -5,6 +5,7 @@
 #include "core/block.h"
 #include "io/chunk/codec/decode.h"
 #include "io/chunk/index.h"
+#include "io/chunk/tiff.h"
 #include "io/file.h"
 #include "io/gdal/errors.h"
 
@@ -15,28 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum {
-    TAG_WIDTH = 256,
-    TAG_LENGTH = 257,
-    TAG_BITS = 258,
-    TAG_COMPRESSION = 259,
-    TAG_PHOTOMETRIC = 262,
-    TAG_FILL_ORDER = 266,
-    TAG_STRIP_OFFSETS = 273,
-    TAG_SAMPLES = 277,
-    TAG_STRIP_ROWS = 278,
-    TAG_STRIP_BYTES = 279,
-    TAG_PLANAR = 284,
-    TAG_PREDICTOR = 317,
-    TAG_TILE_WIDTH = 322,
-    TAG_TILE_LENGTH = 323,
-    TAG_TILE_OFFSETS = 324,
-    TAG_TILE_BYTES = 325,
-    TAG_EXTRA_SAMPLES = 338,
-    TAG_SAMPLE_FORMAT = 339,
-    TAG_LERC = 50674
-};
 
 enum { COMPRESSION_LERC = 34887, ALPHA = 2 };
 
@@ -209,7 +188,7 @@ typedef struct Layout {
 } Layout;
 
 static HcStatus read_lerc(const Tiff *tiff, Layout *layout, HcError *err) {
-    Field field = find_field(tiff, TAG_LERC);
+    Field field = find_field(tiff, HC_TIFF_LERC);
     uint64_t *numbers = NULL;
     layout->lerc = -1;
     if (field.count < 2) {
@@ -226,19 +205,19 @@ static HcStatus read_layout(const Tiff *tiff, Layout *layout, HcError *err) {
         int tag;
         int64_t otherwise;
         int64_t *to;
-    } fields[] = {{TAG_WIDTH, -1, &layout->width},
-                  {TAG_LENGTH, -1, &layout->length},
-                  {TAG_BITS, 1, &layout->bits},
-                  {TAG_COMPRESSION, 1, &layout->compression},
-                  {TAG_PHOTOMETRIC, -1, &layout->photometric},
-                  {TAG_FILL_ORDER, 1, &layout->fill_order},
-                  {TAG_SAMPLES, 1, &layout->samples},
-                  {TAG_PLANAR, 1, &layout->planar},
-                  {TAG_PREDICTOR, 1, &layout->predictor},
-                  {TAG_EXTRA_SAMPLES, 0, &layout->extra},
-                  {TAG_SAMPLE_FORMAT, 1, &layout->format},
-                  {TAG_TILE_WIDTH, 0, &layout->chunk_width},
-                  {TAG_TILE_LENGTH, 0, &layout->chunk_length}};
+    } fields[] = {{HC_TIFF_WIDTH, -1, &layout->width},
+                  {HC_TIFF_LENGTH, -1, &layout->length},
+                  {HC_TIFF_BITS, 1, &layout->bits},
+                  {HC_TIFF_COMPRESSION, 1, &layout->compression},
+                  {HC_TIFF_PHOTOMETRIC, -1, &layout->photometric},
+                  {HC_TIFF_FILL_ORDER, 1, &layout->fill_order},
+                  {HC_TIFF_SAMPLES, 1, &layout->samples},
+                  {HC_TIFF_PLANAR, 1, &layout->planar},
+                  {HC_TIFF_PREDICTOR, 1, &layout->predictor},
+                  {HC_TIFF_EXTRA_SAMPLES, 0, &layout->extra},
+                  {HC_TIFF_SAMPLE_FORMAT, 1, &layout->format},
+                  {HC_TIFF_TILE_WIDTH, 0, &layout->chunk_width},
+                  {HC_TIFF_TILE_LENGTH, 0, &layout->chunk_length}};
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
         HC_OR_RETURN(read_one(tiff, fields[f].tag, fields[f].otherwise, fields[f].to, err));
     }
@@ -248,7 +227,7 @@ static HcStatus read_layout(const Tiff *tiff, Layout *layout, HcError *err) {
     layout->tiled = layout->chunk_width != 0 || layout->chunk_length != 0;
     if (!layout->tiled) {
         layout->chunk_width = layout->width;
-        HC_OR_RETURN(read_one(tiff, TAG_STRIP_ROWS, layout->length, &layout->chunk_length, err));
+        HC_OR_RETURN(read_one(tiff, HC_TIFF_STRIP_ROWS, layout->length, &layout->chunk_length, err));
         /* 2^32-1 means one strip, and comes as -1. */
         if (layout->chunk_length < 0 || layout->chunk_length > layout->length) {
             layout->chunk_length = layout->length;
@@ -356,8 +335,8 @@ static HcStatus check_place(const Tiff *tiff, const HcChunkIndex *index, int64_t
 static HcStatus read_places(const Tiff *tiff, const Layout *layout, HcChunkIndex *index, bool *known,
                             HcError *err) {
     HcStatus status = HC_OK;
-    Field offsets = find_field(tiff, layout->tiled ? TAG_TILE_OFFSETS : TAG_STRIP_OFFSETS);
-    Field sizes = find_field(tiff, layout->tiled ? TAG_TILE_BYTES : TAG_STRIP_BYTES);
+    Field offsets = find_field(tiff, layout->tiled ? HC_TIFF_TILE_OFFSETS : HC_TIFF_STRIP_OFFSETS);
+    Field sizes = find_field(tiff, layout->tiled ? HC_TIFF_TILE_BYTES : HC_TIFF_STRIP_BYTES);
     uint64_t *offset = NULL, *bytes = NULL;
     int64_t count = hc_chunk_count(index), plane = index->count[HC_AXIS_LINE] * index->count[HC_AXIS_SAMPLE];
     bool raw = index->steps == 0;
@@ -430,7 +409,7 @@ done:
 
 /* ---- the way back ---- */
 
-static void put_number(uint8_t *to, uint64_t value, int bytes, bool big_endian) {
+void hc_tiff_put(uint8_t *to, uint64_t value, int bytes, bool big_endian) {
     for (int i = 0; i < bytes; i++) {
         to[big_endian ? bytes - 1 - i : i] = (uint8_t)(value >> 8 * i);
     }
@@ -456,7 +435,7 @@ static HcStatus store_field(const Tiff *tiff, const HcChunkIndex *index, const F
                            " has no space in its directory",
                            path, place->bytes, place->offset));
         }
-        put_number(stored + i * field->bytes, value, field->bytes, tiff->big_endian);
+        hc_tiff_put(stored + i * field->bytes, value, field->bytes, tiff->big_endian);
     }
     int number = hc_file_write_at(tiff->file, stored, (size_t)(count * field->bytes), field->at);
     if (number != 0) {
@@ -477,11 +456,72 @@ HcStatus hc_chunk_tiff_store(const HcChunkIndex *index, int file, const char *pa
     }
     tiff.size = info.st_size;
     HC_TRY(read_directory(&tiff, &there, err));
-    Field offsets = find_field(&tiff, index->short_last ? TAG_STRIP_OFFSETS : TAG_TILE_OFFSETS);
-    Field sizes = find_field(&tiff, index->short_last ? TAG_STRIP_BYTES : TAG_TILE_BYTES);
+    Field offsets = find_field(&tiff, index->short_last ? HC_TIFF_STRIP_OFFSETS : HC_TIFF_TILE_OFFSETS);
+    Field sizes = find_field(&tiff, index->short_last ? HC_TIFF_STRIP_BYTES : HC_TIFF_TILE_BYTES);
     HC_TRY(store_field(&tiff, index, &offsets, true, path, err));
     HC_TRY(store_field(&tiff, index, &sizes, false, path, err));
 done:
+    free(tiff.entries);
+    return status;
+}
+
+/* ---- all fields ---- */
+
+void hc_tiff_fields_free(HcTiffField *fields, int64_t count) {
+    for (int64_t f = 0; f < count && fields != NULL; f++) {
+        free(fields[f].data);
+    }
+    free(fields);
+}
+
+static HcStatus take_field(const Tiff *tiff, const uint8_t *entry, HcTiffField *field, bool *there,
+                           HcError *err) {
+    int word = tiff->big ? 8 : 4;
+    uint64_t count = number_at(entry + 4, word, tiff->big_endian);
+    field->tag = (int)number_at(entry, 2, tiff->big_endian);
+    field->type = (int)number_at(entry + 2, 2, tiff->big_endian);
+    int64_t each = hc_tiff_type_bytes(field->type);
+    *there = each > 0 && count <= (uint64_t)tiff->size;
+    if (!*there) {
+        return HC_OK;
+    }
+    field->count = (int64_t)count;
+    int64_t bytes = field->count * each;
+    HC_OR_RETURN(hc_new(field->data, (size_t)bytes, "a TIFF directory", err));
+    if (bytes <= word) {
+        memcpy(field->data, entry + 4 + word, (size_t)bytes);
+        return HC_OK;
+    }
+    return read_at(tiff, field->data, bytes, (int64_t)number_at(entry + 4 + word, word, tiff->big_endian),
+                   there, err);
+}
+
+HcStatus hc_tiff_fields(int file, HcTiffField **out, int64_t *count, bool *big_endian, HcError *err) {
+    HcStatus status = HC_OK;
+    struct stat info;
+    bool there = false;
+    Tiff tiff = {.file = file};
+    HcTiffField *fields = NULL;
+    *out = NULL;
+    *count = 0;
+    if (fstat(file, &info) != 0) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s", strerror(errno));
+    }
+    tiff.size = info.st_size;
+    HC_TRY(read_directory(&tiff, &there, err));
+    HC_TRY(hc_new(fields, (size_t)tiff.entry_count, "a TIFF directory", err));
+    for (int64_t f = 0; f < tiff.entry_count && there; f++) {
+        HC_TRY(take_field(&tiff, tiff.entries + f * (tiff.big ? 20 : 12), &fields[f], &there, err));
+    }
+    if (!there) {
+        HC_TRY(hc_fail(err, HC_E_IO, "its directory is broken"));
+    }
+    *big_endian = tiff.big_endian;
+    *count = tiff.entry_count;
+    *out = fields;
+    fields = NULL;
+done:
+    hc_tiff_fields_free(fields, tiff.entry_count);
     free(tiff.entries);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "core/system/team.h"
 #include "io/gdal/errors.h"
 #include "io/libraries.h"
+#include "io/write/cog/pyramid.h"
 #include "io/write/values.h"
 #include "io/write/writer.h"
 
@@ -78,7 +79,7 @@ double hc_write_tile_rows(const HcWritePlan *plan, const HcScene *scene);
  * asked of it. *rows = lines that wait for their tiles; line l is row l % rows of them; `pixels`: with the
  * bands of a pixel together, else band by band. */
 typedef struct HcWriteTiles HcWriteTiles;
-HcStatus hc_write_tiles_open(HcWriteTiles **out, const char *partial, const HcWritePlan *plan,
+HcStatus hc_write_tiles_open(HcWriteTiles **out, const char *file, const HcWritePlan *plan,
                              const HcScene *scene, int32_t *rows, bool *pixels, HcError *err) HC_MUST_CHECK;
 /* With the memory of these lines, which is borrowed until close. */
 HcStatus hc_write_tiles_begin(HcWriteTiles *tiles, const HcWritePlan *plan, void *lines,
@@ -86,8 +87,9 @@ HcStatus hc_write_tiles_begin(HcWriteTiles *tiles, const HcWritePlan *plan, void
 /* As in io/chunk/sink.h. */
 HcStatus hc_write_tiles_room(HcWriteTiles *tiles, int32_t *lines, HcError *err) HC_MUST_CHECK;
 HcStatus hc_write_tiles_give(HcWriteTiles *tiles, int32_t lines, HcError *err) HC_MUST_CHECK;
-/* All tiles are in the file, which says where, and is closed. */
-HcStatus hc_write_tiles_finish(HcWriteTiles *tiles, const HcWritePlan *plan, HcError *err) HC_MUST_CHECK;
+/* All tiles are in the file, which says where, and is closed. Of a COG in `copy`, and its overviews too. */
+HcStatus hc_write_tiles_finish(HcWriteTiles *tiles, const char *copy, const HcWritePlan *plan,
+                               HcError *err) HC_MUST_CHECK;
 void hc_write_tiles_close(HcWriteTiles *tiles);
 GDALDataType hc_write_gdal_type(HcType type);
 
@@ -199,8 +201,8 @@ HcStatus hc_write_array_lines(HcWriteArray *file, const HcWritePlan *plan, const
 GDALDatasetH hc_write_array_dataset(HcWriteArray *file);
 void hc_write_array_close(HcWriteArray *file);
 
-/* cog.c: creation options of a COG and of the file that it is copied from, and the memory that the copy
- * takes. Tiles get smaller with the number of bands. */
+/* cog/driver.c: creation options of a COG and of the file that it is copied from, and the memory that the
+ * copy takes. Tiles get smaller with the number of bands. */
 bool hc_write_is_cog(const HcWritePlan *plan);
 bool hc_write_is_tiff(const HcWritePlan *plan); /* or a COG */
 HcStatus hc_write_cog_tiles(char ***options, const HcWritePlan *plan, const HcScene *scene,
@@ -214,6 +216,18 @@ double hc_write_cog_memory(const HcWritePlan *plan, const HcScene *scene); /* [b
 /* Adds the overviews to the file that is copied. */
 HcStatus hc_write_cog_overviews(const char *file, const HcWritePlan *plan, const HcScene *scene,
                                 HcError *err) HC_MUST_CHECK;
+
+/* Overviews and an image whose tiles are encoded, with the files where these lie. GDAL made the image without
+ * tiles. */
+typedef struct HcCogParts {
+    const HcChunkIndex *image;
+    const HcPyramid *pyramid;
+    int image_file, overview_file; /* open for reading */
+} HcCogParts;
+/* cog/file.c: makes the COG of them. */
+HcStatus hc_write_cog_file(const char *file, const HcCogParts *parts, const HcWritePlan *plan,
+                           HcError *err) HC_MUST_CHECK;
+bool hc_write_cog_is_nearest(const HcScene *scene); /* classes are not averaged in overviews */
 
 /* threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene);

@@ -21,10 +21,15 @@
 #define TILES_ENCODED 4.1
 #define TILES_LZW     5.1
 #define TILES_PLAIN   3.1
+#define TILES_ABOVE   1.5 /* of overviews: a result, and a share of those that wait */
+
+static bool compresses_by(const HcWritePlan *plan, const char *name) {
+    const char *standard = hc_write_is_cog(plan) ? "LZW" : "NONE";
+    return hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", standard), name);
+}
 
 static bool is_compressed(const HcWritePlan *plan) {
-    const char *standard = hc_write_is_cog(plan) ? "LZW" : "NONE";
-    return !hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", standard), "NONE");
+    return !compresses_by(plan, "NONE");
 }
 
 static double edge(const HcWritePlan *plan, const char *option) {
@@ -54,10 +59,16 @@ static double tile_bytes(const HcWritePlan *plan, const HcScene *scene) {
     return pixels * (double)hc_type_bytes(plan->type) * (bands_apart(plan) ? 1 : scene->bands);
 }
 
+static double tiles_across(const HcWritePlan *plan, const HcScene *scene) {
+    return ceil((double)scene->samples / tile_width(plan, scene));
+}
+
+static double tiles_down(const HcWritePlan *plan, const HcScene *scene) {
+    return ceil((double)scene->lines / tile_height(plan, scene));
+}
+
 static double tiles_of(const HcWritePlan *plan, const HcScene *scene) {
-    double across = ceil((double)scene->samples / tile_width(plan, scene));
-    double down = ceil((double)scene->lines / tile_height(plan, scene));
-    return across * down * (bands_apart(plan) ? scene->bands : 1);
+    return tiles_across(plan, scene) * tiles_down(plan, scene) * (bands_apart(plan) ? scene->bands : 1);
 }
 
 int hc_write_threads_max(const HcWritePlan *plan, const HcScene *scene) {
@@ -116,8 +127,10 @@ double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, in
     double tables = by_zstd(plan) ? zstd_bytes(plan) : OTHERS_BYTES;
     double used = fmin(threads < 1 ? 1 : threads, tiles_of(plan, scene));
     if (plan->encodes) {
-        bool lzw = hc_text_equal(CSLFetchNameValueDef(plan->options, "COMPRESS", ""), "LZW");
-        double tiles = lzw ? TILES_LZW : is_compressed(plan) ? TILES_ENCODED : TILES_PLAIN;
+        double tiles = compresses_by(plan, "LZW") ? TILES_LZW
+                       : is_compressed(plan)      ? TILES_ENCODED
+                                                  : TILES_PLAIN;
+        tiles += hc_write_is_cog(plan) ? TILES_ABOVE : 0;
         return used * (tiles * tile_bytes(plan, scene) + tables);
     }
     if (threads <= 1 || !is_compressed(plan)) {
@@ -159,11 +172,14 @@ double hc_write_memory(const HcWritePlan *plan, const HcScene *scene) {
     if (plan->way == HC_WRITE_ENVI) {
         return line * hc_write_envi_rows(scene, plan);
     }
+    bool cog = hc_write_is_cog(plan);
     if (plan->encodes) {
-        return hc_write_tile_rows(plan, scene);
+        double waiting =
+            cog ? hc_pyramid_tiles((int64_t)tiles_across(plan, scene), (int64_t)tiles_down(plan, scene), 2)
+                : 0;
+        return hc_write_tile_rows(plan, scene) + waiting * tile_bytes(plan, scene);
     }
     /* The stored lines (see gdal_rows, of tiles of about 256 lines), and as much in GDAL's cache. */
-    bool cog = hc_write_is_cog(plan);
     double rows = line * (cog ? hc_write_cog_rows(plan, scene) : 256);
     double bytes = rows > 16 * MIB ? rows : 16 * MIB;
     bytes = fmin(2 * (bytes > 256 * MIB ? 64 * MIB : bytes), 2 * line * (double)scene->lines);

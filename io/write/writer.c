@@ -119,13 +119,22 @@ done:
     return status;
 }
 
+/* Fails with what GDAL may have hidden so far. */
+static HcStatus hide_nothing(const HcWriter *writer, HcError *err) {
+    HcError lost = {0};
+    return hc_gdal_files_check(writer->mark, &lost) == HC_OK
+               ? HC_OK
+               : hc_fail(err, lost.status, "%s: %s", writer->plan.path, lost.text);
+}
+
 /* Without tiles where GDAL has made something else than was asked of it. */
-static HcStatus open_tiles(HcWriter *writer, HcError *err) {
+static HcStatus open_tiles(HcWriter *writer, const char *file, HcError *err) {
     int32_t rows = 0;
     bool pixels = false;
     HC_OR_RETURN(hc_write_dataset_close(writer->plan.path, &writer->dataset, err));
-    HC_OR_RETURN(hc_write_tiles_open(&writer->tiles, writer->partial, &writer->plan, &writer->scene, &rows,
-                                     &pixels, err));
+    HC_OR_RETURN(hide_nothing(writer, err));
+    HC_OR_RETURN(
+        hc_write_tiles_open(&writer->tiles, file, &writer->plan, &writer->scene, &rows, &pixels, err));
     if (writer->tiles == NULL) {
         return HC_OK;
     }
@@ -141,7 +150,7 @@ static HcStatus open_gdal(HcWriter *writer, HcError *err) {
     const char *file = writer->source != NULL ? writer->source : writer->partial;
     HC_OR_RETURN(hc_write_dataset_create(&writer->dataset, file, &writer->plan, &writer->scene, err));
     if (writer->plan.encodes) {
-        HC_OR_RETURN(open_tiles(writer, err));
+        HC_OR_RETURN(open_tiles(writer, file, err));
         if (writer->tiles != NULL) {
             return HC_OK;
         }
@@ -547,18 +556,33 @@ static HcStatus complete_gdal(HcWriter *writer, HcError *err) {
                                  &writer->loss, err);
 }
 
+/* What GDAL keeps beside its file belongs to the copy. */
+static HcStatus complete_tiles(HcWriter *writer, HcError *err) {
+    HC_OR_RETURN(hc_write_tiles_finish(writer->tiles, writer->partial, &writer->plan, err));
+    if (writer->source == NULL) {
+        return HC_OK;
+    }
+    unlink(writer->source);
+    char *from = hc_text_format("%s.aux.xml", writer->source);
+    char *to = hc_text_format("%s.aux.xml", writer->partial);
+    HcStatus status = from == NULL || to == NULL
+                          ? hc_fail_memory(err, (double)strlen(writer->partial), "a file name")
+                      : rename(from, to) == 0 || errno == ENOENT
+                          ? HC_OK
+                          : hc_fail(err, HC_E_IO, "%s: %s", writer->plan.path, strerror(errno));
+    free(from);
+    free(to);
+    return status;
+}
+
 static HcStatus complete(HcWriter *writer, HcError *err) {
     if (writer->plan.way == HC_WRITE_ENVI) {
         return complete_envi(writer, err);
     }
-    HC_OR_RETURN(writer->tiles != NULL ? hc_write_tiles_finish(writer->tiles, &writer->plan, err)
-                                       : complete_gdal(writer, err));
+    HC_OR_RETURN(writer->tiles != NULL ? complete_tiles(writer, err) : complete_gdal(writer, err));
     HC_OR_RETURN(hc_write_class_table(writer->partial, &writer->scene, &writer->plan, err));
     HC_OR_RETURN(hc_write_check(writer->partial, &writer->scene, &writer->plan, &writer->lacks, err));
-    HcError lost = {0};
-    return hc_gdal_files_check(writer->mark, &lost) == HC_OK
-               ? HC_OK
-               : hc_fail(err, lost.status, "%s: %s", writer->plan.path, lost.text);
+    return hide_nothing(writer, err);
 }
 
 HcStatus hc_writer_style(HcWriter *writer, const char *text, HcError *err) {

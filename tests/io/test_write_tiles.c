@@ -36,11 +36,15 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static bool without_imagery;
+
 /* Metadata of all domains as one sorted list; names of files are no facts. */
 static char **facts_of(GDALMajorObjectH object) {
     char **facts = NULL, **domains = GDALGetMetadataDomainList(object);
     for (char **domain = domains; domain != NULL && *domain != NULL; domain++) {
-        if (strcmp(*domain, "DERIVED_SUBDATASETS") == 0) {
+        /* The driver of a COG drops wavelengths of GDAL's own domain, which hcube keeps. */
+        if (strcmp(*domain, "DERIVED_SUBDATASETS") == 0 ||
+            (without_imagery && strcmp(*domain, "IMAGERY") == 0)) {
             continue;
         }
         for (char **item = GDALGetMetadata(object, *domain); item != NULL && *item != NULL; item++) {
@@ -186,6 +190,118 @@ static void shapes(void **state) {
     CPLSetConfigOption("GDAL_NUM_THREADS", NULL);
 }
 
+/* ---- overviews ---- */
+
+static double *band_values(GDALRasterBandH band) {
+    int samples = GDALGetRasterBandXSize(band), lines = GDALGetRasterBandYSize(band);
+    double *values = malloc((size_t)samples * (size_t)lines * sizeof *values);
+    assert_int_equal(
+        GDALRasterIO(band, GF_Read, 0, 0, samples, lines, values, samples, lines, GDT_Float64, 0, 0),
+        CE_None);
+    return values;
+}
+
+/* What a pixel of the overview should be: the mean of those that have data. */
+static double mean_or_nodata(const double *value, int count, HcType type, bool has_nodata, double nodata) {
+    double mean = 0;
+    for (int i = 0; i < count; i++) {
+        mean += value[i] / count;
+    }
+    if (count == 0) {
+        return nodata;
+    }
+    mean = type == HC_FLOAT32 ? (double)(float)mean : type == HC_FLOAT64 ? mean : floor(mean + 0.5);
+    return has_nodata && mean == nodata ? value[0] : mean;
+}
+
+static void check_overview(GDALRasterBandH full, GDALRasterBandH half, HcType type, bool has_nodata,
+                           double nodata) {
+    int samples = GDALGetRasterBandXSize(full), lines = GDALGetRasterBandYSize(full);
+    int wide = GDALGetRasterBandXSize(half), high = GDALGetRasterBandYSize(half);
+    assert_true(wide == (samples + 1) / 2 && high == (lines + 1) / 2);
+    double *from = band_values(full), *got = band_values(half);
+    for (int line = 0; line < high; line++) {
+        for (int sample = 0; sample < wide; sample++) {
+            double square[4], one = got[line * wide + sample];
+            int count = 0;
+            for (int i = 0; i < 4; i++) {
+                int l = 2 * line + i / 2, s = 2 * sample + i % 2;
+                double value = l < lines && s < samples ? from[l * samples + s] : NAN;
+                if (!isnan(value) && !(has_nodata && value == nodata)) {
+                    square[count++] = value;
+                }
+            }
+            double expected = mean_or_nodata(square, count, type, has_nodata, nodata), largest = 0;
+            for (int i = 0; i < count; i++) {
+                largest = fmax(largest, fabs(square[i]));
+            }
+            double near = largest * (type == HC_FLOAT64 ? 1e-15 : type == HC_FLOAT32 ? 1e-7 : 0);
+            if (!(fabs(one - expected) <= near) && !(isnan(one) && isnan(expected))) {
+                fail_msg("line %d, sample %d: %.17g instead of %.17g", line, sample, one, expected);
+            }
+        }
+    }
+    free(from);
+    free(got);
+}
+
+static void check_overviews(const char *path, HcType type) {
+    GDALDatasetH cog = GDALOpen(path, GA_ReadOnly);
+    const char *layout = GDALGetMetadataItem(cog, "LAYOUT", "IMAGE_STRUCTURE");
+    assert_true(layout != NULL && strcmp(layout, "COG") == 0);
+    for (int b = 1; b <= GDALGetRasterCount(cog); b++) {
+        GDALRasterBandH below = GDALGetRasterBand(cog, b);
+        int has = 0;
+        double nodata = GDALGetRasterNoDataValue(below, &has);
+        assert_int_equal(GDALGetOverviewCount(below), 3);
+        for (int k = 0; k < 3; k++) {
+            GDALRasterBandH above = GDALGetOverview(GDALGetRasterBand(cog, b), k);
+            check_overview(below, above, type, has, nodata);
+            below = above;
+        }
+    }
+    GDALClose(cog);
+}
+
+/* A COG by the driver, whose overviews have other values, and ours: the same facts and values. */
+static void cog_as_by_driver(void **state) {
+    (void)state;
+    static const char *const given[][3] = {{"BLOCKSIZE=128"}, {"BLOCKSIZE=128", "BIGTIFF=YES"}};
+    static const char *const by_driver[] = {"BLOCKSIZE=128", "OVERVIEW_RESAMPLING=BILINEAR", NULL};
+    HcScene scene = large_rich_scene();
+    scene.lines = 521;
+    scene.samples = 391;
+    CPLSetConfigOption("GDAL_NUM_THREADS", "4");
+    without_imagery = true;
+    for (int n = 0; n < HC_TYPE_COUNT * 2; n++) {
+        HcType type = (HcType)(n / 2);
+        int c = n / 2 % 2 + 2 * (n % 2);
+        HcError err = {0};
+        if (type == HC_INT8 || type == HC_INT64 || type == HC_UINT64) {
+            continue;
+        }
+        HcWriterOptions ours = {.has_type = true,
+                                .type = type,
+                                .format = "COG",
+                                .compress = compressions[c],
+                                .compressors = 3,
+                                .overwrite = true,
+                                .creation_options = given[n % 2]};
+        HcWriterOptions theirs = ours;
+        theirs.creation_options = by_driver;
+        check_ways(&scene, &ours, &theirs);
+        check_ok(write_scene(in_folder("a.tif"), &scene, &ours, &err), err);
+        check_ok(write_scene(in_folder("b.tif"), &scene, &theirs, &err), err);
+        if (c > 0) { /* else the driver keeps the bands apart, and says nothing of a layout */
+            check_same_files(in_folder("a.tif"), in_folder("b.tif"));
+        }
+        check_overviews(in_folder("a.tif"), type);
+    }
+    without_imagery = false;
+    CPLSetConfigOption("GDAL_NUM_THREADS", NULL);
+    hc_scene_clear(&scene);
+}
+
 /* Colours that the reader of tiles does not know: GDAL writes the file after all. */
 static void colours_of_others(void **state) {
     (void)state;
@@ -215,18 +331,23 @@ static char *bytes_of(const char *path, size_t *count) {
 /* Few rows wait, many tiles are on their way: the bytes are those of one thread. */
 static void bytes_of_many_threads(void **state) {
     (void)state;
+    static const char *const small[] = {"BLOCKSIZE=128", NULL};
     HcScene scene = plain_scene(700, 230, 4);
     HcError err = {0};
     CPLSetConfigOption("GDAL_NUM_THREADS", "13");
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 12; i++) {
         char *bytes[3];
         size_t count[3];
         for (int t = 0; t < 3; t++) {
-            HcWriterOptions options = {.compress = compressions[i / 2],
-                                       .interleave = i % 2 == 0 ? "bsq" : "bip",
+            bool cog = i >= 8;
+            HcWriterOptions options = {.format = cog ? "COG" : "GTiff",
+                                       .compress = compressions[cog ? i - 8 : i / 2],
+                                       .interleave = cog          ? NULL
+                                                     : i % 2 == 0 ? "bsq"
+                                                                  : "bip",
                                        .compressors = 1 + 6 * t,
                                        .overwrite = true,
-                                       .creation_options = with(false, NULL, NULL)};
+                                       .creation_options = cog ? small : with(false, NULL, NULL)};
             check_ok(write_scene(in_folder("a.tif"), &scene, &options, &err), err);
             bytes[t] = bytes_of(in_folder("a.tif"), &count[t]);
         }
@@ -269,8 +390,10 @@ static void memory_as_planned(void **state) {
     skip();
 #endif
     CPLSetConfigOption("GDAL_NUM_THREADS", "8");
-    for (int i = 0; i < 8; i++) {
-        HcWriterOptions options = {.compress = compressions[i / 2], .compressors = i % 2 == 0 ? 1 : 6};
+    for (int i = 0; i < 16; i++) {
+        HcWriterOptions options = {.format = i < 8 ? "GTiff" : "COG",
+                                   .compress = compressions[i / 2 % 4],
+                                   .compressors = i % 2 == 0 ? 1 : 6};
         HcWriterNeeds needs;
         check_ok(hc_writer_needs(in_folder("a.tif"), &scene, &options, &needs, &err), err);
         int64_t least = memory_taken(false, &small, &options);
@@ -340,13 +463,10 @@ static void lzw_ends_with_its_buffer(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         in_own_folder(memory_as_planned), /* first: it forks, and there are no threads yet */
-        in_own_folder(same_as_by_gdal),
-        in_own_folder(shapes),
-        in_own_folder(colours_of_others),
-        in_own_folder(bytes_of_many_threads),
-        in_own_folder(closed_early),
-        cmocka_unit_test(lzw_there_and_back),
-        cmocka_unit_test(lzw_ends_with_its_buffer),
+        in_own_folder(same_as_by_gdal),       in_own_folder(shapes),
+        in_own_folder(cog_as_by_driver),      in_own_folder(colours_of_others),
+        in_own_folder(bytes_of_many_threads), in_own_folder(closed_early),
+        cmocka_unit_test(lzw_there_and_back), cmocka_unit_test(lzw_ends_with_its_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

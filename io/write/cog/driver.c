@@ -60,9 +60,32 @@ static int source_edge(int64_t extent, int edge) {
     return (int)(least < edge ? least : (edge + 15) / 16 * 16);
 }
 
+/* Of an image whose tiles are those of the COG. */
+static HcStatus add_image_options(char ***options, const HcWritePlan *plan, HcError *err) {
+    const char *predictor = CSLFetchNameValueDef(plan->options, "PREDICTOR", "NO");
+    bool floating = plan->type == HC_FLOAT32 || plan->type == HC_FLOAT64;
+    bool third = hc_text_equal(predictor, "FLOATING_POINT") || (hc_text_equal(predictor, "YES") && floating);
+    char text[24];
+    snprintf(text, sizeof text, "%d", hc_write_cog_edge(plan));
+    HC_OR_RETURN(hc_write_option(options, "BLOCKXSIZE", text, err));
+    HC_OR_RETURN(hc_write_option(options, "BLOCKYSIZE", text, err));
+    HC_OR_RETURN(hc_write_option(options, "INTERLEAVE", "PIXEL", err));
+    HC_OR_RETURN(hc_write_option(options, "BIGTIFF", "IF_SAFER", err));
+    HC_OR_RETURN(
+        hc_write_option(options, "COMPRESS", CSLFetchNameValueDef(plan->options, "COMPRESS", "LZW"), err));
+    return hc_write_option(options, "PREDICTOR",
+                           third                            ? "3"
+                           : hc_text_equal(predictor, "NO") ? "1"
+                                                            : "2",
+                           err);
+}
+
 HcStatus hc_write_cog_source(char ***options, const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     char text[24];
     HC_OR_RETURN(hc_write_option(options, "TILED", "YES", err));
+    if (plan->encodes) {
+        return add_image_options(options, plan, err);
+    }
     snprintf(text, sizeof text, "%d", source_edge(scene->samples, hc_write_cog_edge(plan)));
     HC_OR_RETURN(hc_write_option(options, "BLOCKXSIZE", text, err));
     snprintf(text, sizeof text, "%d", source_edge(scene->lines, hc_write_cog_edge(plan)));
@@ -71,11 +94,15 @@ HcStatus hc_write_cog_source(char ***options, const HcWritePlan *plan, const HcS
     return hc_write_option(options, "BIGTIFF", "IF_SAFER", err);
 }
 
-/* Overviews of half the size until one fits a tile, as the driver makes them. Classes are not averaged. */
+bool hc_write_cog_is_nearest(const HcScene *scene) {
+    return hc_scene_is_class_map(scene);
+}
+
+/* Overviews of half the size until one fits a tile, as the driver makes them. */
 static CPLErr build(GDALDatasetH source, const HcWritePlan *plan, const HcScene *scene) {
     int factors[OVERVIEWS_MAX], count = 0, edge = hc_write_cog_edge(plan);
     int64_t samples = scene->samples, lines = scene->lines;
-    const char *standard = hc_scene_is_class_map(scene) ? "NEAREST" : "CUBIC";
+    const char *standard = hc_write_cog_is_nearest(scene) ? "NEAREST" : "AVERAGE";
     const char *way = CSLFetchNameValueDef(plan->options, "RESAMPLING", standard);
     char text[24];
     while ((samples > edge || lines > edge) && count < OVERVIEWS_MAX) {
