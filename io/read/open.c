@@ -247,6 +247,21 @@ static bool is_of_another_format(GDALDatasetH dataset) {
     return dataset != NULL && !hc_text_equal(GDALGetDriverShortName(GDALGetDatasetDriver(dataset)), "ENVI");
 }
 
+/* The interleave where the header has none: of one band any, else that of the ending, as GDAL takes it. */
+static void find_interleave(HcReader *reader, const char *path) {
+    HcEnviShape *shape = &reader->shape;
+    int32_t place =
+        shape->bands == 1 ? HC_ENVI_BSQ : hc_text_find(CPLGetExtension(path), hc_envi_interleaves);
+    if (shape->interleave != HC_ENVI_NO_INTERLEAVE || place < 0) {
+        return;
+    }
+    shape->interleave = (HcEnviInterleave)place;
+    if (shape->bands > 1) {
+        hc_read_note(reader, "interleave is not given, %s is assumed, as the file's name ends",
+                     hc_envi_interleaves[place]);
+    }
+}
+
 /* The ENVI data file at `path`, read as the header says. `opened` is the dataset that GDAL's ENVI driver
  * makes of it, where it was opened already (it is taken over), or NULL. */
 static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened, HcError *err) {
@@ -256,6 +271,7 @@ static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened
     const HcEnviShape *shape = &reader->shape;
     int64_t end = 0, size = 0;
     GDALDatasetH dataset = opened;
+    find_interleave(reader, path);
     if (!fill_layout(shape, &layout, &end)) {
         status = hc_fail(err, HC_E_INPUT,
                          "%s: %" PRId32 " bands x %" PRId64 " lines x %" PRId64 " samples of %s is absurd",
@@ -283,6 +299,15 @@ static HcStatus open_raw(HcReader *reader, const char *path, GDALDatasetH opened
         HcScene scene = {
             .lines = shape->lines, .samples = shape->samples, .bands = shape->bands, .type = shape->type};
         HC_TRY(hc_read_check_size(path, size, &scene, &layout, err));
+        hc_read_note(reader, "%s holds %" PRId64 " bytes, of which the header describes %" PRId64, path, size,
+                     end);
+    }
+    if (shape->interleave == HC_ENVI_NO_INTERLEAVE) {
+        HC_TRY(
+            hc_fail(err, HC_E_INPUT,
+                    "%s: the header does not say the order of the values ('interleave' is missing: bsq, bil "
+                    "or bip)",
+                    reader->header.path));
     }
     if (dataset == NULL) {
         HC_TRY(hc_read_gdal_open_sure(&dataset, path, "ENVI", &messages, err));

@@ -64,7 +64,7 @@ static void tolerates_real_headers(void **state) {
     hc_envi_clear(&header);
     parse(&header, "ENVI\rsamples = 3\rlines = 2\rbands = 1\rdata type = 1\r"); /* the line end of old Macs */
     assert_int_equal(hc_envi_shape(&header, &shape, &err), HC_OK);
-    assert_int_equal(shape.interleave, HC_ENVI_BSQ);
+    assert_int_equal(shape.interleave, HC_ENVI_NO_INTERLEAVE);
     hc_envi_clear(&header);
 }
 

@@ -338,15 +338,31 @@ static void fields_in_doubt(void **state) {
         }
         hc_reader_close(reader);
     }
-    write_text(in_folder("short.hdr"), "ENVI\nsamples = 2\nlines = 1\nbands = 2\ndata type = 2\n"
-                                       "data ignore value = -99999\n");
+    /* A header that was cut in front of its interleave: of one band there is one order, else the name may
+     * say. */
+#define SHORT "ENVI\nsamples = 2\nlines = 1\ndata type = 2\n"
+    write_text(in_folder("short.hdr"), SHORT "bands = 2\ndata ignore value = -99999\n");
     write_file(in_folder("short.img"), "\1\0\2\0\3\0\4", 8);
-    HcReader *reader = open_scene(in_folder("short.hdr"), NULL);
-    static const char *const notes[] = {"interleave is not given, bsq is assumed", "byte order is not given",
+    assert_refused(in_folder("short.hdr"), HC_E_INPUT, "short.hdr: ", "'interleave' is missing");
+    write_text(in_folder("short.hdr"), SHORT "bands = 2\ninterleave =\n");
+    assert_refused(in_folder("short.img"), HC_E_INPUT, "short.hdr: ", "'interleave' is missing");
+    assert_int_equal(rename(in_folder("short.img"), in_folder("short.bip")), 0);
+    write_text(in_folder("short.hdr"), SHORT "bands = 2\ndata ignore value = -99999\n");
+    HcReader *reader = open_scene(in_folder("short.bip"), NULL);
+    static const char *const notes[] = {"interleave is not given, bip is assumed", "byte order is not given",
                                         "nodata -99999 is no value of int16"};
     for (int n = 0; n < 3; n++) {
         assert_non_null(strstr(hc_reader_note(reader), notes[n]));
     }
+    HcError err = {0};
+    char *values = read_all(reader, 1, (int32_t[]){0, 1}, 2, &err);
+    assert_memory_equal(values, "\1\0\3\0\2\0\4", 8);
+    free(values);
+    hc_reader_close(reader);
+    /* Cut inside a number: the file holds more. */
+    write_text(in_folder("short.hdr"), SHORT "byte order = 0\nbands = 1");
+    reader = open_scene(in_folder("short.bip"), NULL);
+    check_says(hc_reader_note(reader), "short.bip holds 8 bytes, of which the header describes 4");
     hc_reader_close(reader);
 }
 

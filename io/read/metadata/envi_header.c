@@ -254,10 +254,10 @@ done:
     return status;
 }
 
-/* Whether reading ended because the file does. */
-static bool is_all(const char *path, VSILFILE *file, size_t bytes) {
+/* Whether reading ended because the file does. GDAL reports that also of a connection that ended. */
+static bool is_all(const char *path, size_t bytes) {
     VSIStatBufL info;
-    return VSIFEofL(file) || !hc_gdal_stat(path, &info, 0) || (uint64_t)info.st_size <= bytes;
+    return !hc_gdal_stat(path, &info, 0) || (uint64_t)info.st_size <= bytes;
 }
 
 HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {
@@ -282,7 +282,7 @@ HcStatus hc_envi_load(HcEnviHeader *out, const char *path, HcError *err) {
         }
         got = VSIFReadL(data + bytes, 1, capacity - bytes, file);
     }
-    if (bytes <= HEADER_LIMIT && !is_all(path, file, bytes)) {
+    if (bytes <= HEADER_LIMIT && !is_all(path, bytes)) {
         status = hc_fail(err, HC_E_IO, "%s: reading failed after %zu bytes", path, bytes);
         goto done;
     }

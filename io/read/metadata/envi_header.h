@@ -56,7 +56,15 @@ HcStatus hc_envi_texts(const HcEnviHeader *header, const char *key, char ***text
                        HcError *err) HC_MUST_CHECK;
 void hc_envi_free_texts(char **texts, int32_t count);
 
-typedef enum HcEnviInterleave { HC_ENVI_BSQ, HC_ENVI_BIL, HC_ENVI_BIP } HcEnviInterleave;
+typedef enum HcEnviInterleave {
+    HC_ENVI_BSQ,
+    HC_ENVI_BIL,
+    HC_ENVI_BIP,
+    HC_ENVI_NO_INTERLEAVE
+} HcEnviInterleave;
+
+/* Their names, in lower case, and NULL. */
+extern const char *const hc_envi_interleaves[];
 
 /* The fields that say how the data file is laid out. */
 typedef struct HcEnviShape {
@@ -65,7 +73,7 @@ typedef struct HcEnviShape {
     int32_t data_type;   /* as in the header */
     bool complex_values; /* data types 6 and 9: `type` does not hold */
     HcType type;
-    HcEnviInterleave interleave; /* bsq when not given */
+    HcEnviInterleave interleave;
     bool big_endian;
     bool compressed; /* `file compression = 1`: gzip */
     int64_t offset;  /* bytes before the first value */

@@ -71,15 +71,15 @@ static HcStatus get_type(const HcEnviHeader *header, HcEnviShape *out, HcError *
     return status;
 }
 
+const char *const hc_envi_interleaves[] = {"bsq", "bil", "bip", NULL};
+
 static HcStatus get_interleave(const HcEnviHeader *header, HcEnviShape *out, HcError *err) {
-    static const char *const words[] = {"bsq", "bil", "bip", NULL};
     HC_OR_RETURN(check_once(header, "interleave", err));
     const HcEnviField *field = hc_envi_field(header, "interleave");
-    out->interleave = HC_ENVI_BSQ;
     if (field == NULL || field->value[0] == '\0') {
         return HC_OK;
     }
-    int32_t place = hc_text_find(field->value, words);
+    int32_t place = hc_text_find(field->value, hc_envi_interleaves);
     if (place >= 0) {
         out->interleave = (HcEnviInterleave)place;
         return HC_OK;
@@ -113,7 +113,7 @@ HcStatus hc_envi_shape(const HcEnviHeader *header, HcEnviShape *out, HcError *er
     HcStatus status = HC_OK;
     int64_t bands = 0, order = 0, compression = 0;
     bool found = false;
-    *out = (HcEnviShape){0};
+    *out = (HcEnviShape){.interleave = HC_ENVI_NO_INTERLEAVE};
     HC_OR_RETURN(get_size(header, "samples", &out->samples, err));
     HC_OR_RETURN(get_size(header, "lines", &out->lines, err));
     HC_OR_RETURN(get_size(header, "bands", &bands, err));

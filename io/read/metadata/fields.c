@@ -127,9 +127,6 @@ void hc_read_note_header(HcReader *reader) {
     }
     bool by_header = is_by_header(reader);
     note_twice(reader, header);
-    if (by_header && scene->bands > 1) {
-        note_assumed(reader, "interleave", "bsq");
-    }
     if (by_header && hc_type_bytes(scene->type) > 1) {
         note_assumed(reader, "byte order", "0 (lowest byte first)");
     }

@@ -98,6 +98,9 @@ for code in 401 403 404; do
     faults "head $code" "all $code"
     refused 3 "scene.img ... the server answers $code" "$url/scene.img"
 done
+# A header whose connection ends early is not one that was cut.
+faults 'only scene.hdr' stop
+refused 4 "scene.hdr: reading failed after" "$url/scene.img"
 faults 'head 503' 'all 503'
 refused 4 "scene.img ... the server answers 503" "$url/scene.img"
 faults
