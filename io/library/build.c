@@ -39,18 +39,8 @@ float hc_library_value(double value) {
     return fabs(value) < 1e30 ? (float)value : NAN;
 }
 
-/* Whether wavelengths or widths are ones. */
-static bool all_positive(const double *values, int32_t count) {
-    for (int32_t b = 0; b < count; b++) {
-        if (!(values[b] > 0) || !isfinite(values[b])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void use_unit(double **values, int32_t count, double factor) {
-    if (*values != NULL && (factor <= 0 || !all_positive(*values, count))) {
+    if (*values != NULL && (factor <= 0 || hc_wavelength_wrong(*values, count) < count)) {
         free(*values);
         *values = NULL;
     }
@@ -68,8 +58,8 @@ static void note_doubt(HcLibrary *library, HcUnitKind kind, const char *unit, do
     }
     if (kind == HC_UNIT_OTHER) {
         snprintf(note, sizeof library->note, "wavelengths are left out: their unit is '%.60s'", unit);
-    } else if (!all_positive(library->wavelength, library->bands)) {
-        snprintf(note, sizeof library->note, "wavelengths left out: not all values are positive");
+    } else if (hc_wavelength_wrong(library->wavelength, library->bands) < library->bands) {
+        snprintf(note, sizeof library->note, "wavelengths left out: not all values are lengths");
     } else if (doubt != NULL) {
         snprintf(note, sizeof library->note, "wavelengths up to %.9g nm look like %s", largest, doubt);
     }

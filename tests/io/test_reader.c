@@ -398,9 +398,11 @@ static void wavelength_units(void **state) {
     assert_wavelength("wavelength = {400, 500, 600}\n", NULL, -1, "3 values for 4 bands");
     assert_wavelength("wavelength = {400, 500, x, 600}\n", NULL, -1, "is not a number");
     assert_wavelength("wavelength = {400, 500, nan, 600}\n", NULL, -1,
-                      "not all values are positive (band 3: nan)");
+                      "not all values are lengths (band 3: nan)");
     assert_wavelength("wavelength = {400, 500, 0, 600}\n", NULL, -1,
-                      "not all values are positive (band 3: 0)");
+                      "not all values are lengths (band 3: 0)");
+    assert_wavelength("wavelength = {400, 500, 9.96921e36, 600}\n", NULL, -1,
+                      "not all values are lengths (band 3: 9.96921e+36)");
     assert_wavelength("wavelength = {2500, 600, 500, 400}\nwavelength units = nm\n", NULL, 2500, NULL);
     assert_wavelength("wavelength = {400, 500, 500, 450}\nwavelength units = nm\n", NULL, 400, NULL);
     assert_wavelength("bbl = {1, 1}\n", NULL, -1, "bbl left out: 2 values ... 4 bands");

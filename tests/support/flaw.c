@@ -237,6 +237,10 @@ static void set_nan(double *values, hsize_t count) {
     values[count > 3 ? 3 : 0] = NAN;
 }
 
+static void set_fill(double *values, hsize_t count) {
+    values[count > 3 ? 3 : 0] = 9.96921e36; /* of netCDF */
+}
+
 static void forget(hid_t file, const char *name) {
     check(H5Ldelete(file, name, H5P_DEFAULT), name);
 }
@@ -289,6 +293,8 @@ int main(int argc, char **argv) {
         forget(file, wavelengths);
     } else if (strcmp(flaw, "nan-wavelength") == 0) {
         change(file, wavelengths, set_nan);
+    } else if (strcmp(flaw, "fill-wavelength") == 0) {
+        change(file, wavelengths, set_fill);
     } else if (strcmp(flaw, "descending") == 0) {
         change(file, wavelengths, turn_round);
     } else if (strcmp(flaw, "glt-outside") == 0) {

@@ -20,15 +20,6 @@ static double largest(const double *values, int32_t count) {
     return top;
 }
 
-/* The first value that is no length, or `count`. */
-static int32_t first_wrong(const double *values, int32_t count) {
-    int32_t i = 0;
-    while (i < count && values[i] > 0 && isfinite(values[i])) {
-        i++;
-    }
-    return i;
-}
-
 static HcStatus take(double **to, const double *from, int32_t count, double factor, HcError *err) {
     double *list = NULL;
     HC_OR_RETURN(hc_new(list, (size_t)count, "wavelengths", err));
@@ -84,12 +75,12 @@ static HcStatus find_factor(HcReader *reader, const HcReadSpectral *found, doubl
 static HcStatus check_list(HcReader *reader, const char *what, const double *values, int32_t count,
                            bool *right, HcError *err) {
     char text[120] = "";
-    int32_t wrong = first_wrong(values, count);
+    int32_t wrong = hc_wavelength_wrong(values, count);
     if (count != reader->scene.bands) {
         snprintf(text, sizeof text, "%s left out: %" PRId32 " values for %" PRId32 " bands", what, count,
                  reader->scene.bands);
     } else if (wrong < count) {
-        snprintf(text, sizeof text, "%s left out: not all values are positive (band %" PRId32 ": %.9g)", what,
+        snprintf(text, sizeof text, "%s left out: not all values are lengths (band %" PRId32 ": %.9g)", what,
                  wrong + 1, values[wrong]);
     }
     *right = text[0] == '\0';

@@ -64,3 +64,11 @@ const char *hc_wavelength_guess(double largest, double *nanometres) {
 const char *hc_wavelength_doubt(double largest) {
     return largest < 100 ? "micrometres" : largest > 3e5 ? "nanometres" : NULL;
 }
+
+int32_t hc_wavelength_wrong(const double *values, int32_t count) {
+    int32_t i = 0;
+    while (i < count && values[i] > 0 && values[i] <= HC_WAVELENGTH_LIMIT) {
+        i++;
+    }
+    return i;
+}

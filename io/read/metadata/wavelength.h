@@ -2,6 +2,8 @@
 #ifndef HC_IO_READ_WAVELENGTH_H
 #define HC_IO_READ_WAVELENGTH_H
 
+#include <stdint.h>
+
 typedef enum HcUnitKind {
     HC_UNIT_SILENT, /* nothing is said */
     HC_UNIT_LENGTH,
@@ -18,5 +20,12 @@ const char *hc_wavelength_guess(double largest, double *nanometres);
 /* The unit that a largest wavelength [nm] of an impossible size is rather in; NULL where the size is
  * possible. */
 const char *hc_wavelength_doubt(double largest);
+
+/* Fill values of netCDF (9.97e36) are lengths beyond this, in any unit. */
+#define HC_WAVELENGTH_LIMIT 1e9
+
+/* The first of `count` values that is no wavelength or width: not above 0, or beyond the limit; or `count`.
+ */
+int32_t hc_wavelength_wrong(const double *values, int32_t count);
 
 #endif

@@ -3,6 +3,7 @@
 #include "io/read/product/parts.h"
 #include "core/allocate.h"
 #include "io/read/metadata/envi_header.h"
+#include "io/read/metadata/wavelength.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +21,8 @@ HcStatus hc_product_add_bands(HcProduct *product, const HcProductBands *bands, H
     for (int32_t b = 0; b < count; b++) {
         double centre = bands->wavelength != NULL ? bands->wavelength[b] * bands->unit : 0;
         double width = bands->fwhm != NULL ? bands->fwhm[b] * bands->unit : 0;
-        if (!(centre >= 0) || !(width >= 0) || !isfinite(centre) || !isfinite(width)) {
+        if (!(centre >= 0) || !(width >= 0) || !(centre <= HC_WAVELENGTH_LIMIT) ||
+            !(width <= HC_WAVELENGTH_LIMIT)) {
             return hc_fail(err, HC_E_INPUT,
                            "%s: band %" PRId32 " of %s has the wavelength %g nm, width %g nm",
                            product->raster != NULL ? product->raster : product->array[0].file, b + 1,

@@ -29,6 +29,7 @@ says no-group "there is no array /sensor_band_parameters/wavelengths"
 says no-location "there is no array /location/glt_x or /location/glt_y"
 says no-wavelengths "there is no array /sensor_band_parameters/wavelengths"
 says nan-wavelength "band 4 ... EMIT L2A ... wavelength nan nm"
+says fill-wavelength "band 4 ... EMIT L2A ... wavelength 9.96921e+36 nm"
 says glt-outside "line 1, sample 4711 (at its line 2, sample 24, from 0) ... 64 lines x 48 samples"
 
 # By GDAL: HDF5 prints nothing of its own, and its reason is in the line (1.14 does not name the filter that failed).
@@ -81,6 +82,13 @@ for short in "$name" "$masks"; do
     [[ $short != "$name" || $err == *"cannot be opened: HDF5 says: truncated file"* ]] || fail "no reason: $err"
     only granule "granule/$name" "granule/$masks"
 done
+
+# A mask of another size.
+granule
+run 0 run "read $scene --window 1,9,1,9 ! bands 1 ! write granule/small.img" --record none --quiet
+refuse 3 "small.img: has 9 lines x 1 samples ... $name has 64 x 48" run --device cpu read "granule/$name" --mask granule/small.img ! write out.img
+rm granule/small.*
+only granule "granule/$name" "granule/$masks"
 
 # A layer of masks that are not there; without being asked for, they are only missed.
 granule

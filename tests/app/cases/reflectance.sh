@@ -42,6 +42,9 @@ has 'reflectance: --white is missing'
 run 2 reflectance headwall/raw.hdr headwall/darkReference.img --overwrite
 run 3 reflectance headwall no.img --dark headwall/whiteReference.hdr --white headwall/darkReference.hdr
 has 'is darker than the dark in 12 of 12 columns and bands'
+sed 's/samples = 4/samples = 3/' headwall/darkReference.hdr >narrow.hdr && cp headwall/darkReference.img narrow.img
+run 3 reflectance headwall no.img --dark headwall/darkReference.hdr --dark narrow.hdr
+has 'narrow.hdr: has 3 columns, the scene has 4'
 sed 's/tint = 8/tint = 0/' specim/capture/core.hdr >alone.hdr
 run 3 reflectance alone.hdr no.img --dark headwall/darkReference.hdr --white headwall/whiteReference.hdr
 has 'tint = 0: an exposure is above 0'

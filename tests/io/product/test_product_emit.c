@@ -25,6 +25,7 @@ typedef enum Flaw {
     FLAW_TURNS,
     FLAW_NAN,
     FLAW_BELOW,
+    FLAW_FILL,
     FLAW_ZEROS
 } Flaw;
 
@@ -35,7 +36,11 @@ static const double *flawed_centres(Flaw flaw) {
         bool falls = flaw == FLAW_FALLS || flaw == FLAW_CHUNKS_FALL;
         list[b] = falls ? centres[BANDS - 1 - b] : flaw == FLAW_ZEROS ? 0 : centres[b];
     }
-    list[2] = flaw == FLAW_NAN ? NAN : flaw == FLAW_BELOW ? -395.8 : flaw == FLAW_EQUAL ? list[3] : list[2];
+    list[2] = flaw == FLAW_NAN     ? NAN
+              : flaw == FLAW_BELOW ? -395.8
+              : flaw == FLAW_FILL  ? 9.96921e36
+              : flaw == FLAW_EQUAL ? list[3]
+                                   : list[2];
     list[4] = flaw == FLAW_TURNS ? 399 : list[4];
     list[3] = flaw == FLAW_UNUSED ? 0 : list[3];
     return list;
@@ -283,6 +288,8 @@ static void wavelengths_make_sense(void **state) {
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_NAN), HC_E_INPUT,
                   "band 3 of EMIT L2A reflectance has");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_BELOW), HC_E_INPUT, "the wavelength -395.8 nm");
+    check_refused(write_emit("flaw.nc", "reflectance", FLAW_FILL), HC_E_INPUT,
+                  "the wavelength 9.96921e+36 nm");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_ZEROS), HC_E_INPUT,
                   "none of its 6 bands ... wavelength");
     check_refused(write_emit("flaw.nc", "reflectance", FLAW_TURNS), HC_E_INPUT,
