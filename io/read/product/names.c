@@ -5,6 +5,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <ogr_srs_api.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,16 +125,17 @@ HcStatus hc_product_coordinates(HcProduct *product, const HcProductFile *file, c
     return HC_OK;
 }
 
-HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) {
+HcStatus hc_product_crs_text(HcProduct *product, const char *text, const char *from, HcError *err) {
     HcStatus status = HC_OK;
     HcGdalErrors messages;
     char *wkt = NULL;
     hc_gdal_catch(&messages);
     OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
-    bool known = epsg > 0 && epsg < 1e6 && OSRImportFromEPSG(crs, (int)epsg) == OGRERR_NONE &&
-                 OSRExportToWkt(crs, &wkt) == OGRERR_NONE;
+    bool foreign = text[0] == '/' || strncasecmp(text, "http", 4) == 0; /* GDAL would open it */
+    bool known =
+        !foreign && OSRSetFromUserInput(crs, text) == OGRERR_NONE && OSRExportToWkt(crs, &wkt) == OGRERR_NONE;
     if (!known) {
-        hc_product_note(product, "the coordinate system is left out: EPSG code %g is not known", epsg);
+        hc_product_note(product, "the coordinate system is left out: %s is not known", from);
     } else if ((product->scene.place.crs = strdup(wkt)) == NULL) {
         status = hc_fail_memory(err, (double)strlen(wkt), "the coordinate system");
     }
@@ -141,4 +143,11 @@ HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) {
     OSRDestroySpatialReference(crs);
     hc_gdal_release();
     return status;
+}
+
+HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) {
+    char text[40], from[60];
+    snprintf(text, sizeof text, "EPSG:%.0f", epsg);
+    snprintf(from, sizeof from, "EPSG code %g", epsg);
+    return hc_product_crs_text(product, text, from, err);
 }

@@ -237,6 +237,10 @@ HcStatus hc_product_name(HcProduct *product, const HcProductFile *file, const ch
 
 /* The coordinate system of an EPSG code; a remark where there is none. */
 HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) HC_MUST_CHECK;
+/* As that, of a text that OSRSetFromUserInput knows, but no file or address; `from` names it in the remark.
+ */
+HcStatus hc_product_crs_text(HcProduct *product, const char *text, const char *from,
+                             HcError *err) HC_MUST_CHECK;
 
 /* Gives the scene the lookup table whose arrays have these names, or the coordinates of its pixels. */
 HcStatus hc_product_lookup(HcProduct *product, const HcProductFile *file, const char *sample,

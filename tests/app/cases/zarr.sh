@@ -32,6 +32,11 @@ for fact in "chunks (deflate)" "30 lines x 41 samples x 7 bands of uint16" "400.
     "upper left 331200, 5563500; pixel 30 x -30" "EPSG:32633"; do
     [[ $out == *"$fact"* || ${out//  */ } == *"$fact"* || $(tr -s ' ' <<<"$out") == *"$fact"* ]] || fail "info lacks '$fact': $out"
 done
+cp -r s.zarr far.zarr # a reference system that is elsewhere is not looked for
+gdalsrsinfo -o wkt EPSG:32633 >far.wkt
+sed -i "s|\"crs_wkt\":\".*\\]\"|\"crs_wkt\":\"$PWD/far.wkt\"|" far.zarr/.zmetadata far.zarr/crs/.zattrs
+run 0 info far.zarr
+[[ $out == *"the coordinate system is left out: crs_wkt is not known"* ]] || fail "a file is read: $out"
 run 0 info s.zarr/image # its group has the lists and coordinates
 [[ $out == *"400.00 to 1000.00 nm"* && $out == *EPSG:32633* ]] || fail "the array itself: $out"
 same 2 zlib geo

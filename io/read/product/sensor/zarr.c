@@ -296,31 +296,14 @@ static HcStatus take_bands(HcProduct *product, const HcProductFile *file, const 
 
 /* ---- place ---- */
 
-static HcStatus take_wkt(HcProduct *product, const char *text, const char *from, HcError *err) {
-    HcGdalErrors messages;
-    char *wkt = NULL;
-    HcStatus status = HC_OK;
-    hc_gdal_catch(&messages);
-    OGRSpatialReferenceH crs = OSRNewSpatialReference(NULL);
-    bool known = OSRSetFromUserInput(crs, text) == OGRERR_NONE && OSRExportToWkt(crs, &wkt) == OGRERR_NONE;
-    if (!known) {
-        hc_product_note(product, "the coordinate system is left out: %s is not known", from);
-    } else if ((product->scene.place.crs = strdup(wkt)) == NULL) {
-        status = hc_fail_memory(err, (double)strlen(wkt), "the coordinate system");
-    }
-    CPLFree(wkt);
-    OSRDestroySpatialReference(crs);
-    hc_gdal_release();
-    return status;
-}
-
 /* The coordinate system by the attributes of a variable, array or group, the first that has one. */
 static HcStatus try_attributes(HcProduct *product, const HcProductFile *file, const char *of, HcError *err) {
     static const char *const names[] = {"crs_wkt", "spatial_ref", "proj:wkt2", "proj:code", NULL};
     for (int n = 0; names[n] != NULL && product->scene.place.crs == NULL; n++) {
         char *text = NULL;
         HC_OR_RETURN(hc_product_text(file, of, names[n], &text, err));
-        HcStatus status = text != NULL && text[0] != '\0' ? take_wkt(product, text, names[n], err) : HC_OK;
+        HcStatus status =
+            text != NULL && text[0] != '\0' ? hc_product_crs_text(product, text, names[n], err) : HC_OK;
         free(text);
         HC_OR_RETURN(status);
     }
@@ -446,7 +429,7 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, const 
     HC_OR_RETURN(take_coordinates(product, file, order, &geographic, err));
     if (place->crs == NULL && geographic && place->has_transform) {
         hc_product_note(product, "its coordinates are taken as longitudes and latitudes of WGS 84");
-        return take_wkt(product, "EPSG:4326", "EPSG:4326", err);
+        return hc_product_crs(product, 4326, err);
     }
     return HC_OK;
 }
