@@ -206,12 +206,21 @@ static void mark_overlap(HcProduct *product, HcOverlap overlap) {
     double from = extreme(product, HC_DETECTOR_SWIR, false), to = extreme(product, HC_DETECTOR_VNIR, true);
     HcDetector left_out = overlap == HC_OVERLAP_VNIR ? HC_DETECTOR_SWIR : HC_DETECTOR_VNIR;
     int32_t marked = 0;
-    if (overlap == HC_OVERLAP_BOTH || from == 0 || to == 0 || from > to) {
+    bool of_pace = product->any_order; /* blue and red; both stay unless asked for */
+    bool both = overlap == HC_OVERLAP_BOTH || (overlap == HC_OVERLAP_USUAL && of_pace);
+    if (from == 0 || to == 0 || from > to) {
         return;
+    }
+    if (both) {
+        hc_product_note(product,
+                        "from %.1f to %.1f nm bands of two detectors take turns: spectra have spikes there "
+                        "(--overlap vnir or swir leaves one out)",
+                        from, to);
     }
     for (int32_t b = 0; b < product->scene.bands; b++) {
         HcProductBand *band = &product->band[b];
-        if (band->detector == left_out && !band->bad && band->wavelength >= from && band->wavelength <= to) {
+        if (!both && band->detector == left_out && !band->bad && band->wavelength >= from &&
+            band->wavelength <= to) {
             band->bad = true;
             marked++;
         }
@@ -220,7 +229,10 @@ static void mark_overlap(HcProduct *product, HcOverlap overlap) {
         hc_product_note(product,
                         "from %.1f to %.1f nm both detectors see: %" PRId32 " %s bands there count as bad "
                         "(--overlap)",
-                        from, to, marked, left_out == HC_DETECTOR_SWIR ? "SWIR" : "VNIR");
+                        from, to, marked,
+                        left_out == HC_DETECTOR_SWIR ? of_pace ? "red" : "SWIR"
+                        : of_pace                    ? "blue"
+                                                     : "VNIR");
     }
 }
 

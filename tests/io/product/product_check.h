@@ -113,4 +113,18 @@ static inline bool can_make_products(void) {
     return GDALGetDriverByName("netCDF") != NULL && GDALGetDriverByName("HDF5") != NULL;
 }
 
+/* The bands that count as bad, as a text of 0 and 1, and a part of the note. */
+static inline void check_bad(const char *path, HcOverlap overlap, const char *bad, const char *note) {
+    HcReader *reader = NULL;
+    HcError err = {0};
+    const HcReaderOptions how = {.overlap = overlap};
+    check_ok(hc_reader_open(&reader, path, &how, &err), err);
+    const HcScene *scene = hc_reader_scene(reader);
+    for (int32_t b = 0; b < scene->bands; b++) {
+        assert_int_equal(scene->bad != NULL && scene->bad[b], bad[b] == '1');
+    }
+    check_says(hc_reader_note(reader), note);
+    hc_reader_close(reader);
+}
+
 #endif

@@ -118,6 +118,11 @@ static void detectors_are_joined(void **state) {
     hc_reader_close(reader);
     check_cubes(path, stored);
     check_cubes(write_l1b("chunks.nc", FLAW_CHUNKS), stored);
+    check_bad(path, HC_OVERLAP_USUAL, "0000000000",
+              "from 600.4 to 605.7 nm bands of two detectors take turns");
+    check_bad(path, HC_OVERLAP_BOTH, "0000000000", "spectra have spikes there");
+    check_bad(path, HC_OVERLAP_SWIR, "0010110000", "3 blue bands there count as bad");
+    check_bad(path, HC_OVERLAP_VNIR, "0101000000", "2 red bands there count as bad");
 }
 
 static void flaws_of_l1b_are_told(void **state) {

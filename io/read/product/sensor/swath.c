@@ -50,6 +50,7 @@ const HcProductRow hc_product_rows_swath[] = {{.sensor = "PACE OCI",
 typedef struct Swath {
     char latitude[160], longitude[160];
     const char *parameters; /* the group that lists wavelengths */
+    HcDetector detector;    /* of the cube that comes next */
 } Swath;
 
 /* The order of the axes of a cube: bands first or last. */
@@ -111,7 +112,7 @@ static HcStatus take_cube(HcProduct *product, const HcProductFile *file, const S
     HcAxis order[3];
     int64_t count = 0;
     double *centres = NULL;
-    HcProductBands bands = {.array = product->array_count, .unit = 1};
+    HcProductBands bands = {.array = product->array_count, .unit = 1, .detector = swath->detector};
     HC_OR_RETURN(order_of(file, swath, dataset, order, &count, err));
     HC_OR_RETURN(hc_product_take(product, file, dataset, order, err));
     HC_TRY(list != NULL ? hc_product_list(file, list, (int32_t)count, &centres, err)
@@ -155,9 +156,9 @@ static HcStatus describe_l1b(HcProduct *product, const HcProductFile *file, cons
         char dataset[80], list[80];
         snprintf(dataset, sizeof dataset, "/observation_data/%s_%s", quantity, arms[a]);
         snprintf(list, sizeof list, "/sensor_band_parameters/%s_wavelength", arms[a]);
+        swath.detector = a == 0 ? HC_DETECTOR_VNIR : HC_DETECTOR_SWIR; /* blue, and what has longer waves */
         HC_OR_RETURN(take_cube(product, file, &swath, dataset, list, err));
     }
-    hc_product_note(product, "bands of its detectors stay where two of them see a wavelength");
     snprintf(place.name, sizeof place.name, "geolocation");
     place.values[0] = '\0';
     HC_OR_RETURN(hc_product_add_flat(product, file, &water, "/geolocation_data/watermask", err));
