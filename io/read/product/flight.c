@@ -1,6 +1,6 @@
-/* AVIRIS-3 as ENVI, AVIRIS-NG and AVIRIS Classic: a folder of ENVI files of one flight line. Their names
- * begin alike, with date and time of the flight, and their endings say what each holds: the image, its lookup
- * table (_glt), places of pixels (_igm, _loc), angles (_obs). The image alone has wavelengths. */
+/* AVIRIS-3 and -5 as ENVI, AVIRIS-NG and AVIRIS Classic: a folder of ENVI files of one flight line. Their
+ * names begin alike, with date and time of the flight, and their endings say what each holds: the image, its
+ * lookup table (_glt), places of pixels (_igm, _loc), angles (_obs). The image alone has wavelengths. */
 #include "io/load.h"
 #include "core/allocate.h"
 #include "io/read/metadata/envi_header.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 const HcProductRow hc_product_rows_flight[] = {{.sensor = "AVIRIS (ENVI)",
-                                                .read = "3, NG, Classic: radiance, reflectance",
+                                                .read = "3, 5, NG, Classic radiance, reflectance",
                                                 .versions = "lines to 2023",
                                                 .checked = "real headers, layout"},
                                                {0}};
@@ -31,7 +31,8 @@ static size_t digits(const char *text) {
 /* The part of a name that says which flight line: ang20160831t201002, AV320231005t181518, f130612t01p00r09;
  * 0 = none. */
 static size_t flight_length(const char *name) {
-    bool is_long = strncmp(name, "ang", 3) == 0 || strncmp(name, "AV3", 3) == 0;
+    bool is_long =
+        strncmp(name, "ang", 3) == 0 || strncmp(name, "AV3", 3) == 0 || strncmp(name, "AV5", 3) == 0;
     size_t letters = is_long ? 3 : name[0] == 'f' ? 1 : 0;
     size_t date = digits(name + letters), at = letters + date;
     if (letters == 0 || date != (letters == 3 ? 8 : 6) || name[at] != 't' || digits(name + at + 1) < 2) {
@@ -274,7 +275,10 @@ static HcStatus set_name(HcProduct *product, const char *name, HcError *err) {
     const char *rest = name + flight_length(name);
     bool radiance = strcasestr(rest, "rdn") != NULL;
     bool reflectance = strcasestr(rest, "rfl") != NULL || strstr(rest, "corr") != NULL;
-    const char *sensor = name[0] == 'a' ? "AVIRIS-NG" : name[0] == 'A' ? "AVIRIS-3" : "AVIRIS Classic";
+    const char *sensor = name[0] == 'a'   ? "AVIRIS-NG"
+                         : name[0] == 'f' ? "AVIRIS Classic"
+                         : name[2] == '3' ? "AVIRIS-3"
+                                          : "AVIRIS-5";
     product->name = hc_text_format("%s%s", sensor,
                                    reflectance ? " reflectance"
                                    : radiance  ? " radiance"

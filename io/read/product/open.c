@@ -314,11 +314,27 @@ typedef struct Search {
     HcError why;        /* of the first file that is a product with a flaw */
 } Search;
 
+/* The metadata of DESIS that a STAC item lists, where they lie beside it; else NULL. */
+static HcStatus find_listed(const char *path, char **metadata, HcError *err) {
+    HC_OR_RETURN(hc_product_swap_end(path, ".json", "-METADATA.xml", metadata, err));
+    if (*metadata != NULL && !hc_read_is_file(*metadata, NULL, NULL)) {
+        free(*metadata);
+        *metadata = NULL;
+    }
+    return HC_OK;
+}
+
 /* The rasters of products have a text that leads to them: metadata, or the header of an image. */
 static HcStatus try_file(const char *path, Search *search, HcError *err) {
     HcError why = {0};
     HcFileKind kind = HC_KIND_OTHER;
     bool is = false, is_header = hc_text_ends_with(path, ".hdr");
+    char *listed = NULL;
+    HC_OR_RETURN(find_listed(path, &listed, err));
+    if (listed != NULL) { /* looked at itself; its flaw is the one to report */
+        free(listed);
+        return HC_OK;
+    }
     HC_OR_RETURN(hc_read_kind(path, &kind, err));
     if (kind != HC_KIND_HDF5 && !hc_product_is_text(path) && !is_header) {
         return HC_OK;
@@ -404,12 +420,8 @@ static HcStatus main_file(const char *path, HcFileKind *kind, char **file, HcTex
     *file = NULL;
     HC_OR_RETURN(hc_read_kind(path, kind, err));
     if (*kind == HC_KIND_ZARR || (*kind != HC_KIND_ARCHIVE && !hc_is_folder(path))) {
-        HC_OR_RETURN(hc_product_swap_end(path, ".json", "-METADATA.xml", file, err));
-        if (*file != NULL && hc_read_is_file(*file, NULL, NULL)) {
-            return HC_OK; /* a STAC item that lists the metadata of DESIS */
-        }
-        free(*file);
-        *file = strdup(path);
+        HC_OR_RETURN(find_listed(path, file, err));
+        *file = *file != NULL ? *file : strdup(path);
         return *file != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(path), "a path");
     }
     size_t length = strlen(path);

@@ -37,6 +37,14 @@ for cut in 0 40 90; do
     says "X-METADATA.xml: " .
     remark "X-METADATA.xml: " X-SPECTRAL_IMAGE.tif
 done
+# A STAC item that lists the metadata is not what has the flaw, in whatever order a folder gives both.
+for stem in a b c d e f g h; do
+    mkdir listed
+    cp X-METADATA.xml "listed/$stem-METADATA.xml"
+    echo '{"stac_version":"1.0.0","type":"Feature","id":"x","assets":{}}' >"listed/$stem.json"
+    refuse 3 "listed/$stem-METADATA.xml: " info listed
+    rm -r listed
+done
 echo '<hsi_doc><base><mission>OTHER</mission></base></hsi_doc>' >X-METADATA.xml
 says "X-METADATA.xml: describes no known product" X-METADATA.xml
 whole

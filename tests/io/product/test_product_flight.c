@@ -149,6 +149,20 @@ static void aviris_3_opens(void **state) {
     hc_reader_close(reader);
     check_cubes(in_folder("flight"), stored);
     remove_all("flight", names);
+    static const char *const five[] = {"AV520250508t173511_000_L2A_OE_f9b3b7e7_RFL_ORT",
+                                       "AV520250508t173511_000_L2A_OE_f9b3b7e7_RFL_ORT.hdr",
+                                       "AV520250508t173511_000_L2A_OE_f9b3b7e7_UNC_ORT",
+                                       "AV520250508t173511_000_L2A_OE_f9b3b7e7_UNC_ORT.hdr", NULL};
+    assert_int_equal(mkdir(in_folder("flight"), 0700), 0);
+    for (int f = 0; f < 4; f += 2) {
+        snprintf(name, sizeof name, "flight/%s", five[f]);
+        write_image(name);
+    }
+    reader = open_scene(in_folder("flight"));
+    assert_string_equal(hc_reader_product(reader), "AVIRIS-5 reflectance");
+    check_says(hc_reader_note(reader), "beside it: ... UNC_ORT");
+    hc_reader_close(reader);
+    remove_all("flight", five);
 }
 
 static void sensor_geometry_is_told(void **state) {
