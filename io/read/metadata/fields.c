@@ -65,13 +65,6 @@ HcStatus hc_read_list(HcReader *reader, const HcEnviHeader *header, const char *
 
 /* ---- fields that contradict each other, or are missing ---- */
 
-static void note_assumed(HcReader *reader, const char *key, const char *taken) {
-    const char *value = hc_envi_text(&reader->header, key);
-    if (value == NULL || value[0] == '\0') {
-        hc_read_note(reader, "%s is not given, %s is assumed", key, taken);
-    }
-}
-
 /* A key that stands twice with different values. */
 static void note_twice(HcReader *reader, const HcEnviHeader *header) {
     for (int32_t i = 0; i < header->count; i++) {
@@ -125,10 +118,10 @@ void hc_read_note_header(HcReader *reader) {
     if (header->count == 0) {
         return;
     }
-    bool by_header = is_by_header(reader);
+    const char *order = hc_envi_text(header, "byte order");
     note_twice(reader, header);
-    if (by_header && hc_type_bytes(scene->type) > 1) {
-        note_assumed(reader, "byte order", "0 (lowest byte first)");
+    if (is_by_header(reader) && hc_type_bytes(scene->type) > 1 && (order == NULL || order[0] == '\0')) {
+        hc_read_note(reader, "byte order is not given, 0 (lowest byte first) is assumed");
     }
     const char *info = hc_envi_text(header, "map info");
     if (info != NULL && info[0] != '\0' && !place->has_transform) {
