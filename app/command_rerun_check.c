@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "io/file.h"
+#include "io/identity.h"
 #include "io/gdal/errors.h"
 #include "pipeline/json/json.h"
 #include "pipeline/json/diff.h"
@@ -280,6 +281,21 @@ static HcStatus compare_file(HcRerun *rerun, const char *lies, const char *path,
         err);
 }
 
+/* Zarr, by the names and contents of all files in it. */
+static HcStatus compare_store(HcRerun *rerun, const char *lies, const char *path, HcError *err) {
+    HcIdentity made, there;
+    HC_OR_RETURN(hc_identity_of(lies, true, &made, err));
+    HC_OR_RETURN(hc_identity_of(path, true, &there, err));
+    bool same = made.bytes == there.bytes && made.hash == there.hash;
+    rerun->same += same;
+    rerun->differing += !same;
+    return add_line(rerun,
+                    same ? hc_text_format("%s: the same, %lld bytes", path, (long long)made.bytes)
+                         : hc_text_format("%s: differs, %lld bytes and now %lld", path,
+                                          (long long)there.bytes, (long long)made.bytes),
+                    err);
+}
+
 /* Members of a record that are not compared: those that diff leaves out, the version and the device. */
 static bool left_out(const char *name) {
     return hc_diff_is_of_the_run(name) || strcmp(name, "version") == 0 || strcmp(name, "device") == 0;
@@ -335,6 +351,9 @@ static HcStatus compare(const char *lies, const char *path, void *user, HcError 
     }
     if (!found && hc_text_ends_with(path, ".qml")) {
         return add_line(rerun, hc_text_format("%s: not compared, there is no style", path), err);
+    }
+    if (found && hc_file_is_store(path) && hc_file_is_store(lies)) {
+        return compare_store(rerun, lies, path, err);
     }
     if (!found || !S_ISREG(info.st_mode)) {
         rerun->differing++;

@@ -94,6 +94,17 @@ void hc_file_list_free(char **names, size_t count) {
 
 /* ---- whole files ---- */
 
+bool hc_file_is_store(const char *path) {
+    static const char *const texts[] = {".zgroup", ".zarray", "zarr.json"};
+    char text[HC_FILE_PATH];
+    struct stat info;
+    bool is = false;
+    for (size_t t = 0; t < sizeof texts / sizeof *texts && !is; t++) {
+        is = hc_file_join_into(text, path, texts[t]) && stat(text, &info) == 0 && S_ISREG(info.st_mode);
+    }
+    return is;
+}
+
 /* Refuses what has the name of an output already. */
 static HcStatus check_existing(const char *path, const struct stat *info, bool overwrite, HcError *err) {
     struct stat behind;
@@ -101,10 +112,11 @@ static HcStatus check_existing(const char *path, const struct stat *info, bool o
     if (S_ISLNK(info->st_mode) && stat(path, &behind) == 0) {
         info = &behind;
     }
-    if (S_ISDIR(info->st_mode)) {
+    bool store = S_ISDIR(info->st_mode) && info != &behind && hc_file_is_store(path);
+    if (S_ISDIR(info->st_mode) && !store) {
         return hc_fail(err, HC_E_IO, "%s: is a directory", path);
     }
-    if (!S_ISREG(info->st_mode) && !S_ISLNK(info->st_mode)) {
+    if (!S_ISREG(info->st_mode) && !S_ISLNK(info->st_mode) && !store) {
         return hc_fail(err, HC_E_IO, "%s: is a device or pipe, which a file cannot replace", path);
     }
     return overwrite ? HC_OK : hc_file_fail_exists(err, path);

@@ -55,6 +55,9 @@ void hc_file_end_upload(const char *path);
  * `overwrite`. */
 HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
 
+/* Whether a local path is a folder with Zarr in it, which counts as one file: an output replaces it whole. */
+bool hc_file_is_store(const char *path);
+
 /* "DIR/.NAME.PID-N-....partial/NAME": a temporary name for `path`, fresh memory, in a fresh hidden folder
  * beside it; for an object of a server in the scratch folder (io/scratch.h). Drivers then see the ending and
  * the name that the file will have, and every sidecar that they make lies with it. The folder is removed by

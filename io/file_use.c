@@ -134,9 +134,26 @@ const char *hc_paths_find_place(const HcPaths *paths, const char *path) {
     return NULL;
 }
 
+/* Whether a path leads into a folder. */
+static bool lies_in(const char *path, const char *folder) {
+    char found[HC_FILE_PATH];
+    bool in = false;
+    if (realpath(path, found) != NULL) {
+        for (char *slash = NULL; !in && (slash = strrchr(found, '/')) != NULL && slash > found;) {
+            *slash = '\0';
+            in = hc_file_same(found, folder);
+        }
+    }
+    return in;
+}
+
 static HcStatus check_read(const HcFileUse *use, const char *who, const char *path, const char *replaced,
                            HcError *err) {
     const char *read = hc_paths_find_place(&use->reads, replaced);
+    bool whole = hc_file_is_store(replaced);
+    for (int32_t p = 0; p < use->reads.count && whole && read == NULL; p++) {
+        read = lies_in(use->reads.path[p], replaced) ? use->reads.path[p] : NULL;
+    }
     if (read == NULL) {
         return HC_OK;
     }

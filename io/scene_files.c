@@ -396,8 +396,9 @@ HcStatus hc_scene_recognise(const char *path, bool *is, HcError *err) {
 }
 
 static HcStatus add_fresh(HcPaths *out, const char *path, HcError *err) {
-    return hc_read_is_file(path, NULL, NULL) && !hc_paths_has(out, path) ? hc_paths_add(out, path, err)
-                                                                         : HC_OK;
+    return (hc_read_is_file(path, NULL, NULL) || hc_file_is_store(path)) && !hc_paths_has(out, path)
+               ? hc_paths_add(out, path, err)
+               : HC_OK;
 }
 
 static HcStatus add_files(const char *path, HcPaths *out, HcError *err) {

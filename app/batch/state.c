@@ -210,6 +210,17 @@ HcStatus hc_batch_describe(HcJson *record, void *user, HcError *err) {
     return hc_json_check(record, "the record", err);
 }
 
+static bool find_size(const char *path, int64_t *size) {
+    HcIdentity whole = {0};
+    HcError unimportant = {0};
+    if (!hc_file_is_store(path)) {
+        return hc_file_identity(path, size, NULL);
+    }
+    bool found = hc_identity_of(path, false, &whole, &unimportant) == HC_OK;
+    *size = whole.bytes;
+    return found;
+}
+
 /* Whether all outputs are there with the size that they had. */
 static bool same_outputs(const cJSON *outputs) {
     const cJSON *output = NULL;
@@ -217,7 +228,7 @@ static bool same_outputs(const cJSON *outputs) {
         int64_t size = 0;
         const char *path = hc_json_text(output, "file");
         const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(output, "bytes");
-        if (path == NULL || !cJSON_IsNumber(bytes) || !hc_file_identity(path, &size, NULL) ||
+        if (path == NULL || !cJSON_IsNumber(bytes) || !find_size(path, &size) ||
             (double)size != bytes->valuedouble) {
             return false;
         }

@@ -177,8 +177,9 @@ static void print_lines(const HcReader *reader, const char *crs_name, bool bands
     int64_t bytes = 0;
     int64_t modified = 0;
     hc_reader_identity(reader, &bytes, &modified);
-    hc_show("%-12s %s (%s, read: %s)", "file", hc_reader_path(reader),
-            hc_text_bytes(size, sizeof size, (double)bytes), hc_reader_method(reader));
+    hc_text_bytes(size, sizeof size, (double)bytes);
+    hc_show("%-12s %s (%s%sread: %s)", "file", hc_reader_path(reader), bytes > 0 ? size : "",
+            bytes > 0 ? ", " : "", hc_reader_method(reader));
     if (hc_reader_product(reader) != NULL) {
         printf("%-12s %s\n", "product", hc_reader_product(reader));
     }
@@ -318,8 +319,10 @@ static HcStatus print_info_json(const HcReader *reader, const HcInfoValues *valu
         hc_json_put_text(&json, "mask", hc_reader_mask(reader));
     }
     put_layers(reader, &json);
-    hc_json_put_number(&json, "bytes", (double)bytes);
-    hc_json_put_number(&json, "modified", (double)modified);
+    if (bytes > 0) { /* not known of Zarr on a server */
+        hc_json_put_number(&json, "bytes", (double)bytes);
+        hc_json_put_number(&json, "modified", (double)modified);
+    }
     if (hc_reader_unit(reader) != NULL) {
         hc_json_put_text(&json, "unit", hc_reader_unit(reader));
     }

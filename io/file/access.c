@@ -16,8 +16,10 @@ void hc_file_sync_folder(const char *folder) {
 }
 
 HcStatus hc_file_sync(const char *path, HcError *err) {
+    struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    int number = file < 0 || (fsync(file) != 0 && errno != EINVAL) ? errno : 0;
+    bool folder = file >= 0 && fstat(file, &info) == 0 && S_ISDIR(info.st_mode); /* many files */
+    int number = file < 0 || ((folder ? syncfs(file) : fsync(file)) != 0 && errno != EINVAL) ? errno : 0;
     if (file >= 0) {
         close(file);
     }
@@ -27,8 +29,10 @@ HcStatus hc_file_sync(const char *path, HcError *err) {
 void hc_file_keep_access(const char *fresh, const char *target) {
     static const char list[] = "system.posix_acl_access";
     char entries[4096];
-    struct stat old;
-    if (stat(target, &old) != 0 || !S_ISREG(old.st_mode)) {
+    struct stat old, info;
+    if (stat(target, &old) != 0 || stat(fresh, &info) != 0 ||
+        (old.st_mode & S_IFMT) != (info.st_mode & S_IFMT) ||
+        (!S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {
         return;
     }
     if (chown(fresh, old.st_uid, old.st_gid) != 0) {

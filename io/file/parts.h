@@ -46,7 +46,7 @@ void hc_file_forget(const char *partial);
 /* access.c: flushes the folder, so that the new name survives a power failure. Errors of file systems that
  * cannot are ignored. */
 void hc_file_sync_folder(const char *folder);
-/* The content of one file to the disk. */
+/* The content of one file, or of a folder with all in it, to the disk. */
 HcStatus hc_file_sync(const char *path, HcError *err) HC_MUST_CHECK;
 /* Gives a new file the access rights of the file that it replaces: owner and group (or the group alone) where
  * that is permitted, the mode, and the access list, without which the mode would permit more. */

@@ -33,6 +33,7 @@ typedef struct Step {
     size_t placed; /* of names */
     size_t aside_count;
     bool named;
+    bool swapped;       /* the partial is what was replaced */
     struct stat made;   /* the file that was named */
     bool remote;        /* objects of a server */
     bool marked, fresh; /* such an upload has begun; it replaces nothing */
@@ -136,14 +137,15 @@ static bool is_kept(const Set *set, const struct stat *info) {
 }
 
 /* Refuses what must not be replaced, whatever was asked; *there: there is a file. */
-static HcStatus may_replace(const Set *set, const char *target, bool *there, HcError *err) {
+static HcStatus may_replace(const Set *set, const Step *step, const char *target, bool *there, HcError *err) {
     struct stat info;
     struct stat behind;
     *there = lstat(target, &info) == 0;
     if (!*there) {
         return errno == ENOENT ? HC_OK : hc_file_fail(err, HC_E_IO, target, errno);
     }
-    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
+    bool store = S_ISDIR(info.st_mode) && S_ISDIR(step->made.st_mode) && hc_file_is_store(target);
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode) && !store) {
         return hc_fail(err, HC_E_IO, "%s: is no longer a file and cannot be replaced", target);
     }
     if (is_kept(set, &info) || (stat(target, &behind) == 0 && is_kept(set, &behind))) {
@@ -171,7 +173,7 @@ static HcStatus put_aside(const Set *set, Step *step, const char *name, bool go,
     char *aside = NULL;
     bool there = false;
     HC_TRY(hc_file_join(step->to, name, &target, err));
-    HC_TRY(may_replace(set, target, &there, err));
+    HC_TRY(may_replace(set, step, target, &there, err));
     if (!there) {
         goto done;
     }
@@ -193,6 +195,19 @@ done:
     free(folder);
     free(aside);
     return status;
+}
+
+/* Gives a folder its name. It changes places with what it replaces, so that one of both always has the name;
+ * file systems that cannot do that have none for a moment. */
+static HcStatus move_folder(const Set *set, Step *step, HcError *err) {
+    bool there = false;
+    HC_OR_RETURN(step->overwrite ? may_replace(set, step, step->path, &there, err) : HC_OK);
+    step->swapped = there && renameat2(AT_FDCWD, step->partial, AT_FDCWD, step->path, RENAME_EXCHANGE) == 0;
+    if (step->swapped) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(there ? put_aside(set, step, hc_file_base(step->path), true, err) : HC_OK);
+    return move(step->partial, step->path, step->overwrite, err);
 }
 
 /* Puts everything back that this step has replaced, the file of its own name last. What cannot be put back
@@ -298,8 +313,12 @@ static HcStatus name_step(const Set *set, Step *step, HcError *err) {
     if (!step->overwrite && hc_file_exists(step->path)) {
         HC_OR_RETURN(hc_file_fail_exists(err, step->path));
     }
+    if (lstat(step->partial, &step->made) != 0) {
+        HC_OR_RETURN(hc_file_fail(err, HC_E_IO, step->path, errno));
+    }
+    const bool folder = S_ISDIR(step->made.st_mode);
     if (step->overwrite) {
-        HC_OR_RETURN(put_aside(set, step, base, step->count > 0, err));
+        HC_OR_RETURN(folder ? HC_OK : put_aside(set, step, base, step->count > 0, err));
         HC_OR_RETURN(put_sidecars_aside(set, step, err));
     }
     for (size_t n = 0; n < step->count && step->overwrite; n++) {
@@ -308,10 +327,8 @@ static HcStatus name_step(const Set *set, Step *step, HcError *err) {
     for (; step->placed < step->count; step->placed++) {
         HC_OR_RETURN(place(step, step->names[step->placed], err));
     }
-    if (lstat(step->partial, &step->made) != 0) {
-        HC_OR_RETURN(hc_file_fail(err, HC_E_IO, step->path, errno));
-    }
-    HC_OR_RETURN(move(step->partial, step->path, step->overwrite, err));
+    HC_OR_RETURN(folder ? move_folder(set, step, err)
+                        : move(step->partial, step->path, step->overwrite, err));
     step->named = true;
     return HC_OK;
 }
@@ -380,8 +397,8 @@ static void undo_step(Step *step) {
         return;
     }
     if (step->named && lstat(step->path, &now) == 0 && now.st_dev == step->made.st_dev &&
-        now.st_ino == step->made.st_ino) {
-        unlink(step->path);
+        now.st_ino == step->made.st_ino && unlink(step->path) != 0) { /* a folder goes back */
+        (void)!renameat2(AT_FDCWD, step->path, AT_FDCWD, step->partial, step->swapped ? RENAME_EXCHANGE : 0);
     }
     while (step->placed > 0) {
         take_back(step, step->names[--step->placed]);

@@ -1,6 +1,8 @@
 /* What an open reader says of its scene, and its lines. The method was chosen when the file was opened; each
  * call goes to it here, so that no caller knows which one it is. A failure is explained by what is true
  * first: a file that has changed, then what GDAL could not read, also where it reports success. */
+#include "io/file.h"
+#include "io/identity.h"
 #include "io/read/parts.h"
 #include "io/scratch.h"
 
@@ -157,8 +159,13 @@ const char *hc_reader_note(const HcReader *reader) {
 }
 
 void hc_reader_identity(const HcReader *reader, int64_t *size, int64_t *modified) {
-    *size = reader->size;
-    *modified = reader->modified;
+    HcIdentity whole = {.bytes = reader->size, .seconds = reader->modified};
+    HcError unimportant = {0};
+    if (hc_file_is_store(reader->path)) { /* looked at when it is asked for */
+        (void)!hc_identity_of(reader->path, false, &whole, &unimportant);
+    }
+    *size = whole.bytes;
+    *modified = whole.seconds;
 }
 
 static HcStatus check_bands(const HcReader *reader, const int32_t *index, int32_t count, HcError *err) {

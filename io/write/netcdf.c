@@ -4,6 +4,7 @@
  * which all versions of GDAL and of zarr-python read. */
 #include "core/allocate.h"
 #include "core/version.h"
+#include "io/file.h"
 #include "io/gdal/remote.h"
 #include "io/write/parts.h"
 
@@ -343,7 +344,10 @@ bool hc_write_is_array(const HcWritePlan *plan, const HcScene *scene) {
 
 HcStatus hc_write_check_zarr(const HcWritePlan *plan, const HcScene *scene, HcError *err) {
     if (!is_zarr(plan)) {
-        return HC_OK;
+        return hc_file_is_store(plan->path)
+                   ? hc_fail(err, HC_E_IO, "%s: is a directory with Zarr, and %s is a file", plan->path,
+                             plan->format)
+                   : HC_OK;
     }
     if (hc_scene_is_class_map(scene)) {
         return hc_fail(err, HC_E_UNSUPPORTED, "%s: Zarr cannot hold a class map (GTiff can)", plan->path);

@@ -65,6 +65,7 @@ static const char *media_type(const char *path, const char *format) {
            : hc_text_equal(format, "COG")    ? "image/tiff; application=geotiff; profile=cloud-optimized"
            : hc_text_equal(format, "GTiff")  ? "image/tiff; application=geotiff"
            : hc_text_equal(format, "netCDF") ? "application/netcdf"
+           : hc_text_equal(format, "Zarr")   ? "application/vnd.zarr; version=2"
                                              : "application/octet-stream";
 }
 
@@ -81,12 +82,15 @@ static HcStatus open_asset(Item *item, const char *key, const char *path, const 
     return HC_OK;
 }
 
-/* The checksum is a multihash: the code of XXH64 (0xb3e2), its 8 bytes, the hash that records have, too. */
+/* The checksum is a multihash: the code of XXH64 (0xb3e2), its 8 bytes, the hash that records have, too. What
+ * would be that of a folder, nobody says. */
 static void put_identity(HcJson *to, const HcIdentity *identity) {
     char text[32];
     snprintf(text, sizeof text, "e2e70208%016llx", (unsigned long long)identity->hash);
     hc_json_put_number(to, "file:size", (double)identity->bytes);
-    hc_json_put_text(to, "file:checksum", text);
+    if (!identity->folder) {
+        hc_json_put_text(to, "file:checksum", text);
+    }
 }
 
 /* ---- bands ---- */
