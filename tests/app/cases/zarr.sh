@@ -75,6 +75,19 @@ flaw() {
 say() { refuse "$1" "$2" read s.zarr out.img --overwrite; }
 change() { flaw && sed -i "$1" "$text" && say "$2" "$3"; }
 flaw && rm "$chunk" && run 0 read s.zarr out.img --overwrite # the fill value
+# fill_value says what a chunk without a file holds. Only where it is not 0 is it nodata, too; the attributes say that of any.
+nodata() { # WORD...: what info says, and pixels that are masked
+    run 0 info s.zarr --json
+    [[ $(tr -d '\t\n ' <<<"$out") == *"\"nodata\":$1,"* ]] || { [[ $1 == none && $out != *'"nodata"'* ]] || fail "not nodata $1: $out"; }
+    run 0 read s.zarr out.img --overwrite
+    [[ $err == *"masked: $2 of 1230 pixels"* || ($2 == 0 && $err != *masked:*) ]] || fail "nodata $1: not $2 masked: $err"
+}
+flaw && rm s.zarr/image/?.2.1 && nodata none 0
+for word in _FillValue missing_value; do
+    flaw && rm s.zarr/image/?.2.1 && sed -i "s/^{/{\"$word\":0,/" s.zarr/image/.zattrs && nodata 0 128
+done
+flaw && rm s.zarr/image/?.2.1 && sed -i 's/"fill_value":0/"fill_value":7/' "$text" && nodata 7 128
+sed -i 's/^{/{"_FillValue":9,/' s.zarr/image/.zattrs && nodata 9 0
 flaw && truncate -s 50 "$chunk" && say 3 "s.zarr/image: the chunk at line 16, sample 16, band 3 (from 0) is broken: its 50 bytes"
 flaw && truncate -s 0 "$chunk" && say 3 "the chunk at line 16, sample 16, band 3 ... has 0 bytes"
 flaw && head -c 300 /dev/zero >"$chunk" && say 3 "band 3 (from 0) is broken: its 300 bytes are no whole deflate stream"
@@ -118,6 +131,9 @@ export no_proxy=127.0.0.1 GDAL_HTTP_RETRY_DELAY=0.02
 url=http://127.0.0.1:$port/s.zarr
 echo 'latency 20' >web/.faults
 run 0 info "$url"
+[[ $out == *"/s.zarr/image (read: chunks (deflate))"* ]] || fail "a size that nobody knows: $out"
+run 0 info "$url" --json
+[[ $out != *'"bytes"'* ]] || fail "a size that nobody knows: $out"
 counts
 run 0 read "$url" out.img --overwrite
 opened=$((heads + gets))
