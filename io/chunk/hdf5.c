@@ -192,11 +192,7 @@ static HcStatus find_fill(hid_t plist, HcChunkIndex *index, bool *known, HcError
     if (!*known) {
         return HC_OK;
     }
-    HC_OR_RETURN(hc_new(index->fill, (size_t)index->size[HC_AXIS_BAND], "fill values", err));
-    for (int64_t b = 0; b < index->size[HC_AXIS_BAND]; b++) {
-        index->fill[b] = value;
-    }
-    return HC_OK;
+    return hc_chunk_index_fill(index, value, err);
 }
 
 /* ---- its chunks ---- */
@@ -304,28 +300,21 @@ static HcStatus open_array(HcHdf5Array *array, HcChunkIndex *index, const char *
 
 HcStatus hc_chunk_hdf5(HcChunkIndex **out, const char *path, const char *array, const HcAxis order[HC_AXES],
                        HcError *err) {
-    HcChunkIndex *index = calloc(1, sizeof *index);
-    HcHdf5Array *opened = calloc(1, sizeof *opened);
+    HcStatus status = HC_OK;
+    HcChunkIndex *index = NULL;
     bool known = false;
     *out = NULL;
-    if (index == NULL || opened == NULL || (index->path = strdup(path)) == NULL) {
-        free(opened);
-        free(index);
-        return hc_fail_memory(err, sizeof *index, "places of chunks");
-    }
-    *opened = (HcHdf5Array){.file = -1, .dataset = -1};
-    index->file = -1;
-    index->hdf5 = opened;
-    for (int i = 0; i < HC_AXES; i++) {
-        index->order[i] = (int)order[i];
-    }
+    HC_TRY(hc_chunk_index_new(&index, path, order, err));
+    HC_TRY(hc_new(index->hdf5, 1, "places of chunks", err));
+    *index->hdf5 = (HcHdf5Array){.file = -1, .dataset = -1};
     hc_hdf5_lock();
-    HcStatus status = open_array(opened, index, array, &known, err);
+    status = open_array(index->hdf5, index, array, &known, err);
     hc_hdf5_unlock();
-    if (status != HC_OK || !known) {
-        hc_chunk_index_free(index);
-        return status;
+    if (status == HC_OK && known) {
+        *out = index;
+        index = NULL;
     }
-    *out = index;
-    return HC_OK;
+done:
+    hc_chunk_index_free(index);
+    return status;
 }

@@ -1,5 +1,7 @@
 #include "io/chunk/index.h"
+#include "core/allocate.h"
 #include "core/block.h"
+#include "core/text.h"
 
 #include "io/gdal/errors.h"
 
@@ -17,6 +19,24 @@ const char *hc_chunk_code_name(HcChunkCode code) {
 #undef HC_AS_NAME
     };
     return names[code];
+}
+
+HcStatus hc_chunk_index_new(HcChunkIndex **out, const char *path, const HcAxis order[HC_AXES], HcError *err) {
+    HC_OR_RETURN(hc_new(*out, 1, "places of chunks", err));
+    (*out)->file = -1;
+    for (int i = 0; i < HC_AXES && order != NULL; i++) {
+        (*out)->order[i] = (int)order[i];
+    }
+    (*out)->path = strdup(path);
+    return hc_text_made((*out)->path, strlen(path), "a path", err);
+}
+
+HcStatus hc_chunk_index_fill(HcChunkIndex *index, uint64_t value, HcError *err) {
+    HC_OR_RETURN(hc_new(index->fill, (size_t)index->size[HC_AXIS_BAND], "fill values", err));
+    for (int64_t b = 0; b < index->size[HC_AXIS_BAND]; b++) {
+        index->fill[b] = value;
+    }
+    return HC_OK;
 }
 
 void hc_chunk_index_free(HcChunkIndex *index) {

@@ -76,6 +76,13 @@ typedef struct HcChunkIndex {
     HcZarrArray *zarr; /* of a folder of files, one a chunk: `path` is the folder, `place` NULL; else NULL */
 } HcChunkIndex;
 
+/* An index without chunks, with its path and the order of its axes (NULL: to be set); free it also after a
+ * failure. */
+HcStatus hc_chunk_index_new(HcChunkIndex **out, const char *path, const HcAxis order[HC_AXES],
+                            HcError *err) HC_MUST_CHECK;
+/* Sets the value of chunks that are not stored, of all bands. */
+HcStatus hc_chunk_index_fill(HcChunkIndex *index, uint64_t value, HcError *err) HC_MUST_CHECK;
+
 /* Closes the file and frees all. NULL is fine. */
 void hc_chunk_index_free(HcChunkIndex *index);
 

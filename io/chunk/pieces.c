@@ -77,18 +77,12 @@ HcStatus hc_chunk_raw(HcChunkIndex **out, const char *path, const HcScene *scene
     HcStatus status = HC_OK;
     HcChunkIndex *index = NULL;
     *out = NULL;
-    HC_OR_RETURN(hc_new(index, 1, "places of pieces", err));
-    *index = (HcChunkIndex){.type = scene->type, .file = -1, .path = strdup(path)};
+    HC_TRY(hc_chunk_index_new(&index, path, order, err));
+    index->type = scene->type;
     index->swap = hc_type_bytes(scene->type) > 1 && big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     index->size[HC_AXIS_LINE] = scene->lines;
     index->size[HC_AXIS_SAMPLE] = scene->samples;
     index->size[HC_AXIS_BAND] = scene->bands;
-    if (index->path == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-    }
-    for (int i = 0; i < HC_AXES; i++) {
-        index->order[i] = (int)order[i];
-    }
     hc_chunk_cut(index);
     if (hc_chunk_count(index) <= HC_PIECES_MAX) {
         HC_TRY(hc_chunk_pieces(index, offset, err));

@@ -380,12 +380,8 @@ HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scen
     Tiff tiff = {.file = -1};
     bool known = false;
     *out = NULL;
-    HcChunkIndex *index = calloc(1, sizeof *index);
-    if (index == NULL || (index->path = strdup(path)) == NULL) {
-        free(index);
-        return hc_fail_memory(err, sizeof *index, "places of tiles");
-    }
-    index->file = -1;
+    HcChunkIndex *index = NULL;
+    HC_TRY(hc_chunk_index_new(&index, path, NULL, err));
     HC_TRY(hc_chunk_index_open(index, &tiff.size, err));
     tiff.file = index->file;
     tiff.remote = index->remote;

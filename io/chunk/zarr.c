@@ -163,18 +163,13 @@ static HcStatus take_shape(Text *text, const cJSON *chunks, const char *key, HcE
 
 /* "<u2" of version 2, "uint16" of version 3; *swap = big-endian as far as the word says it. */
 static bool find_type(const char *word, HcType *type, bool *big) {
-    static const struct {
-        const char *word, *name;
-        HcType type;
-    } types[] = {{"u1", "uint8", HC_UINT8},    {"i1", "int8", HC_INT8},     {"u2", "uint16", HC_UINT16},
-                 {"i2", "int16", HC_INT16},    {"u4", "uint32", HC_UINT32}, {"i4", "int32", HC_INT32},
-                 {"u8", "uint64", HC_UINT64},  {"i8", "int64", HC_INT64},   {"f4", "float32", HC_FLOAT32},
-                 {"f8", "float64", HC_FLOAT64}};
     bool ordered = word[0] == '<' || word[0] == '>' || word[0] == '|';
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        if (strcmp(word, types[t].name) == 0 || (ordered && strcmp(word + 1, types[t].word) == 0)) {
-            *type = types[t].type;
-            *big = word[0] == '>';
+    *big = word[0] == '>';
+    for (int t = 0; t < HC_TYPE_COUNT; t++) {
+        const char *name = hc_type_name((HcType)t);
+        const char brief[] = {name[0], (char)('0' + hc_type_bytes((HcType)t)), '\0'};
+        if (strcmp(word, name) == 0 || (ordered && strcmp(word + 1, brief) == 0)) {
+            *type = (HcType)t;
             return true;
         }
     }
@@ -229,11 +224,7 @@ static HcStatus take_fill(Text *text, HcError *err) {
     } else {
         bytes = (uint64_t)(int64_t)value;
     }
-    HC_OR_RETURN(hc_new(index->fill, (size_t)index->size[HC_AXIS_BAND], "fill values", err));
-    for (int64_t b = 0; b < index->size[HC_AXIS_BAND]; b++) {
-        index->fill[b] = bytes;
-    }
-    return HC_OK;
+    return hc_chunk_index_fill(index, bytes, err);
 }
 
 static HcStatus take_version_2(Text *text, HcError *err) {
@@ -336,19 +327,6 @@ static HcStatus load(Text *text, HcError *err) {
     return status;
 }
 
-static HcStatus new_index(HcChunkIndex **out, const char *folder, const HcAxis order[HC_AXES], HcError *err) {
-    HC_OR_RETURN(hc_new(*out, 1, "places of chunks", err));
-    HcChunkIndex *index = *out;
-    index->file = -1;
-    index->path = strdup(folder);
-    HC_OR_RETURN(hc_text_made(index->path, strlen(folder), "a path", err));
-    HC_OR_RETURN(hc_new(index->zarr, 1, "places of chunks", err));
-    for (int i = 0; i < HC_AXES; i++) {
-        index->order[i] = index->zarr->axis[i] = (int)order[i];
-    }
-    return HC_OK;
-}
-
 HcStatus hc_chunk_zarr(HcChunkIndex **out, const char *folder, const HcAxis order[HC_AXES], HcError *err) {
     HcStatus status = HC_OK;
     HcZarrNode node = HC_ZARR_NONE;
@@ -359,7 +337,9 @@ HcStatus hc_chunk_zarr(HcChunkIndex **out, const char *folder, const HcAxis orde
     if (node != HC_ZARR_ARRAY) {
         goto done;
     }
-    HC_TRY(new_index(&index, folder, order, err));
+    HC_TRY(hc_chunk_index_new(&index, folder, order, err));
+    HC_TRY(hc_new(index->zarr, 1, "places of chunks", err));
+    memcpy(index->zarr->axis, index->order, sizeof index->order);
     Text text = {.path = path, .index = index};
     HC_TRY(load(&text, err));
     if (text.known) {
@@ -395,29 +375,22 @@ static char *name_of(const HcChunkIndex *index, int64_t number) {
 
 static HcStatus read_local(const char *path, int64_t most, uint8_t *to, int64_t *stored, HcError *why) {
     HcStatus status = HC_OK;
-    uint8_t more = 0;
-    ssize_t got = 1;
+    struct stat info;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0 && errno == ENOENT) {
         return HC_OK;
     }
-    while (file >= 0 && got > 0) {
-        bool full = *stored == most;
-        got = read(file, full ? &more : to + *stored, full ? 1 : (size_t)(most - *stored));
-        if (got < 0 && errno == EINTR) {
-            got = 1;
-            continue;
-        }
+    ssize_t got = file >= 0 && fstat(file, &info) == 0 ? 1 : -1;
+    if (got > 0 && (info.st_size == 0 || info.st_size > most)) {
+        HC_TRY(hc_fail(why, HC_E_INPUT, "has %" PRId64 " bytes, and a chunk at most %" PRId64,
+                       (int64_t)info.st_size, most));
+    }
+    while (got > 0 || (got < 0 && errno == EINTR && file >= 0)) {
+        got = read(file, to + *stored, (size_t)(most - *stored));
         *stored += got > 0 ? got : 0;
-        if (*stored > most) {
-            HC_TRY(hc_fail(why, HC_E_INPUT, "has more than %" PRId64 " bytes", most));
-        }
     }
-    if (file < 0 || got < 0) {
+    if (got < 0) {
         HC_TRY(hc_fail(why, hc_errno_status(errno, HC_E_IO), "cannot be read: %s", strerror(errno)));
-    }
-    if (*stored == 0) {
-        HC_TRY(hc_fail(why, HC_E_INPUT, "has 0 bytes"));
     }
 done:
     if (file >= 0) {

@@ -4,6 +4,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <math.h>
 #include <ogr_srs_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,4 +151,27 @@ HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) {
     snprintf(text, sizeof text, "EPSG:%.0f", epsg);
     snprintf(from, sizeof from, "EPSG code %g", epsg);
     return hc_product_crs_text(product, text, from, err);
+}
+
+/* The first number of an axis and its step; false where the steps differ. */
+static bool is_regular(const double *at, int64_t count, double *step) {
+    *step = count > 1 ? (at[count - 1] - at[0]) / (double)(count - 1) : 0;
+    for (int64_t i = 1; i < count; i++) {
+        if (!(fabs(at[i] - at[i - 1] - *step) <= fabs(*step) * 1e-2)) {
+            return false;
+        }
+    }
+    return *step != 0 && isfinite(*step);
+}
+
+bool hc_product_centres(HcProduct *product, const double *x, const double *y) {
+    HcPlace *place = &product->scene.place;
+    double step[2];
+    if (!is_regular(x, product->scene.samples, &step[0]) || !is_regular(y, product->scene.lines, &step[1])) {
+        return false;
+    }
+    const double transform[6] = {x[0] - step[0] / 2, step[0], 0, y[0] - step[1] / 2, 0, step[1]};
+    memcpy(place->transform, transform, sizeof transform);
+    place->has_transform = true;
+    return true;
 }

@@ -242,6 +242,10 @@ HcStatus hc_product_crs(HcProduct *product, double epsg, HcError *err) HC_MUST_C
 HcStatus hc_product_crs_text(HcProduct *product, const char *text, const char *from,
                              HcError *err) HC_MUST_CHECK;
 
+/* Gives the scene the place by centres of its pixels, x [samples] and y [lines]; false where their steps
+ * differ. */
+bool hc_product_centres(HcProduct *product, const double *x, const double *y);
+
 /* Gives the scene the lookup table whose arrays have these names, or the coordinates of its pixels. */
 HcStatus hc_product_lookup(HcProduct *product, const HcProductFile *file, const char *sample,
                            const char *line, HcError *err) HC_MUST_CHECK;

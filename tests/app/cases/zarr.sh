@@ -91,7 +91,7 @@ sed -i 's/^{/{"_FillValue":9,/' s.zarr/image/.zattrs && nodata 9 0
 flaw && truncate -s 50 "$chunk" && say 3 "s.zarr/image: the chunk at line 16, sample 16, band 3 (from 0) is broken: its 50 bytes"
 flaw && truncate -s 0 "$chunk" && say 3 "the chunk at line 16, sample 16, band 3 ... has 0 bytes"
 flaw && head -c 300 /dev/zero >"$chunk" && say 3 "band 3 (from 0) is broken: its 300 bytes are no whole deflate stream"
-flaw && head -c 60000 /dev/zero >"$chunk" && say 3 "band 3 (from 0) has more than"
+flaw && head -c 60000 /dev/zero >"$chunk" && say 3 "band 3 (from 0) has 60000 bytes"
 codec=none flaw && truncate -s 50 "$chunk" && say 3 "holds 50 bytes of values instead of 768"
 change 's/"<u2"/7/' 3 ".zarray: dtype is 7, and not the type of a value"
 change 's/"<u2"/"<M8[ns]"/' 6 "s.zarr/image: GDAL does not open it ... <M8[ns]"

@@ -100,32 +100,18 @@ static HcStatus describe_minerals(HcProduct *product, const HcProductFile *file,
 
 /* ---- L3 ---- */
 
-/* The first number of an axis and its step; false where the steps differ. */
-static bool is_regular(const double *at, int64_t count, double *step) {
-    *step = count > 1 ? (at[count - 1] - at[0]) / (double)(count - 1) : 0;
-    for (int64_t i = 1; i < count; i++) {
-        if (!(fabs(at[i] - at[i - 1] - *step) <= fabs(*step) * 1e-2)) {
-            return false;
-        }
-    }
-    return *step != 0 && isfinite(*step);
-}
-
 /* Centres of pixels along both axes. */
 static HcStatus take_place(HcProduct *product, const HcProductFile *file, const char *latitude,
                            const char *longitude, HcError *err) {
     HcStatus status = HC_OK;
     HcScene *scene = &product->scene;
-    double *x = NULL, *y = NULL, step[2] = {0};
+    double *x = NULL, *y = NULL;
     HC_TRY(hc_product_list(file, longitude, (int32_t)scene->samples, &x, err));
     HC_TRY(hc_product_list(file, latitude, (int32_t)scene->lines, &y, err));
-    if (!is_regular(x, scene->samples, &step[0]) || !is_regular(y, scene->lines, &step[1])) {
+    if (!hc_product_centres(product, x, y)) {
         HC_TRY(hc_fail(err, HC_E_INPUT, "%s: the steps of %s or %s are not equal", file->path, longitude,
                        latitude));
     }
-    const double transform[6] = {x[0] - step[0] / 2, step[0], 0, y[0] - step[1] / 2, 0, step[1]};
-    scene->place.has_transform = true;
-    memcpy(scene->place.transform, transform, sizeof transform);
     HC_TRY(hc_product_crs(product, 4326, err));
 done:
     free(x);

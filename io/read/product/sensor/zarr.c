@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 4, FOUND_MAX = 64, NAMES_SHOWN = 4, VERSION_3 = 3110000 };
+enum { DEPTH = 4, NAMES_SHOWN = 4, VERSION_3 = 3110000 };
 
 const HcProductRow hc_product_rows_zarr[] = {{.sensor = "any, as Zarr",
                                               .read = "array with named axes; CF, GeoZarr",
@@ -46,9 +46,9 @@ static HcStatus check_version(const char *path, HcError *err) {
 typedef struct Search {
     const char *only; /* the name of the array, NULL = any */
     const char *group;
-    int32_t count; /* of those found */
-    char *name[FOUND_MAX];
-    HcError why; /* of the first array that does not open */
+    size_t axes;   /* of those found: three count before two */
+    HcPaths found; /* full names */
+    HcError why;   /* of the first array that does not open */
     HcText others;
 } Search;
 
@@ -81,38 +81,37 @@ static void note_axes(HcText *to, GDALMDArrayH array) {
     GDALReleaseDimensions(axes, count);
 }
 
-static void look_at_array(Search *search, GDALMDArrayH array, size_t axes) {
+static HcStatus look_at_array(Search *search, GDALMDArrayH array, HcError *err) {
     HcAxis order[HC_AXES];
     char bands[64];
-    const char *name = GDALMDArrayGetName(array);
-    if (GDALMDArrayGetDimensionCount(array) < 2 ||
-        (search->only != NULL && strcmp(name, search->only) != 0)) {
-        return;
+    const char *name = GDALMDArrayGetFullName(array);
+    size_t axes = GDALMDArrayGetDimensionCount(array);
+    if (axes < 2 || (search->only != NULL && strcmp(GDALMDArrayGetName(array), search->only) != 0)) {
+        return HC_OK;
     }
-    for (int32_t n = 0; n < search->count; n++) { /* GDAL 3.6 lists some twice */
-        if (strcmp(search->name[n], GDALMDArrayGetFullName(array)) == 0) {
-            return;
-        }
-    }
-    bool is = GDALMDArrayGetDimensionCount(array) == axes && hc_read_order(array, order, bands, sizeof bands);
-    if (is && search->count < FOUND_MAX) {
-        search->name[search->count] = strdup(GDALMDArrayGetFullName(array));
-        search->count += search->name[search->count] != NULL;
-    } else if (!is && axes == HC_AXES) {
+    if (!hc_read_order(array, order, bands, sizeof bands)) {
         note_axes(&search->others, array);
+        return HC_OK;
     }
+    if (axes > search->axes) {
+        hc_paths_clear(&search->found);
+        search->axes = axes;
+    }
+    bool again = hc_paths_has(&search->found, name); /* GDAL 3.6 lists some twice */
+    return axes == search->axes && !again ? hc_paths_add(&search->found, name, err) : HC_OK;
 }
 
-/* Arrays of that many known axes in a group and those in it. */
-static void search_group(Search *search, GDALGroupH group, size_t axes, int depth) {
+/* Arrays whose axes are known in a group and those in it. */
+static HcStatus search_group(Search *search, GDALGroupH group, int depth, HcError *err) {
+    HcStatus status = HC_OK;
     char **names = GDALGroupGetMDArrayNames(group, NULL);
-    for (int n = 0; names != NULL && names[n] != NULL; n++) {
+    for (int n = 0; names != NULL && names[n] != NULL && status == HC_OK; n++) {
         HcGdalErrors messages;
         hc_gdal_catch(&messages);
         GDALMDArrayH array = GDALGroupOpenMDArray(group, names[n], NULL);
         hc_gdal_release();
         if (array != NULL) {
-            look_at_array(search, array, axes);
+            status = look_at_array(search, array, err);
             GDALMDArrayRelease(array);
         } else {
             keep_reason(search, GDALGroupGetFullName(group), names[n], &messages);
@@ -120,29 +119,30 @@ static void search_group(Search *search, GDALGroupH group, size_t axes, int dept
     }
     CSLDestroy(names);
     names = depth > 0 ? GDALGroupGetGroupNames(group, NULL) : NULL;
-    for (int n = 0; names != NULL && names[n] != NULL; n++) {
+    for (int n = 0; names != NULL && names[n] != NULL && status == HC_OK; n++) {
         GDALGroupH inner = GDALGroupOpenGroup(group, names[n], NULL);
         if (inner != NULL) {
-            search_group(search, inner, axes, depth - 1);
+            status = search_group(search, inner, depth - 1, err);
             GDALGroupRelease(inner);
         }
     }
     CSLDestroy(names);
+    return status;
 }
 
 static HcStatus fail_search(const Search *search, const char *path, HcError *err) {
     HcText names = {0};
-    if (search->count == 0 && search->why.status != HC_OK) {
+    int32_t count = search->found.count;
+    if (count == 0 && search->why.status != HC_OK) {
         return hc_fail(err, search->why.status, "%s", search->why.text);
     }
-    for (int32_t n = 0; n < search->count && n < NAMES_SHOWN; n++) {
-        hc_text_add(&names, "%s%.100s%.140s", n > 0 ? ", " : "", search->group, search->name[n]);
+    for (int32_t n = 0; n < count && n < NAMES_SHOWN; n++) {
+        hc_text_add(&names, "%s%.100s%.140s", n > 0 ? ", " : "", search->group, search->found.path[n]);
     }
     HcStatus status =
-        search->count > 1
+        count > 1
             ? hc_fail_text(err, HC_E_INPUT, &names, "%s: holds %d arrays of pixels, open one of them: %s%s",
-                           path, (int)search->count, hc_text_shown(&names),
-                           search->count > NAMES_SHOWN ? ", ..." : "")
+                           path, (int)count, hc_text_shown(&names), count > NAMES_SHOWN ? ", ..." : "")
             : hc_fail(err, HC_E_UNSUPPORTED,
                       "%s: has no array whose axes are known as band, line, sample by their names%s%.300s",
                       path, search->others.length > 0 ? ": " : "", hc_text_shown(&search->others));
@@ -155,21 +155,23 @@ static HcStatus find_pixels(const HcProductFile *file, const char *group, char *
     HcStatus status = HC_OK;
     Search search = {.group = group,
                      .only = strcmp(group, file->path) != 0 ? strrchr(file->path, '/') + 1 : NULL};
-    search_group(&search, file->root, HC_AXES, DEPTH);
-    if (search.count == 0) {
-        search_group(&search, file->root, 2, DEPTH);
+    HC_TRY(search_group(&search, file->root, DEPTH, err));
+    if (search.found.count != 1) {
+        HC_TRY(fail_search(&search, file->path, err));
     }
-    if (search.count == 1) {
-        *name = search.name[0];
-        search.name[0] = NULL;
-    } else {
-        status = fail_search(&search, file->path, err);
-    }
-    for (int32_t n = 0; n < search.count; n++) {
-        free(search.name[n]);
-    }
+    *name = strdup(search.found.path[0]);
+    HC_TRY(hc_text_made(*name, strlen(file->path), "a name", err));
+done:
+    hc_paths_clear(&search.found);
     hc_text_clear(&search.others);
     return status;
+}
+
+/* The full name of an array in a group; replaces *out. */
+static HcStatus join(const char *group, const char *name, char **out, HcError *err) {
+    free(*out);
+    *out = hc_text_format("%s%s%s", group, group[1] != '\0' ? "/" : "", name);
+    return hc_text_made(*out, strlen(name), "a name", err);
 }
 
 /* ---- bands ---- */
@@ -180,50 +182,43 @@ typedef struct Bands {
     double *centre, *width, *good;
 } Bands;
 
-/* Numbers of a list in nanometres. */
-static HcStatus take_list(const HcProductFile *file, GDALMDArrayH list, int32_t count, double **to,
+/* Wavelengths and widths in nanometres, or which bands are good; the first list of each counts. */
+static HcStatus take_list(const HcProductFile *file, const char *name, GDALMDArrayH list, Bands *bands,
                           HcError *err) {
+    HcReadRole role = hc_read_role(list, bands->axis, bands->count);
     double unit = 1, largest = 0;
-    bool said = hc_wavelength_unit(GDALMDArrayGetUnit(list), &unit) == HC_UNIT_LENGTH;
-    HC_OR_RETURN(hc_product_list(file, GDALMDArrayGetFullName(list), count, to, err));
-    for (int32_t b = 0; b < count; b++) {
+    double **to = role == HC_ROLE_CENTRE                                      ? &bands->centre
+                  : role == HC_ROLE_WIDTH                                     ? &bands->width
+                  : strcmp(GDALMDArrayGetName(list), "good_wavelengths") == 0 ? &bands->good
+                                                                              : NULL;
+    if (to == NULL || *to != NULL) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_product_list(file, name, bands->count, to, err));
+    for (int32_t b = 0; b < bands->count; b++) {
         largest = fmax(largest, (*to)[b]);
     }
-    if (!said) {
+    if (role != HC_ROLE_NONE && hc_wavelength_unit(GDALMDArrayGetUnit(list), &unit) != HC_UNIT_LENGTH) {
         (void)hc_wavelength_guess(largest, &unit);
     }
-    for (int32_t b = 0; b < count; b++) {
+    for (int32_t b = 0; b < bands->count; b++) {
         (*to)[b] *= unit;
     }
     return HC_OK;
 }
 
-static HcStatus look_at_list(const HcProductFile *file, GDALMDArrayH list, Bands *bands, HcError *err) {
-    HcReadRole role = hc_read_role(list, bands->axis, bands->count);
-    if (role == HC_ROLE_CENTRE && bands->centre == NULL) {
-        return take_list(file, list, bands->count, &bands->centre, err);
-    }
-    if (role == HC_ROLE_WIDTH && bands->width == NULL) {
-        return take_list(file, list, bands->count, &bands->width, err);
-    }
-    return role == HC_ROLE_NONE && bands->good == NULL &&
-                   strcmp(GDALMDArrayGetName(list), "good_wavelengths") == 0
-               ? hc_product_list(file, GDALMDArrayGetFullName(list), bands->count, &bands->good, err)
-               : HC_OK;
-}
-
 static HcStatus find_lists(const HcProductFile *file, const char *in, Bands *bands, HcError *err) {
     HcStatus status = HC_OK;
-    char **names = hc_product_names(file, in, 1);
+    char *full = NULL, **names = hc_product_names(file, in, 1);
     for (int n = 0; names != NULL && names[n] != NULL && status == HC_OK; n++) {
-        char *full = hc_text_format("%s%s%s", in, in[1] != '\0' ? "/" : "", names[n]);
-        GDALMDArrayH list = full != NULL ? GDALGroupOpenMDArrayFromFullname(file->root, full, NULL) : NULL;
-        status = list != NULL ? look_at_list(file, list, bands, err) : HC_OK;
+        status = join(in, names[n], &full, err);
+        GDALMDArrayH list = status == HC_OK ? GDALGroupOpenMDArrayFromFullname(file->root, full, NULL) : NULL;
         if (list != NULL) {
+            status = take_list(file, full, list, bands, err);
             GDALMDArrayRelease(list);
         }
-        free(full);
     }
+    free(full);
     CSLDestroy(names);
     return status;
 }
@@ -235,29 +230,6 @@ static HcStatus name_bands(HcProduct *product, const HcProductFile *file, int32_
                    hc_product_shape(file, "/band_name", 1, &size, err) == HC_OK && size == count
                ? hc_product_words(file, "/band_name", count, &product->scene.band_name, err)
                : HC_OK;
-}
-
-/* GDAL passes over coordinates of another length than their axis. */
-static HcStatus check_axes(const HcProduct *product, const HcProductFile *file, const char *in,
-                           HcError *err) {
-    HcStatus status = HC_OK;
-    size_t count = 0;
-    GDALDimensionH *axes = GDALMDArrayGetDimensions(product->array[0].handle, &count);
-    for (size_t i = 0; i < count && status == HC_OK; i++) {
-        int64_t size = 0, wanted = (int64_t)GDALDimensionGetSize(axes[i]);
-        char *list = hc_text_format("%s%s%s", in, in[1] != '\0' ? "/" : "", GDALDimensionGetName(axes[i]));
-        if (list != NULL && hc_product_has_axes(file, list, 1)) {
-            status = hc_product_shape(file, list, 1, &size, err);
-            status = status != HC_OK || size == wanted
-                         ? status
-                         : hc_fail(err, HC_E_INPUT,
-                                   "%s: %s has %" PRId64 " values, the axis of that name has %" PRId64,
-                                   file->path, list, size, wanted);
-        }
-        free(list);
-    }
-    GDALReleaseDimensions(axes, count);
-    return status;
 }
 
 static HcStatus take_bands(HcProduct *product, const HcProductFile *file, const char *in, const char *dataset,
@@ -333,57 +305,42 @@ static HcStatus try_transform(HcProduct *product, const HcProductFile *file, con
     return HC_OK;
 }
 
-/* Centres of pixels at equal steps; false where they are not, or are not there. */
-static HcStatus find_steps(const HcProductFile *file, GDALDimensionH axis, double *first, double *step,
-                           bool *even, HcError *err) {
-    int64_t count = (int64_t)GDALDimensionGetSize(axis);
-    GDALMDArrayH list = GDALDimensionGetIndexingVariable(axis);
-    double *values = NULL;
+/* Centres of the pixels along both axes, which count where nothing else says the place. GDAL passes over
+ * coordinates of another length than their axis. */
+static HcStatus take_coordinates(HcProduct *product, const HcProductFile *file, const char *in,
+                                 const HcAxis order[HC_AXES], bool *geographic, HcError *err) {
     HcStatus status = HC_OK;
-    *even = false;
-    if (list != NULL && count > 1 && count <= INT32_MAX && GDALMDArrayGetDimensionCount(list) == 1) {
-        status = hc_product_list(file, GDALMDArrayGetFullName(list), (int32_t)count, &values, err);
-    }
-    if (list != NULL) {
-        GDALMDArrayRelease(list);
-    }
-    if (values == NULL) {
-        return status;
-    }
-    *step = (values[count - 1] - values[0]) / (double)(count - 1);
-    *first = values[0] - *step / 2;
-    *even = isfinite(*step) && *step != 0;
-    for (int64_t i = 0; i < count && *even; i++) {
-        *even = fabs(values[i] - values[0] - *step * (double)i) <= 0.01 * fabs(*step);
-    }
-    free(values);
-    return HC_OK;
-}
-
-static HcStatus take_coordinates(HcProduct *product, const HcProductFile *file, const HcAxis order[HC_AXES],
-                                 bool *geographic, HcError *err) {
-    HcStatus status = HC_OK;
-    HcPlace *place = &product->scene.place;
+    double *centre[HC_AXES] = {NULL};
+    char *list = NULL;
     size_t count = 0;
-    double first[HC_AXES] = {0}, step[HC_AXES] = {0};
-    bool even[HC_AXES] = {false};
-    GDALMDArrayH array = product->array[0].handle;
-    GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
-    for (size_t i = 0; i < count && status == HC_OK; i++) {
+    GDALDimensionH *axes = GDALMDArrayGetDimensions(product->array[0].handle, &count);
+    for (size_t i = 0; i < count; i++) {
         HcAxis axis = order[i + HC_AXES - count];
-        if (axis != HC_AXIS_BAND) {
-            status = find_steps(file, axes[i], &first[axis], &step[axis], &even[axis], err);
-            *geographic = axis == HC_AXIS_LINE ? strncasecmp(GDALDimensionGetName(axes[i]), "lat", 3) == 0
-                                               : *geographic;
+        int64_t size = 0, wanted = (int64_t)GDALDimensionGetSize(axes[i]);
+        const char *name = GDALDimensionGetName(axes[i]);
+        *geographic = *geographic || (axis == HC_AXIS_LINE && strncasecmp(name, "lat", 3) == 0);
+        HC_TRY(join(in, name, &list, err));
+        HC_TRY(hc_product_has_axes(file, list, 1) ? HC_OK : join("/", name, &list, err));
+        if (!hc_product_has_axes(file, list, 1)) {
+            continue;
         }
+        HC_TRY(hc_product_shape(file, list, 1, &size, err));
+        if (size != wanted) {
+            HC_TRY(hc_fail(err, HC_E_INPUT,
+                           "%s: %s has %" PRId64 " values, the axis of that name has %" PRId64, file->path,
+                           list, size, wanted));
+        }
+        HC_TRY(axis != HC_AXIS_BAND ? hc_product_list(file, list, (int32_t)size, &centre[axis], err) : HC_OK);
     }
+    if (!product->scene.place.has_transform && centre[HC_AXIS_SAMPLE] != NULL &&
+        centre[HC_AXIS_LINE] != NULL) {
+        (void)hc_product_centres(product, centre[HC_AXIS_SAMPLE], centre[HC_AXIS_LINE]);
+    }
+done:
     GDALReleaseDimensions(axes, count);
-    if (status == HC_OK && even[HC_AXIS_LINE] && even[HC_AXIS_SAMPLE] && !place->has_transform) {
-        const double found[6] = {first[HC_AXIS_SAMPLE], step[HC_AXIS_SAMPLE], 0, first[HC_AXIS_LINE], 0,
-                                 step[HC_AXIS_LINE]};
-        memcpy(place->transform, found, sizeof found);
-        place->has_transform = true;
-    }
+    free(list);
+    free(centre[HC_AXIS_SAMPLE]);
+    free(centre[HC_AXIS_LINE]);
     return status;
 }
 
@@ -392,17 +349,17 @@ static HcStatus take_mapping(HcProduct *product, const HcProductFile *file, cons
                              const char *dataset, HcError *err) {
     char *mapping = NULL;
     HC_OR_RETURN(hc_product_text(file, dataset, "grid_mapping", &mapping, err));
-    const char *name = mapping != NULL ? mapping : "spatial_ref";
-    char *places[2] = {hc_text_format("%s%s%s", in, in[1] != '\0' ? "/" : "", name),
-                       hc_text_format("/%s", name)};
+    const char *const groups[] = {in, "/"};
+    char *at = NULL;
     HcStatus status = HC_OK;
-    for (int p = 0; p < 2 && status == HC_OK; p++) {
-        if (places[p] != NULL && product->scene.place.crs == NULL && hc_product_has(file, places[p])) {
-            status = try_attributes(product, file, places[p], err);
-            status = status == HC_OK ? try_transform(product, file, places[p], err) : status;
+    for (int g = 0; g < 2 && status == HC_OK && product->scene.place.crs == NULL; g++) {
+        status = join(groups[g], mapping != NULL ? mapping : "spatial_ref", &at, err);
+        if (status == HC_OK && hc_product_has(file, at)) {
+            status = try_attributes(product, file, at, err);
+            status = status == HC_OK ? try_transform(product, file, at, err) : status;
         }
-        free(places[p]);
     }
+    free(at);
     if (status == HC_OK && mapping != NULL && product->scene.place.crs == NULL) {
         hc_product_note(product, "the coordinate system is left out: %s has no crs_wkt", mapping);
     }
@@ -426,7 +383,7 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, const 
     HC_OR_RETURN(try_attributes(product, file, NULL, err));
     HC_OR_RETURN(try_transform(product, file, dataset, err));
     HC_OR_RETURN(try_transform(product, file, NULL, err));
-    HC_OR_RETURN(take_coordinates(product, file, order, &geographic, err));
+    HC_OR_RETURN(take_coordinates(product, file, in, order, &geographic, err));
     if (place->crs == NULL && geographic && place->has_transform) {
         hc_product_note(product, "its coordinates are taken as longitudes and latitudes of WGS 84");
         return hc_product_crs(product, 4326, err);
@@ -498,7 +455,6 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, const ch
     HC_TRY(hc_product_take(product, file, dataset, order, err));
     bands.count = product->array[0].bands;
     HC_TRY(set_folder(product, group, dataset, err));
-    HC_TRY(check_axes(product, file, folder, err));
     HC_TRY(take_nodata(product, file, dataset, err));
     HC_TRY(take_bands(product, file, folder, dataset, &bands, err));
     HC_TRY(name_bands(product, file, bands.count, err));
