@@ -86,3 +86,20 @@ for turn in {1..8}; do
     fi
 done
 ((undone >= 3)) || fail "only $undone renames were found"
+
+# A run that is killed in front of each of its changes: the name has the old Zarr or the new one, whole.
+(rm -rf new && mkdir new && cd new && run 0 "${chain[@]}")
+both=0
+for kill in {1..400}; do
+    rm -rf try && cp -a old try
+    status=0
+    said=$(cd try && HCUBE_KILL_AT=$kill LD_PRELOAD=$MODULES/kill_at.so exec "$HCUBE" "${chain[@]}" 2>&1) || status=$?
+    ((status == 137)) || break
+    if diff -rq new/a.zarr try/a.zarr >/dev/null; then
+        both=1
+    else
+        diff -r old/a.zarr try/a.zarr || fail "neither old nor new after kill $kill"
+    fi
+done
+((status == 0 && kill > 5 && both == 1)) || fail "exit code $status at kill $kill, the new one $both times: $said"
+[[ $(ls -A try) == $(ls -A old) ]] || fail "left behind: $(ls -A try)"
