@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "core/allocate.h"
 #include "core/grow.h"
+#include "io/chunk/zarr.h"
 #include "io/file.h"
 #include "io/gdal/remote.h"
 #include "io/identity.h"
@@ -59,6 +60,9 @@ static HcStatus find_scenes(HcBatch *batch, HcPaths *out, bool *searched, HcErro
     *searched = false;
     if (hc_batch_is_stac(batch)) {
         return hc_batch_find_stac(batch, out, err);
+    }
+    if (hc_zarr_is(what)) {
+        return hc_paths_add(out, what, err);
     }
     *searched = true;
     if (hc_is_folder(what)) {

@@ -36,7 +36,19 @@ printf '{"type": "FeatureCollection", "features": [%s, %s]}' "$(cat cat/i3.json)
 run 0 "${batch[@]}" --scenes cat/found.json
 run 0 "${batch[@]}" --scenes cat/found.json # the same list resumes
 [[ $(events skipped) == 2 ]] || fail "says $err"
-made id1 id3
+# In another order, with an item more and then one less: what is done stays done, and only what is new is made.
+printf '{"type": "FeatureCollection", "features": [%s, %s, %s]}' "$(cat cat/i1.json)" "$(cat cat/i2.json)" "$(cat cat/i3.json)" >cat/more.json
+run 0 "${batch[@]}" --scenes cat/more.json
+[[ $(events skipped) == 2 && $(events done) == 1 && $err == *'"output":"out/id2.tif"'* ]] || fail "says $err"
+printf '{"type": "FeatureCollection", "features": [%s, %s]}' "$(cat cat/i2.json)" "$(cat cat/i1.json)" >cat/less.json
+run 0 "${batch[@]}" --scenes cat/less.json
+[[ $(events skipped) == 2 && $(events done) == 0 ]] || fail "says $err"
+made id1 id2 id3 # what is no longer in the list stays
+run 0 "${batch[@]}" --scenes cat/more.json --stac-collection col
+run 0 "${batch[@]}" --scenes cat/less.json --stac-collection col
+[[ $(grep -c '"rel":.*"item"' col/collection.json) == 3 ]] || fail "the collection lost an output: $(cat col/collection.json)"
+made id1 id2 id3
+rm -r col
 printf '{"type": "Collection", "stac_version": "1.1.0", "id": "c", "links": [{"rel": "self", "href": "./x.json"}, {"rel": "item", "href": "./i1.json"}, {"rel": "item", "href": "i2.json"}]}' >cat/collection.json
 printf '{"type": "Catalog", "stac_version": "1.1.0", "id": "r", "links": [{"rel": "child", "href": "cat/collection.json"}, {"rel": "item", "href": "cat/i3.json"}]}' >catalog.json
 run 0 "${batch[@]}" --scenes catalog.json

@@ -53,12 +53,22 @@ rm made/scene.zarr/scene/0.0.0
 ran in 'made/{stem}.zarr' 1 0
 ran 'made/*.zarr' 'again/{stem}.tif' 1 0
 ran 'made/*.zarr' 'again/{stem}.tif' 0 1
+ran made/scene.zarr 'again/{stem}.tif' 0 1 # one scene, and no folder of some
 touch -d 2030-01-01 made/scene.zarr/scene/0.0.0
 ran 'made/*.zarr' 'again/{stem}.tif' 1 0
 refuse 6 "c.zarr: Zarr cannot hold a class map" plan run read "$SAMPLE/class.hdr" ! write c.zarr
 refuse 6 "c.zarr: FORMAT=ZARR_V3 has no effect here ... version 2" plan run read "$scene" ! write c.zarr --co FORMAT=ZARR_V3
 refuse 6 "c.zarr: Zarr is a folder" plan run read "$scene" ! write s3://bucket/c.zarr
 [[ ! -e c.zarr ]] || fail "what is refused has its name"
+
+# The STAC item of a Zarr: its size, no checksum, and a scene for a batch.
+mkdir item && run 0 write "$scene" item/z.zarr --stac
+text=$(tr -d '\t\n ' <item/z.zarr.stac.json)
+bytes=$(find item/z.zarr -type f -printf '%s\n' | paste -sd+ | bc)
+[[ $text == *"\"href\":\"./z.zarr\",\"type\":\"application/vnd.zarr;version=2\",\"roles\":[\"data\"],\"file:size\":$bytes,\"raster:"* ]] ||
+    fail "the item: ${text:0:1500}"
+ran item/z.zarr.stac.json 'of/{item}.tif' 1 0
+[[ -e of/z.tif ]] || fail "another name: $(ls of)"
 
 # Each rename of a run in its turn fails, with another Zarr there: all is as it was. A file system that cannot exchange two
 # names has neither for a moment, but the same in the end.
