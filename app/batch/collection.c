@@ -173,17 +173,15 @@ static void add_value(cJSON *values, const char *key, const cJSON *value) {
     cJSON_AddItemToArray(list, cJSON_Duplicate(value, true));
 }
 
-/* Those whose fields the collection has, too. */
-static void add_extensions(Collection *to, const cJSON *item) {
-    static const char *const names[] = {"/raster/", "/projection/", "/eo/"};
-    const cJSON *extension = NULL;
-    cJSON_ArrayForEach(extension, cJSON_GetObjectItemCaseSensitive(item, "stac_extensions")) {
-        const char *text = cJSON_GetStringValue(extension);
-        for (size_t n = 0; text != NULL && n < sizeof names / sizeof *names; n++) {
-            if (strstr(text, names[n]) != NULL) {
-                add_value(to->uses, "stac_extensions", extension);
-            }
-        }
+/* A value, or all of a list. */
+static void add_values_of(cJSON *to, const char *key, const cJSON *from) {
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(from, key), *part = NULL;
+    const cJSON *list = cJSON_IsArray(value) ? value : NULL;
+    cJSON_ArrayForEach(part, list) {
+        add_value(to, key, part);
+    }
+    if (list == NULL && value != NULL && !cJSON_IsNull(value)) {
+        add_value(to, key, value);
     }
 }
 
@@ -191,14 +189,7 @@ static void add_values(Collection *to, const cJSON *properties) {
     static const char *const keys[] = {"platform", "instruments", "constellation",      "mission",
                                        "gsd",      "proj:code",   "processing:software"};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        const cJSON *value = cJSON_GetObjectItemCaseSensitive(properties, keys[k]), *part = NULL;
-        if (cJSON_IsArray(value)) {
-            cJSON_ArrayForEach(part, value) {
-                add_value(to->values, keys[k], part);
-            }
-        } else if (value != NULL && !cJSON_IsNull(value)) {
-            add_value(to->values, keys[k], value);
-        }
+        add_values_of(to->values, keys[k], properties);
     }
     const cJSON *clouds = cJSON_GetObjectItemCaseSensitive(properties, "eo:cloud_cover");
     if (cJSON_IsNumber(clouds)) {
@@ -293,7 +284,7 @@ static HcStatus add_item(Collection *to, const char *path, HcError *err) {
     hc_json_put_text(&to->links, "title", id != NULL ? id : link);
     hc_json_close(&to->links);
     const cJSON *properties = cJSON_GetObjectItemCaseSensitive(item, "properties");
-    add_extensions(to, item);
+    add_values_of(to->uses, "stac_extensions", item);
     add_values(to, properties);
     add_times(to, properties);
     add_place(to, item);
@@ -369,13 +360,31 @@ static void put_summaries(HcJson *to, const Collection *collection) {
     }
 }
 
+/* An extension without one of its fields is no valid one. */
+static bool has_fields(const Collection *collection, const char *extension) {
+    bool clouds = !isnan(collection->low_clouds), bands = collection->bands != NULL;
+    return strstr(extension, "/projection/") != NULL ? cJSON_HasObjectItem(collection->values, "proj:code")
+           : strstr(extension, "/raster/") != NULL   ? bands
+                                                     : strstr(extension, "/eo/") != NULL && (bands || clouds);
+}
+
+static void put_extensions(HcJson *to, const Collection *collection) {
+    const cJSON *extension = NULL;
+    hc_json_open_array(to, "stac_extensions");
+    cJSON_ArrayForEach(extension, collection->uses->child) {
+        const char *text = cJSON_GetStringValue(extension);
+        if (text != NULL && has_fields(collection, text)) {
+            hc_json_put_text(to, NULL, text);
+        }
+    }
+    hc_json_close(to);
+}
+
 static HcStatus save_collection(Collection *collection, const char *id, HcError *err) {
     HcJson json;
     hc_json_begin(&json);
     put_head(&json, collection->batch, "Collection", id);
-    if (collection->uses->child != NULL) {
-        hc_json_put(&json, "stac_extensions", cJSON_Duplicate(collection->uses->child, true));
-    }
+    put_extensions(&json, collection);
     hc_json_put_text(&json, "license", "other");
     put_extent(&json, collection);
     put_summaries(&json, collection);

@@ -142,6 +142,18 @@ run 0 batch bands 1 --scenes more --output 'other/{stem}.tif' --stac-collection 
 [[ $(items) == 4 ]] || fail "the collection has $(items) items" # s1 to s3, and m
 true_links
 
+# Where bands differ the collection has no fields of them, and names no extension for them.
+json "cat {a}/collection.json" 'stac-extensions.github.io/eo/v'
+json "cat {a}/collection.json" 'stac-extensions.github.io/raster/v'
+for lacking in file processing; do
+    lacks "cat {a}/collection.json" "stac-extensions.github.io/$lacking/v"
+done
+sed 's/450/460/' more/m.hdr >changed && mv changed more/m.hdr
+run 0 batch bands 1 --scenes more --output 'other/{stem}.tif' --stac-collection 'cat {a}' --device cpu
+lacks "cat {a}/collection.json" '/eo/v'
+lacks "cat {a}/collection.json" '/raster/v'
+json "cat {a}/collection.json" '"stac_extensions":["https://stac-extensions.github.io/projection/v'
+
 # Two workers write one collection.
 rm -rf out other 'cat {a}'
 "$HCUBE" "${batch[@]}" --worker 1/2 >/dev/null 2>&1 &
