@@ -193,18 +193,14 @@ static bool add_step(HcChunkIndex *index, const char *word) {
     return true;
 }
 
-static double special_value(const char *word) {
-    return strcmp(word, "Infinity") == 0 ? INFINITY : strcmp(word, "-Infinity") == 0 ? -INFINITY : NAN;
-}
-
 /* The value of chunks that are not stored. Base64 and hexadecimal words are left to GDAL. */
 static HcStatus take_fill(Text *text, HcError *err) {
     HcChunkIndex *index = text->index;
     const cJSON *fill = item_of(text->root, "fill_value");
     const char *word = cJSON_GetStringValue(fill);
     bool is_float = index->type == HC_FLOAT32 || index->type == HC_FLOAT64;
-    bool special = word != NULL && is_float && (strcmp(word, "NaN") == 0 || strstr(word, "Infinity") != NULL);
-    double value = cJSON_IsNumber(fill) ? fill->valuedouble : special ? special_value(word) : 0;
+    double value = cJSON_IsNumber(fill) ? fill->valuedouble : word != NULL ? strtod(word, NULL) : 0;
+    bool special = word != NULL && is_float && !isfinite(value); /* NaN, Infinity, -Infinity */
     uint64_t bytes = 0;
     if (fill != NULL && !cJSON_IsNull(fill) && !cJSON_IsNumber(fill) && word == NULL) {
         return fail_key(text, "fill_value", "a value of the array", err);

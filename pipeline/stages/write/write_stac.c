@@ -50,23 +50,25 @@ static HcStatus put_link(HcJson *to, const Item *item, const char *name, const c
     return HC_OK;
 }
 
+/* By the format of a raster (NULL: of another file), else by the ending of the name. */
 static const char *media_type(const char *path, const char *format) {
-    static const char *const types[][2] = {{".json", "application/json"},
-                                           {".html", "text/html"},
-                                           {".hdr", "text/plain"},
-                                           {".xml", "application/xml"},
-                                           {".qml", "application/xml"}};
-    for (size_t t = 0; t < sizeof types / sizeof *types && format == NULL; t++) {
-        if (hc_text_ends_with(path, types[t][0])) {
+    static const char *const types[][2] = {
+        {"COG", "image/tiff; application=geotiff; profile=cloud-optimized"},
+        {"GTiff", "image/tiff; application=geotiff"},
+        {"netCDF", "application/netcdf"},
+        {"Zarr", "application/vnd.zarr; version=2"},
+        {".json", "application/json"},
+        {".html", "text/html"},
+        {".hdr", "text/plain"},
+        {".xml", "application/xml"},
+        {".qml", "application/xml"}};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        bool is = format != NULL ? hc_text_equal(format, types[t][0]) : hc_text_ends_with(path, types[t][0]);
+        if (is) {
             return types[t][1];
         }
     }
-    return format == NULL                    ? "application/octet-stream"
-           : hc_text_equal(format, "COG")    ? "image/tiff; application=geotiff; profile=cloud-optimized"
-           : hc_text_equal(format, "GTiff")  ? "image/tiff; application=geotiff"
-           : hc_text_equal(format, "netCDF") ? "application/netcdf"
-           : hc_text_equal(format, "Zarr")   ? "application/vnd.zarr; version=2"
-                                             : "application/octet-stream";
+    return "application/octet-stream";
 }
 
 /* Opens an asset; format is that of the raster, NULL for other files. */

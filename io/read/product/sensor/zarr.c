@@ -344,25 +344,27 @@ done:
     return status;
 }
 
+/* What a variable, array or group says of the place; what is known already stays. */
+static HcStatus try_place(HcProduct *product, const HcProductFile *file, const char *of, HcError *err) {
+    HC_OR_RETURN(try_attributes(product, file, of, err));
+    return try_transform(product, file, of, err);
+}
+
 /* The variable that the array names, in its group or the root. */
 static HcStatus take_mapping(HcProduct *product, const HcProductFile *file, const char *in,
                              const char *dataset, HcError *err) {
-    char *mapping = NULL;
-    HC_OR_RETURN(hc_product_text(file, dataset, "grid_mapping", &mapping, err));
     const char *const groups[] = {in, "/"};
-    char *at = NULL;
-    HcStatus status = HC_OK;
+    char *mapping = NULL, *at = NULL;
+    HcStatus status = hc_product_text(file, dataset, "grid_mapping", &mapping, err);
     for (int g = 0; g < 2 && status == HC_OK && product->scene.place.crs == NULL; g++) {
-        status = join(groups[g], mapping != NULL ? mapping : "spatial_ref", &at, err);
-        if (status == HC_OK && hc_product_has(file, at)) {
-            status = try_attributes(product, file, at, err);
-            status = status == HC_OK ? try_transform(product, file, at, err) : status;
-        }
+        HC_TRY(join(groups[g], mapping != NULL ? mapping : "spatial_ref", &at, err));
+        status = hc_product_has(file, at) ? try_place(product, file, at, err) : HC_OK;
     }
-    free(at);
     if (status == HC_OK && mapping != NULL && product->scene.place.crs == NULL) {
         hc_product_note(product, "the coordinate system is left out: %s has no crs_wkt", mapping);
     }
+done:
+    free(at);
     free(mapping);
     return status;
 }
@@ -379,10 +381,8 @@ static HcStatus take_place(HcProduct *product, const HcProductFile *file, const 
     CPLFree(wkt);
     OSRDestroySpatialReference(crs);
     HC_OR_RETURN(take_mapping(product, file, in, dataset, err));
-    HC_OR_RETURN(try_attributes(product, file, dataset, err));
-    HC_OR_RETURN(try_attributes(product, file, NULL, err));
-    HC_OR_RETURN(try_transform(product, file, dataset, err));
-    HC_OR_RETURN(try_transform(product, file, NULL, err));
+    HC_OR_RETURN(try_place(product, file, dataset, err));
+    HC_OR_RETURN(try_place(product, file, NULL, err));
     HC_OR_RETURN(take_coordinates(product, file, in, order, &geographic, err));
     if (place->crs == NULL && geographic && place->has_transform) {
         hc_product_note(product, "its coordinates are taken as longitudes and latitudes of WGS 84");
