@@ -324,7 +324,7 @@ done:
     return status;
 }
 
-/* The address of a search asks for the box and the time, unless it has a query of its own for them. */
+/* The address of a search asks for the box, unless it has a query of its own for that. */
 static char *with_query(const char *address, const HcStacAsked *asked) {
     HcText text = {0};
     size_t path = strcspn(address, "?#");
@@ -346,6 +346,33 @@ static int by_path(const void *a, const void *b) {
     return strcmp(((const HcStacScene *)a)->path, ((const HcStacScene *)b)->path);
 }
 
+static int by_path_and_id(const void *a, const void *b) {
+    int order = by_path(a, b);
+    return order != 0 ? order : strcmp(((const HcStacScene *)a)->id, ((const HcStacScene *)b)->id);
+}
+
+static void clear_scene(HcStacScene *scene) {
+    free(scene->path);
+    free(scene->id);
+    free(scene->base);
+    cJSON_Delete(scene->assets);
+}
+
+/* In an order that does not depend on the server's, each once: pages of a search overlap where items come
+ * meanwhile, and collections may share items. */
+static void settle(HcStacList *list) {
+    int32_t count = list->count;
+    list->count = 0;
+    qsort(list->scene, (size_t)count, sizeof *list->scene, by_path_and_id);
+    for (int32_t s = 0; s < count; s++) {
+        if (list->count > 0 && by_path_and_id(&list->scene[list->count - 1], &list->scene[s]) == 0) {
+            clear_scene(&list->scene[s]);
+        } else {
+            list->scene[list->count++] = list->scene[s];
+        }
+    }
+}
+
 HcStatus hc_stac_list(const char *address, const HcStacAsked *asked, HcStacList *list, HcError *err) {
     Walk walk = {.asked = asked, .list = list};
     char *whole = with_query(address, asked);
@@ -353,7 +380,7 @@ HcStatus hc_stac_list(const char *address, const HcStacAsked *asked, HcStacList 
                                     : hc_fail_memory(err, (double)strlen(address), "an address");
     free(whole);
     if (status == HC_OK && list->count > 0) {
-        qsort(list->scene, (size_t)list->count, sizeof *list->scene, by_path);
+        settle(list);
     }
     return status;
 }
@@ -365,10 +392,7 @@ const HcStacScene *hc_stac_find(const HcStacList *list, const char *path) {
 
 void hc_stac_list_clear(HcStacList *list) {
     for (int32_t s = 0; s < list->count; s++) {
-        free(list->scene[s].path);
-        free(list->scene[s].id);
-        free(list->scene[s].base);
-        cJSON_Delete(list->scene[s].assets);
+        clear_scene(&list->scene[s]);
     }
     free(list->scene);
     *list = (HcStacList){0};

@@ -85,7 +85,7 @@ typedef struct HcStacScene {
     cJSON *assets;
 } HcStacScene;
 
-/* By their paths. Zero-initialise; hc_stac_list_clear() is always safe. */
+/* By their paths, each item once. Zero-initialise; hc_stac_list_clear() is always safe. */
 typedef struct HcStacList {
     HcStacScene *scene; /* [count] */
     int32_t count, left_out;

@@ -54,6 +54,14 @@ printf '{"type": "Catalog", "stac_version": "1.1.0", "id": "r", "links": [{"rel"
 run 0 "${batch[@]}" --scenes catalog.json
 made id1 id2 id3
 
+# An item that comes twice, as where pages of a search overlap, is one scene.
+printf '{"type": "FeatureCollection", "features": [%s, %s, %s]}' "$(cat cat/i1.json)" "$(cat cat/i3.json)" "$(cat cat/i1.json)" >cat/twice.json
+run 0 "${batch[@]}" --scenes cat/twice.json
+[[ $(events done) == 2 ]] || fail "says $err"
+made id1 id3
+sed 's/"id3"/"id1"/' cat/twice.json >cat/one_name.json
+refuse 2 's1.img ... s3.img would both become out/id1.tif' "${batch[@]}" --scenes cat/one_name.json
+
 # Filters, and what an item does not say.
 run 0 "${batch[@]}" --scenes catalog.json --filter cloud=20
 made id1 id2
