@@ -54,19 +54,20 @@ static void put_number(GDALMDArrayH array, const char *name, double value) {
     GDALExtendedDataTypeRelease(type);
 }
 
-/* The names of its axes, as xarray has them in Zarr of version 2. */
+/* The names of its axes as JSON, as xarray wants them in Zarr of version 2, also where there are none. */
 static void put_axis_names(GDALMDArrayH array) {
     size_t count = 0;
-    const char *names[4] = {NULL};
+    char names[400] = "[";
     GDALDimensionH *axes = GDALMDArrayGetDimensions(array, &count);
-    for (size_t i = 0; i < count && i < 3; i++) {
-        names[i] = GDALDimensionGetName(axes[i]);
+    for (size_t i = 0; i < count; i++) { /* names of ours, without quotes in them */
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s\"%s\"", i > 0 ? "," : "",
+                 GDALDimensionGetName(axes[i]));
     }
-    const GUInt64 size = count;
-    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(0);
-    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, "_ARRAY_DIMENSIONS", 1, &size, type, NULL);
+    snprintf(names + strlen(names), sizeof names - strlen(names), "]");
+    GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateStringEx(0, GEDTST_JSON);
+    GDALAttributeH attribute = GDALMDArrayCreateAttribute(array, "_ARRAY_DIMENSIONS", 0, NULL, type, NULL);
     if (attribute != NULL) {
-        GDALAttributeWriteStringArray(attribute, (CSLConstList)(void *)names);
+        GDALAttributeWriteString(attribute, names);
         GDALAttributeRelease(attribute);
     }
     GDALExtendedDataTypeRelease(type);
@@ -278,6 +279,9 @@ static void put_wkt(const HcWriteArray *file, OGRSpatialReferenceH crs) {
     }
     VSIFree(one);
     VSIFree(two);
+    if (mapping != NULL && file->zarr) { /* none, without which xarray opens nothing */
+        put_axis_names(mapping);
+    }
     if (mapping != NULL) {
         GDALMDArrayRelease(mapping);
     }

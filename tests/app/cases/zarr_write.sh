@@ -14,6 +14,11 @@ run 0 run read "$scene" ! pca --components 3 ! write p.zarr --co COMPRESS=GZIP
 run 0 read p.zarr p.img
 run 0 run read "$scene" ! pca --components 3 ! write q.img
 cmp p.img q.img || fail "other components are read back"
+# xarray opens none of a store where one array does not name its axes, be there any or not.
+for array in w.zarr/*/; do
+    [[ $(tr -d '\t\n ' <"$array.zattrs") == *'"_ARRAY_DIMENSIONS":['* ]] || fail "$array does not name its axes"
+done
+[[ $(tr -d '\t\n ' <w.zarr/crs/.zattrs) == *'"_ARRAY_DIMENSIONS":[],'* ]] || fail "crs has axes"
 mkdir other.zarr && echo mine >other.zarr/notes
 refuse 4 "other.zarr: is a directory" read "$scene" other.zarr --overwrite
 refuse 2 "w.zarr: the file exists already (--overwrite replaces it)" read "$scene" w.zarr
