@@ -392,7 +392,8 @@ HcStatus hc_gpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
                         k,
                         index + first * k,
                         distance + first * k};
-        HC_OR_RETURN(search(queue, training, &run, err));
+        HC_OR_RETURN(training->count <= FEW ? hc_gpu_knn_few(queue, training, &run, err)
+                                            : search(queue, training, &run, err));
     }
     return HC_OK;
 }

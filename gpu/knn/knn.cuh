@@ -20,7 +20,8 @@ enum {
     CANDIDATES_MAX = 384, /* candidates of a pixel */
     KEPT = CANDIDATES_MAX - TILE,
     PER_LANE = CANDIDATES_MAX / 32,
-    SLOT_BYTES = (QUERIES + TILE) * ROW_BYTES
+    SLOT_BYTES = (QUERIES + TILE) * ROW_BYTES,
+    FEW = 32 /* training spectra that every pixel is compared with, without candidates */
 };
 
 struct HcCandidate {
@@ -38,9 +39,10 @@ struct HcTraining {
     double longest; /* of t', scaled */
     double rounded; /* what the rounding of cosines adds to the bound, scaled */
     HcBuffer memory;
-    float *spectra;     /* [device] [count][bands] */
-    double *centre;     /* [device] [bands] */
-    double *norm;       /* [device] [count], for angles */
+    float *spectra; /* [device] [count][bands] */
+    double *norm;   /* [device] [count], for angles */
+    double *centre; /* [device] [bands], right after them */
+    /* what follows only where there are more than FEW */
     __half *halves;     /* [device] [tiles * TILE][steps][2][STEP]: high and low halves of t' */
     float *half_square; /* [device] [tiles * TILE] |t'|^2 / 2, infinite after the last */
     /* what is known of a run of pixels: at most `capacity` at once */
@@ -62,6 +64,9 @@ struct HcKnnRun {
     int32_t *index;
     double *distance;
 };
+
+/* The nearest of at most FEW spectra, for all pixels of the run. */
+HcStatus hc_gpu_knn_few(HcQueue *queue, const HcTraining *training, const HcKnnRun *run, HcError *err);
 
 /* The bound of the error of a similarity, scaled, for spectra of `bands` bands (padded), |x'| and |t'|:
  *  - two halves leave 2^-22 of a value, and low low is left out: 4 * 2^-22 |x'| |t'|;

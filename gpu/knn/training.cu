@@ -32,9 +32,6 @@ __global__ void move_training(HcTraining training) {
         /* A spectrum of zeros has the cosine 0, as if it were 2 away and not 1. */
         double beyond = plain > 0 ? 0 : training.scale * training.scale;
         training.half_square[j] = (float)((length * length + beyond) / 2);
-        if (training.metric == HC_METRIC_ANGLE) {
-            training.norm[j] = exact_norm(x, training.bands);
-        }
     }
 }
 
@@ -51,8 +48,12 @@ size_t layout(HcTraining *training, char *memory) {
     training->capacity = capacity < QUERIES ? (int64_t)QUERIES : capacity;
     size_t pixels = (size_t)training->capacity;
     training->spectra = (float *)hc_take(memory, &at, count * (size_t)training->bands * sizeof(float));
-    training->centre = (double *)hc_take(memory, &at, (size_t)training->bands * sizeof(double));
-    training->norm = (double *)hc_take(memory, &at, count * sizeof(double));
+    training->norm = (double *)hc_take(memory, &at, (count + (size_t)training->bands) * sizeof(double));
+    training->centre = memory != NULL ? training->norm + count : NULL;
+    if (training->count <= FEW) {
+        training->capacity = INT32_MAX;
+        return at;
+    }
     training->halves = (__half *)hc_take(memory, &at, padded * row);
     training->half_square = (float *)hc_take(memory, &at, padded * sizeof(float));
     training->moved = (__half *)hc_take(memory, &at, pixels * row);
@@ -64,6 +65,7 @@ size_t layout(HcTraining *training, char *memory) {
     return at;
 }
 
+/* The norm as the distance has it: summed in the order of the bands. */
 double length_of(const float *x, int32_t bands) {
     double sum = 0;
     for (int32_t b = 0; b < bands; b++) {
@@ -72,13 +74,13 @@ double length_of(const float *x, int32_t bands) {
     return sqrt(sum);
 }
 
-/* The centre, and how long the spectra are about it; unit spectra for angles. */
-void look_at(HcTraining *training, const float *spectra, double *centre) {
+/* Norms and the centre, and how long the spectra are about it; unit spectra for angles. */
+void look_at(HcTraining *training, const float *spectra, double *norm, double *centre) {
     int32_t bands = training->bands;
     bool angle = training->metric == HC_METRIC_ANGLE;
     for (int64_t j = 0; j < training->count; j++) {
         const float *x = spectra + j * bands;
-        double length = angle ? length_of(x, bands) : 1;
+        double length = norm[j] = angle ? length_of(x, bands) : 1;
         for (int32_t b = 0; b < bands && length > 0; b++) {
             centre[b] += (double)x[b] / length / (double)training->count;
         }
@@ -87,7 +89,7 @@ void look_at(HcTraining *training, const float *spectra, double *centre) {
     bool zeros = false;
     for (int64_t j = 0; j < training->count; j++) {
         const float *x = spectra + j * bands;
-        double length = angle ? length_of(x, bands) : 1;
+        double length = norm[j];
         double sum = 0;
         zeros = zeros || length == 0;
         for (int32_t b = 0; b < bands; b++) {
@@ -110,12 +112,13 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     HcStatus status = HC_OK;
     HcTraining *training = NULL;
     HcQueue *queue = NULL;
-    double *centre = NULL;
+    const size_t numbers = (size_t)count + (size_t)bands;
+    double *norm = NULL; /* [count], and then the centre */
     *out = NULL;
     training = new (std::nothrow) HcTraining();
-    centre = (double *)calloc((size_t)bands, sizeof *centre);
-    if (training == NULL || centre == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)bands * sizeof *centre, "training spectra"));
+    norm = (double *)calloc(numbers, sizeof *norm);
+    if (training == NULL || norm == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)numbers * sizeof *norm, "training spectra"));
     }
     training->gpu = (HcGpu *)compute;
     training->count = count;
@@ -123,21 +126,23 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     training->bands = bands;
     training->steps = (int32_t)hc_div_up(bands, STEP);
     training->metric = metric;
-    look_at(training, spectra, centre);
+    look_at(training, spectra, norm, norm + count);
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(training, NULL), &training->memory, err));
     (void)layout(training, (char *)training->memory.data);
     training->gpu->sums_bytes += training->memory.bytes;
     HC_TRY(hc_queue_open(compute, &queue, err));
     HC_TRY(
         hc_upload(queue, spectra, training->spectra, (size_t)count * (size_t)bands * sizeof *spectra, err));
-    HC_TRY(hc_upload(queue, centre, training->centre, (size_t)bands * sizeof *centre, err));
-    move_training<<<(unsigned)hc_div_up(training->tiles * TILE * 32, THREADS), THREADS, 0, queue->stream>>>(
-        *training);
-    HC_TRY(hc_gpu_launched("preparing training spectra", err));
+    HC_TRY(hc_upload(queue, norm, training->norm, numbers * sizeof *norm, err));
+    if (count > FEW) {
+        move_training<<<(unsigned)hc_div_up(training->tiles * TILE * 32, THREADS), THREADS, 0,
+                        queue->stream>>>(*training);
+        HC_TRY(hc_gpu_launched("preparing training spectra", err));
+    }
     HC_TRY(hc_wait(queue, err));
     *out = training;
 done:
-    free(centre);
+    free(norm);
     if (queue != NULL) {
         hc_queue_close(queue);
     }

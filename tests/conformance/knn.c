@@ -209,7 +209,8 @@ CASE(test_knn) {
     (void)state;
     static const Shape shapes[] = {{1, 1, 1, 1, 1},       {1, 30, 1, 40, 3},    {7, 1, 5, 20, 20},
                                    {3, 11, 17, 130, 128}, {4, 90, 33, 1100, 5}, {2, 5, 425, 300, 10},
-                                   {5, 13, 64, 513, 1}};
+                                   {5, 13, 64, 513, 1},   {3, 50, 70, 8, 1},    {2, 70, 32, 16, 16},
+                                   {2, 33, 31, 32, 5},    {1, 9, 40, 33, 2}};
     uint64_t seed = 11;
     int round = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -231,7 +232,8 @@ SMALL(test_knn_small) {
 /* Spectra for which float32, or an unlucky order of additions, would go wrong. */
 CASE(test_knn_looks) {
     (void)state;
-    static const Shape shapes[] = {{5, 9, 31, 700, 7}, {2, 8, 3, 150, 128}, {3, 3, 200, 140, 1}};
+    static const Shape shapes[] = {
+        {5, 9, 31, 700, 7}, {2, 8, 3, 150, 128}, {3, 3, 200, 140, 1}, {3, 21, 45, 17, 4}};
     uint64_t seed = 12;
     for (int look = TIES; look < LOOKS; look++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
