@@ -3,12 +3,16 @@
 #include "gpu/internal.cuh"
 
 #include <new>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 
 struct HcGpuPiece {
     HcGpuPiece *next;
     void *data;
     size_t bytes;
     HcMemory where;
+    bool registered; /* by get_registered() */
     bool free;
 };
 
@@ -31,13 +35,20 @@ static HcGpuPiece *take_kept(HcGpu *gpu, HcMemory where, size_t bytes) {
     return best;
 }
 
-static void give_back(HcGpu *gpu, HcGpuPiece *piece) {
-    if (piece->where == HC_MEMORY_DEVICE) {
-        gpu->device_bytes -= piece->bytes;
-        (void)cudaFree(piece->data);
+static void free_data(HcMemory where, void *data, bool registered) {
+    if (where == HC_MEMORY_DEVICE) {
+        (void)cudaFree(data);
+    } else if (registered) {
+        (void)cudaHostUnregister(data);
+        free(data);
     } else {
-        (void)cudaFreeHost(piece->data);
+        (void)cudaFreeHost(data);
     }
+}
+
+static void give_back(HcGpu *gpu, HcGpuPiece *piece) {
+    gpu->device_bytes -= piece->where == HC_MEMORY_DEVICE ? piece->bytes : 0;
+    free_data(piece->where, piece->data, piece->registered);
     delete piece;
 }
 
@@ -67,7 +78,60 @@ uint64_t hc_gpu_kept(const HcGpu *gpu) {
     return bytes;
 }
 
-static cudaError_t get(HcGpu *gpu, HcMemory where, size_t bytes, void **data) {
+/* Pinned memory from this size on is made of huge pages, by a few threads. cudaHostAlloc() takes 0.83 s for
+ * 1.8 GB, and 0.18 s to free it; this takes 0.14 and 0.04 s (H200, 16 cores). */
+static const size_t registered_min = (size_t)64 << 20;
+static const size_t huge_page = (size_t)2 << 20;
+
+enum { TOUCHING = 4 };
+
+struct Part {
+    volatile char *begin, *end;
+};
+
+static void *touch(void *what) {
+    const Part *part = (const Part *)what;
+    for (volatile char *at = part->begin; at < part->end; at += 4096) { /* not all pages are huge ones */
+        *at = 0;
+    }
+    return NULL;
+}
+
+/* Whether it could be had so. Pages that no thread touched are made as they are registered. */
+static bool get_registered(size_t bytes, void **data) {
+    size_t each = (bytes + TOUCHING * huge_page - 1) / (TOUCHING * huge_page) * huge_page;
+    size_t whole = TOUCHING * each;
+    char *made = (char *)aligned_alloc(huge_page, whole);
+    if (made == NULL) {
+        return false;
+    }
+    (void)madvise(made, whole, MADV_HUGEPAGE);
+    Part part[TOUCHING];
+    pthread_t thread[TOUCHING];
+    bool runs[TOUCHING];
+    for (int t = 0; t < TOUCHING; t++) {
+        part[t] = {made + t * each, made + (t + 1) * each};
+        runs[t] = pthread_create(&thread[t], NULL, touch, &part[t]) == 0;
+    }
+    for (int t = 0; t < TOUCHING; t++) {
+        if (runs[t]) {
+            (void)pthread_join(thread[t], NULL);
+        }
+    }
+    if (cudaHostRegister(made, whole, cudaHostRegisterDefault) != cudaSuccess) {
+        (void)cudaGetLastError(); /* it is not sticky */
+        free(made);
+        return false;
+    }
+    *data = made;
+    return true;
+}
+
+static cudaError_t get(HcGpu *gpu, HcMemory where, size_t bytes, void **data, bool *registered) {
+    *registered = where == HC_MEMORY_HOST && bytes >= registered_min && get_registered(bytes, data);
+    if (*registered) {
+        return cudaSuccess;
+    }
     if (where == HC_MEMORY_HOST) {
         return cudaHostAlloc(data, bytes, cudaHostAllocDefault);
     }
@@ -92,11 +156,12 @@ HcStatus hc_gpu_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer
     HcGpuPiece *piece = take_kept(gpu, where, wanted);
     if (piece == NULL) {
         void *data = NULL;
-        cudaError_t result = get(gpu, where, wanted, &data);
+        bool registered = false;
+        cudaError_t result = get(gpu, where, wanted, &data, &registered);
         if (result == cudaErrorMemoryAllocation) {
             (void)cudaGetLastError(); /* it is not sticky */
             trim_locked(gpu, false);
-            result = get(gpu, where, wanted, &data);
+            result = get(gpu, where, wanted, &data, &registered);
         }
         if (result == cudaErrorMemoryAllocation) {
             (void)cudaGetLastError();
@@ -106,9 +171,9 @@ HcStatus hc_gpu_alloc(HcCompute *compute, HcMemory where, size_t bytes, HcBuffer
         if ((status = hc_gpu_check(result, "allocating memory", err)) != HC_OK) {
             return status;
         }
-        piece = new (std::nothrow) HcGpuPiece{gpu->pieces, data, wanted, where, false};
+        piece = new (std::nothrow) HcGpuPiece{gpu->pieces, data, wanted, where, registered, false};
         if (piece == NULL) {
-            (void)(where == HC_MEMORY_DEVICE ? cudaFree(data) : cudaFreeHost(data));
+            free_data(where, data, registered);
             return hc_fail_memory(err, sizeof *piece, "a buffer");
         }
         gpu->pieces = piece;
