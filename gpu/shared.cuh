@@ -83,4 +83,46 @@ __device__ static inline T hc_sum_for_lanes(T (&v)[COUNT], int lane) {
     }
 }
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+/* Barriers in shared memory, and copies of the bulk engine that arrive there. */
+__device__ static inline uint32_t hc_shared_address(const void *shared) {
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
+__device__ static inline void hc_barrier_open(uint64_t *barrier, uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(hc_shared_address(barrier)), "r"(arrivals));
+}
+
+__device__ static inline void hc_barrier_arrive(uint64_t *barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(hc_shared_address(barrier)) : "memory");
+}
+
+__device__ static inline void hc_barrier_expect(uint64_t *barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(hc_shared_address(barrier)),
+                 "r"(bytes)
+                 : "memory");
+}
+
+__device__ static inline void hc_barrier_wait(uint64_t *barrier, uint32_t phase) {
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n"
+                 "}" ::"r"(hc_shared_address(barrier)),
+                 "r"(phase)
+                 : "memory");
+}
+
+__device__ static inline void hc_copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            hc_shared_address(to)),
+        "l"(from), "r"(bytes), "r"(hc_shared_address(barrier))
+        : "memory");
+}
+
+#endif
+
 #endif

@@ -83,48 +83,11 @@ __device__ static inline Tiles tiles_of(int32_t group, int32_t all) {
     return tiles;
 }
 
-__device__ static inline uint32_t address_of(const void *shared) {
-    return (uint32_t)__cvta_generic_to_shared(shared);
-}
-
-__device__ static inline void barrier_open(uint64_t *barrier, uint32_t arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(barrier)), "r"(arrivals));
-}
-
-__device__ static inline void barrier_arrive(uint64_t *barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(barrier)) : "memory");
-}
-
-__device__ static inline void barrier_expect(uint64_t *barrier, uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_of(barrier)),
-                 "r"(bytes)
-                 : "memory");
-}
-
-__device__ static inline void barrier_wait(uint64_t *barrier, uint32_t phase) {
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n"
-                 "}" ::"r"(address_of(barrier)),
-                 "r"(phase)
-                 : "memory");
-}
-
-__device__ static inline void copy_bulk(void *to, const void *from, uint32_t bytes, uint64_t *barrier) {
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            address_of(to)),
-        "l"(from), "r"(bytes), "r"(address_of(barrier))
-        : "memory");
-}
-
 /* A matrix of rows of 64 bytes, their 16-byte parts moved about in groups of eight rows (gram.cuh,
  * hc_swizzled()): address, distance of the groups, the kind of moving. */
 __device__ static inline uint64_t matrix_at(const int8_t *shared) {
     const uint64_t groups = 8 * HC_STEP_PIXELS;
-    return (uint64_t)((address_of(shared) & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | groups >> 4 << 32 |
+    return (uint64_t)((hc_shared_address(shared) & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | groups >> 4 << 32 |
            (uint64_t)2 << 62;
 }
 
@@ -211,9 +174,9 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
     const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
     const int32_t place = (int32_t)threadIdx.x % 32;
     uint64_t *full = &known->full[slot];
-    barrier_wait(&known->empty[slot], step / Integers::SLOTS % 2 ^ 1);
+    hc_barrier_wait(&known->empty[slot], step / Integers::SLOTS % 2 ^ 1);
     if (place == 0) {
-        barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * limb_bytes));
+        hc_barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * limb_bytes));
     }
     __syncwarp();
     if (place < known->tiles.blocks) {
@@ -222,10 +185,10 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
             exact.panel + hc_panel_at<HC_LIMBS_INTEGERS>(exact, step0 + step, known->tiles.block[place] * 2);
         int8_t *to = slots + slot * Integers::SLOT_BYTES + place * HC_LIMBS_INTEGERS * limb_bytes;
         const int32_t fewest = min((int32_t)min(needs[0], needs[1]), limbs);
-        copy_bulk(to, from, (uint32_t)(fewest * limb_bytes), full);
+        hc_copy_bulk(to, from, (uint32_t)(fewest * limb_bytes), full);
         for (int32_t half = 0; half < 2 && fewest < limbs; half++) {
             const int32_t at = fewest * limb_bytes + half * BLOCK_BYTES;
-            copy_bulk(to + at, needs[half] > fewest ? from + at : exact.zeros, BLOCK_BYTES, full);
+            hc_copy_bulk(to + at, needs[half] > fewest ? from + at : exact.zeros, BLOCK_BYTES, full);
         }
     }
 }
@@ -239,9 +202,9 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
     const int32_t place = lane % Grid::PLACES;
     const int32_t limb = lane / Grid::PLACES;
     uint64_t *full = &known->full[slot];
-    barrier_wait(&known->empty[slot], step / Grid::SLOTS % 2 ^ 1);
+    hc_barrier_wait(&known->empty[slot], step / Grid::SLOTS % 2 ^ 1);
     if (lane == 0) {
-        barrier_expect(full, (uint32_t)(known->square.blocks * limbs * BLOCK_BYTES));
+        hc_barrier_expect(full, (uint32_t)(known->square.blocks * limbs * BLOCK_BYTES));
     }
     __syncwarp();
     if (place < known->square.blocks && limb < limbs) {
@@ -250,8 +213,8 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
                 ? exact.panel + hc_panel_at<HC_LIMBS_GRID>(exact, step0 + step, known->square.block[place]) +
                       limb * HC_SIDE_LIMB_BYTES
                 : exact.zeros;
-        copy_bulk(slots + slot * Grid::SLOT_BYTES + limb * Grid::LIMB_BYTES + place * BLOCK_BYTES, from,
-                  BLOCK_BYTES, full);
+        hc_copy_bulk(slots + slot * Grid::SLOT_BYTES + limb * Grid::LIMB_BYTES + place * BLOCK_BYTES, from,
+                     BLOCK_BYTES, full);
     }
 }
 
@@ -343,8 +306,8 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
     if (threadIdx.x == 0) {
         choose_bands(exact, known);
         for (int32_t s = 0; s < Form::SLOTS; s++) {
-            barrier_open(&known->full[s], 1);
-            barrier_open(&known->empty[s], WORKERS);
+            hc_barrier_open(&known->full[s], 1);
+            hc_barrier_open(&known->empty[s], WORKERS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -413,14 +376,14 @@ __device__ static inline void sum_steps(const HcExact &exact, int32_t steps, int
     for (int32_t step = 0; step < steps; step++) {
         const int32_t slot = step % Form::SLOTS;
         const int8_t *at = slots + slot * Form::SLOT_BYTES;
-        barrier_wait(&known->full[slot], step / Form::SLOTS % 2);
+        hc_barrier_wait(&known->full[slot], step / Form::SLOTS % 2);
         const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
         if constexpr (Form::LIMBS == HC_LIMBS_GRID) {
             multiply_square<FIRST, WEIGHTS>(*known, limbs, at, acc);
         } else if (works) {
             multiply_tile<WEIGHTS>(*known, which, limbs, at, acc);
         }
-        barrier_arrive(&known->empty[slot]);
+        hc_barrier_arrive(&known->empty[slot]);
     }
     if (works) {
         add_tile<WEIGHTS>(exact, *known, which, (int64_t)blockIdx.y * exact.halves + (FIRST > 0 ? 1 : 0),

@@ -4,23 +4,47 @@
 #define HC_GPU_KNN_EXACT_CUH
 
 #include "gpu/knn/knn.cuh"
+#include "gpu/knn/lists.cuh"
 
 namespace {
 
-__device__ inline double exact_distance(const HcTraining &training, const float *x, double norm, int64_t j) {
-    const float *t = training.spectra + j * training.bands;
+template <bool ALIGNED> __device__ inline float4 four(const float *x) {
+    return ALIGNED ? *(const float4 *)x : make_float4(x[0], x[1], x[2], x[3]);
+}
+
+/* The sum of squares of differences, or of products, in the order of the bands; x at a multiple of 16 bytes
+ * where ALIGNED. Lanes have different t: each load takes as much of a line as one can. */
+template <HcMetric METRIC, bool ALIGNED>
+__device__ inline double exact_sum(const float *x, const float *t, int32_t bands) {
     double sum = 0;
+    auto add = [&](float a, float b) {
+        const double factor = METRIC == HC_METRIC_ANGLE ? (double)a : (double)a - (double)b;
+        sum += factor * (METRIC == HC_METRIC_ANGLE ? (double)b : factor);
+    };
+    int32_t b = 0;
+#pragma unroll 2
+    for (; b + 4 <= bands; b += 4) {
+        const float4 p = four<ALIGNED>(x + b);
+        const float4 q = four<true>(t + b);
+        add(p.x, q.x);
+        add(p.y, q.y);
+        add(p.z, q.z);
+        add(p.w, q.w);
+    }
+    for (; b < bands; b++) {
+        add(x[b], t[b]);
+    }
+    return sum;
+}
+
+template <bool ALIGNED>
+__device__ inline double exact_distance(const HcTraining &training, const float *x, double norm, int64_t j) {
+    const float *t = training.spectra + j * training.stride;
     if (training.metric == HC_METRIC_EUCLIDEAN) {
-        for (int32_t b = 0; b < training.bands; b++) {
-            double difference = (double)x[b] - (double)t[b];
-            sum += difference * difference;
-        }
-        return sum;
+        return exact_sum<HC_METRIC_EUCLIDEAN, ALIGNED>(x, t, training.bands);
     }
-    for (int32_t b = 0; b < training.bands; b++) {
-        sum += (double)x[b] * (double)t[b];
-    }
-    double lengths = norm * training.norm[j];
+    const double lengths = norm * training.norm[j];
+    const double sum = exact_sum<HC_METRIC_ANGLE, ALIGNED>(x, t, training.bands);
     return lengths > 0 ? -sum / lengths : 0;
 }
 
@@ -41,7 +65,7 @@ __device__ inline void nearest_of_warp(double *distance, int32_t *number) {
 }
 
 /* One warp a pixel. */
-__global__ void __launch_bounds__(THREADS) choose(HcTraining training, HcKnnRun run) {
+__global__ void __launch_bounds__(THREADS, 4) choose(HcTraining training, HcKnnRun run) {
     const int64_t q = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
     const int32_t lane = threadIdx.x % 32;
     if (q >= run.count) {
@@ -57,11 +81,17 @@ __global__ void __launch_bounds__(THREADS) choose(HcTraining training, HcKnnRun 
         return;
     }
     const float *x = run.data + q * training.bands;
-    const int32_t found = training.found[q];
+    HcCandidate *list = training.candidates + q * CANDIDATES_MAX;
+    int32_t found = training.found[q];
     if (found < 0) {
         return; /* choose_from_all() */
     }
+    if (found > run.k) {
+        float least = 0;
+        found = prune(list, quarter(found), (found + 3) / 4, run.k, training.slack[q], &least);
+    }
     double norm = training.metric == HC_METRIC_ANGLE ? exact_norm(x, training.bands) : 0;
+    const bool aligned = (uintptr_t)x % sizeof(float4) == 0;
     double mine[PER_LANE];
     int32_t number[PER_LANE];
 #pragma unroll
@@ -69,8 +99,9 @@ __global__ void __launch_bounds__(THREADS) choose(HcTraining training, HcKnnRun 
         number[i] = -1;
         mine[i] = 0;
         if (i * 32 + lane < found) {
-            number[i] = training.candidates[q * CANDIDATES_MAX + i * 32 + lane].number;
-            mine[i] = exact_distance(training, x, norm, number[i]);
+            number[i] = list[i * 32 + lane].number;
+            mine[i] = aligned ? exact_distance<true>(training, x, norm, number[i])
+                              : exact_distance<false>(training, x, norm, number[i]);
         }
     }
     for (int32_t n = 0; n < run.k; n++) {
@@ -169,7 +200,7 @@ __device__ inline void sum_exact(const HcTraining &training, const HcKnnRun &run
             const bool inside = band < training.bands;
             shared->x[row][i % BANDS] = inside && q >= 0 ? run.data[q * training.bands + band] : 0.0F;
             shared->t[row][i % BANDS] =
-                inside && j < training.count ? training.spectra[j * training.bands + band] : 0.0F;
+                inside && j < training.count ? training.spectra[j * training.stride + band] : 0.0F;
         }
         __syncthreads();
         const int32_t bands = training.bands - band0 < BANDS ? training.bands - band0 : BANDS;

@@ -33,7 +33,7 @@ __device__ inline void bring(const HcTraining &training, const HcKnnRun &run, in
         const int32_t j = i / FEW_BANDS;
         const int32_t band = band0 + i % FEW_BANDS;
         const bool inside = j < training.count && band < training.bands;
-        shared->t[i % FEW_BANDS][j] = inside ? (double)training.spectra[j * training.bands + band] : 0;
+        shared->t[i % FEW_BANDS][j] = inside ? (double)training.spectra[j * training.stride + band] : 0;
     }
     hc_copies_wait<0>();
 }

@@ -9,6 +9,7 @@
  * t are spectra of unit length: |x - t|^2 = 2 - 2 cosine. */
 #include "gpu/knn/knn.cuh"
 #include "gpu/knn/exact.cuh"
+#include "gpu/knn/lists.cuh"
 
 HcKnnFn hc_gpu_knn;
 
@@ -16,23 +17,19 @@ namespace {
 
 __global__ void move_pixels(HcTraining training, HcKnnRun run) {
     const int64_t q = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
-    if (q >= (run.count + QUERIES - 1) / QUERIES * QUERIES) {
-        return;
+    if (q >= training.capacity) {
+        return; /* whole thread blocks are looked for */
     }
-    __half *to = training.moved + q * training.steps * 2 * STEP;
     const bool there = q < run.count && run.mask[q] != 0;
     float slack = -1; /* nothing is looked for */
     if (there) {
         double plain = 1;
-        double length = move_spectrum(run.data + q * training.bands, training.bands, training.steps,
-                                      training.metric, training.centre, training.scale, to, &plain);
+        double length = move_spectrum(training, run.data + q * training.bands, training.moved, q, &plain);
         double error = error_of(training.steps * STEP, length, training.longest, training.rounded);
         slack = plain > 0 && error < 1e30 ? (float)(2 * error * (1 + 1e-6)) : INFINITY;
     }
     if (!there || isinf(slack)) {
-        for (int32_t b = threadIdx.x % 32; b < training.steps * 2 * STEP; b += 32) {
-            to[b] = __float2half(0);
-        }
+        clear_spectrum(training, training.moved, q);
     }
     if (threadIdx.x % 32 == 0) {
         training.slack[q] = slack;
@@ -57,37 +54,31 @@ __device__ inline void multiply(float sum[4], const uint32_t a[4], const uint32_
 #endif
 }
 
-/* Where 16 bytes of a row of 128 lie: moved about so that eight rows are in all banks. */
-__device__ inline int32_t place(int32_t row, int32_t chunk) {
-    return row * ROW_BYTES + ((chunk ^ (row & 7)) * 16);
-}
-
 /* What a thread copies: 16 bytes of every 32nd row of both factors. */
 struct Copies {
     const char *queries, *training;
-    int64_t row_bytes; /* of a spectrum */
-    int32_t to;        /* the first row's place */
+    int64_t unit_bytes; /* of UNIT spectra */
+    int32_t to;         /* the first row's place */
 
     __device__ Copies(const HcTraining &known, int64_t query0) {
-        const int32_t row = threadIdx.x / 8;
-        const int32_t chunk = threadIdx.x % 8;
-        row_bytes = (int64_t)known.steps * ROW_BYTES;
-        queries = (const char *)known.moved + (query0 + row) * row_bytes + chunk * 16;
-        training = (const char *)known.halves + row * row_bytes + chunk * 16;
-        to = place(row, chunk);
+        unit_bytes = (int64_t)known.steps * UNIT_BYTES;
+        to = (int32_t)threadIdx.x * 16;
+        queries = (const char *)known.moved + query0 / UNIT * unit_bytes + to;
+        training = (const char *)known.halves + to;
     }
 
     /* A step of both: [queries, then training][ROW_BYTES]. */
     __device__ void load(int64_t tile, int32_t step, char *slot) const {
-        const char *q = queries + step * ROW_BYTES;
-        const char *t = training + tile * TILE * row_bytes + step * ROW_BYTES;
+        const char *q = queries + step * UNIT_BYTES;
+        const char *t = training + tile * (TILE / UNIT) * unit_bytes + step * UNIT_BYTES;
 #pragma unroll
         for (int32_t i = 0; i < QUERIES / 32; i++) {
-            hc_copy_16(slot + to + i * 32 * ROW_BYTES, q + i * 32 * row_bytes);
+            hc_copy_16(slot + to + i * 32 * ROW_BYTES, q + i / 2 * unit_bytes + i % 2 * 32 * ROW_BYTES);
         }
 #pragma unroll
         for (int32_t i = 0; i < TILE / 32; i++) {
-            hc_copy_16(slot + to + (QUERIES + i * 32) * ROW_BYTES, t + i * 32 * row_bytes);
+            hc_copy_16(slot + to + (QUERIES + i * 32) * ROW_BYTES,
+                       t + i / 2 * unit_bytes + i % 2 * 32 * ROW_BYTES);
         }
     }
 };
@@ -127,112 +118,23 @@ __device__ inline void multiply_step(const char *slot, int32_t row0, int32_t col
     }
 }
 
-/* Floats as integers in the same order. */
-__device__ inline int32_t ordered(float value) {
-    int32_t bits = __float_as_int(value);
-    return bits >= 0 ? bits : bits ^ 0x7FFFFFFF;
-}
-
-__device__ inline int32_t sum_of_warp(int32_t value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(0xFFFFFFFFU, value);
-#else
-    for (int32_t d = 16; d > 0; d /= 2) {
-        value += __shfl_xor_sync(0xFFFFFFFFU, value, d);
-    }
-    return value;
-#endif
-}
-
-/* The k-th largest of a warp's keys, PER_LANE a lane, bit by bit: the largest threshold that k reach. */
-__device__ int32_t kth_by_bits(const int32_t key[PER_LANE], int32_t k) {
-    int32_t low = INT32_MIN;
-    for (int32_t bit = 31; bit >= 0; bit--) {
-        const int32_t higher = (int32_t)((uint32_t)low + (1U << bit));
-        int32_t count = 0;
-#pragma unroll
-        for (int32_t i = 0; i < PER_LANE; i++) {
-            count += key[i] >= higher;
-        }
-        low = sum_of_warp(count) >= k ? higher : low;
-    }
-    return low;
-}
-
-/* Does so one after another, for small k. */
-__device__ int32_t kth_by_turns(const int32_t from[PER_LANE], int32_t k) {
-    int32_t key[PER_LANE];
-#pragma unroll
-    for (int32_t i = 0; i < PER_LANE; i++) {
-        key[i] = from[i];
-    }
-    for (int32_t n = 1;; n++) {
-        int32_t best = INT32_MIN;
-#pragma unroll
-        for (int32_t i = 0; i < PER_LANE; i++) {
-            best = max(best, key[i]);
-        }
-        const int32_t top = hc_warp_largest(best);
-        if (n == k) {
-            return top;
-        }
-        const uint32_t holders = __ballot_sync(0xFFFFFFFFU, best == top);
-        bool takes = (int32_t)threadIdx.x % 32 == __ffs((int)holders) - 1;
-#pragma unroll
-        for (int32_t i = 0; i < PER_LANE; i++) {
-            const bool this_one = takes && key[i] == top;
-            key[i] = this_one ? INT32_MIN : key[i];
-            takes = takes && !this_one;
-        }
-    }
-}
-
-/* The k-th largest of a warp's values; those that are not there are -infinity. */
-__device__ inline float kth_largest(const float value[PER_LANE], int32_t k) {
-    int32_t key[PER_LANE];
-#pragma unroll
-    for (int32_t i = 0; i < PER_LANE; i++) {
-        key[i] = ordered(value[i]);
-    }
-    const int32_t kth = k <= 24 ? kth_by_turns(key, k) : kth_by_bits(key, k);
-    return __int_as_float(kth >= 0 ? kth : kth ^ 0x7FFFFFFF);
-}
-
 struct Shared {
     float threshold[QUERIES], slack[QUERIES];
     int32_t found[QUERIES];
     float half_square[TILE];
 };
 
-/* One warp: drops the candidates of a query that cannot be among the k nearest. */
-__device__ void prune(const HcTraining &training, int64_t query0, int32_t row, int32_t k, Shared *shared) {
-    HcCandidate *list = training.candidates + (query0 + row) * CANDIDATES_MAX;
-    const int32_t lane = threadIdx.x % 32;
+/* One warp: the list of a query. */
+__device__ inline void prune_row(const HcTraining &training, int64_t query0, int32_t row, int32_t k,
+                                 Shared *shared) {
     const int32_t found = shared->found[row];
     if (found < k || found > CANDIDATES_MAX) {
         return;
     }
-    HcCandidate mine[PER_LANE];
-    float value[PER_LANE];
-#pragma unroll
-    for (int32_t i = 0; i < PER_LANE; i++) {
-        mine[i] = i * 32 + lane < found ? list[i * 32 + lane] : HcCandidate{-INFINITY, -1};
-        value[i] = mine[i].similarity;
-    }
-    const float least = kth_largest(value, k) - shared->slack[row];
-    int32_t kept = 0;
-    __syncwarp();
-#pragma unroll
-    for (int32_t i = 0; i < PER_LANE; i++) {
-        const bool stays = mine[i].number >= 0 && value[i] >= least;
-        const uint32_t all = __ballot_sync(0xFFFFFFFFU, stays);
-        if (stays) {
-            list[kept + __popc(all & ((1U << lane) - 1))] = mine[i];
-        }
-        kept += __popc(all);
-    }
-    __syncwarp();
-    if (lane == 0) {
+    float least = 0;
+    const int32_t kept = prune(training.candidates + (query0 + row) * CANDIDATES_MAX, quarter(found),
+                               (found + 3) / 4, k, shared->slack[row], &least);
+    if (threadIdx.x % 32 == 0) {
         const bool too_many = kept > KEPT;
         shared->found[row] = too_many ? CANDIDATES_MAX + 1 : kept;
         shared->threshold[row] = too_many ? INFINITY : least;
@@ -323,15 +225,14 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
         __syncthreads();
         collect(training, query0, tile, row0, column0, acc, &shared);
         __syncthreads();
-        /* After 1, 2, 4, 8 ... tiles, for thresholds that bite soon, and where a list may overflow. */
-        const bool all = (tile & (tile + 1)) == 0 || tile + 1 == training.tiles;
+        const bool all = is_due(tile); /* or where a list may overflow */
         const int32_t lane = threadIdx.x % 32;
         const int32_t first_row = warp * (QUERIES / WARPS);
         uint32_t due = __ballot_sync(0xFFFFFFFFU,
                                      lane < QUERIES / WARPS &&
                                          (all || shared.found[first_row + lane % (QUERIES / WARPS)] > KEPT));
         for (; due != 0; due &= due - 1) {
-            prune(training, query0, first_row + __ffs((int)due) - 1, k, &shared);
+            prune_row(training, query0, first_row + __ffs((int)due) - 1, k, &shared);
         }
         __syncthreads();
     }
@@ -359,10 +260,13 @@ static HcStatus launch_find(HcQueue *queue, const HcTraining *training, const Hc
 }
 
 static HcStatus search(HcQueue *queue, const HcTraining *training, const HcKnnRun *run, HcError *err) {
-    unsigned warps = (unsigned)hc_div_up(hc_div_up(run->count, QUERIES) * QUERIES * 32, THREADS);
-    move_pixels<<<warps, THREADS, 0, queue->stream>>>(*training, *run);
+    unsigned blocks =
+        (unsigned)hc_div_up(hc_div_up(run->count, QUERIES_MULTIPLE) * QUERIES_MULTIPLE * 32, THREADS);
+    move_pixels<<<blocks, THREADS, 0, queue->stream>>>(*training, *run);
     HC_OR_RETURN(hc_gpu_launched("preparing pixels", err));
-    if (queue->gpu->major < 8) {
+    if (training->groups > 0) {
+        HC_OR_RETURN(hc_gpu_knn_find_on_hopper(queue, training, run, err));
+    } else if (queue->gpu->major < 8) {
         HC_OR_RETURN(launch_find<1>(queue, training, run, err));
     } else if (queue->gpu->shared_memory >= 2 * 3 * (size_t)SLOT_BYTES) {
         HC_OR_RETURN(launch_find<3>(queue, training, run, err));

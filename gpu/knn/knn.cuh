@@ -15,6 +15,9 @@ enum {
     TILE = 128,    /* training spectra that are compared at once */
     STEP = 32,     /* bands between two barriers: both halves of them are 128 bytes */
     ROW_BYTES = 2 * STEP * 2,
+    UNIT = 64, /* spectra whose halves of a step lie together */
+    UNIT_BYTES = UNIT * ROW_BYTES,
+    QUERIES_MULTIPLE = 384, /* pixels of whole thread blocks, whatever kernel has them */
     THREADS = 256,
     WARPS = THREADS / 32,
     CANDIDATES_MAX = 384, /* candidates of a pixel */
@@ -34,6 +37,7 @@ struct HcTraining {
     HcGpu *gpu;
     int64_t count, tiles;
     int32_t bands, steps; /* of STEP bands */
+    int32_t stride;       /* of `spectra`: whole 16 bytes */
     HcMetric metric;
     double scale;   /* a power of two that brings the longest t' to 16 .. 32 */
     double longest; /* of t', scaled */
@@ -43,11 +47,13 @@ struct HcTraining {
     double *norm;   /* [device] [count], for angles */
     double *centre; /* [device] [bands], right after them */
     /* what follows only where there are more than FEW */
-    __half *halves;     /* [device] [tiles * TILE][steps][2][STEP]: high and low halves of t' */
+    __half *halves; /* [device] [tiles * TILE / UNIT][steps][UNIT][2][STEP]: high and low halves of t', where
+                       place() says */
+    int32_t groups; /* of warps that multiply, for the kernel of hopper.cu; 0: the other one */
     float *half_square; /* [device] [tiles * TILE] |t'|^2 / 2, infinite after the last */
     /* what is known of a run of pixels: at most `capacity` at once */
     int64_t capacity;
-    __half *moved;           /* [device] [capacity][steps][2][STEP] of x' */
+    __half *moved;           /* [device] [capacity / UNIT][steps][UNIT][2][STEP] of x' */
     float *slack;            /* [device] [capacity] twice the bound, scaled; infinite: compare with all */
     int32_t *found;          /* [device] [capacity] candidates, -1 = compare with all */
     HcCandidate *candidates; /* [device] [capacity][CANDIDATES_MAX] */
@@ -67,6 +73,11 @@ struct HcKnnRun {
 
 /* The nearest of at most FEW spectra, for all pixels of the run. */
 HcStatus hc_gpu_knn_few(HcQueue *queue, const HcTraining *training, const HcKnnRun *run, HcError *err);
+
+/* How many groups of warps the kernel for Hopper's matrix units has for so many steps; 0: it has no room. */
+int32_t hc_gpu_knn_groups(const HcGpu *gpu, int32_t steps);
+HcStatus hc_gpu_knn_find_on_hopper(HcQueue *queue, const HcTraining *training, const HcKnnRun *run,
+                                   HcError *err);
 
 /* The bound of the error of a similarity, scaled, for spectra of `bands` bands (padded), |x'| and |t'|:
  *  - two halves leave 2^-22 of a value, and low low is left out: 4 * 2^-22 |x'| |t'|;
@@ -89,15 +100,36 @@ __device__ static inline void split_half(double value, __half *high, __half *low
     *low = __double2half(value - (double)__half2float(*high));
 }
 
+/* Where 16 bytes of a row of 128 lie: moved about so that eight rows are in all banks. */
+__device__ static inline int32_t place(int32_t row, int32_t chunk) {
+    return row * ROW_BYTES + ((chunk ^ (row & 7)) * 16);
+}
+
+/* The high half of a band of a spectrum in `halves` or `moved`; the low half is in place `part` 1. */
+__device__ static inline __half *half_at(const HcTraining &training, __half *all, int64_t spectrum,
+                                         int32_t band, int32_t part) {
+    char *unit = (char *)all + (spectrum / UNIT * training.steps + band / STEP) * UNIT_BYTES;
+    return (__half *)(unit + place((int32_t)(spectrum % UNIT), part * 4 + band % STEP / 8)) + band % 8;
+}
+
+/* One warp a spectrum: zeros. */
+__device__ static inline void clear_spectrum(const HcTraining &training, __half *all, int64_t spectrum) {
+    for (int32_t b = threadIdx.x % 32; b < training.steps * STEP; b += 32) {
+        *half_at(training, all, spectrum, b, 0) = __float2half(0);
+        *half_at(training, all, spectrum, b, 1) = __float2half(0);
+    }
+}
+
 /* One warp a spectrum: x -> (x / |x|) - centre, scaled, as halves. Returns |x'|, or infinity where halves do
  * not do; *plain is |x| for angles. */
-__device__ static inline double move_spectrum(const float *x, int32_t bands, int32_t steps, HcMetric metric,
-                                              const double *centre, double scale, __half *to, double *plain) {
+__device__ static inline double move_spectrum(const HcTraining &training, const float *x, __half *all,
+                                              int64_t spectrum, double *plain) {
     const int32_t lane = threadIdx.x % 32;
+    const bool angle = training.metric == HC_METRIC_ANGLE;
     double length = 1;
-    if (metric == HC_METRIC_ANGLE) {
+    if (angle) {
         double sum = 0;
-        for (int32_t b = lane; b < bands; b += 32) {
+        for (int32_t b = lane; b < training.bands; b += 32) {
             sum += (double)x[b] * (double)x[b];
         }
         for (int32_t d = 16; d > 0; d /= 2) {
@@ -108,16 +140,15 @@ __device__ static inline double move_spectrum(const float *x, int32_t bands, int
     *plain = length;
     double sum = 0;
     double largest = 0;
-    for (int32_t b = lane; b < steps * STEP; b += 32) {
+    for (int32_t b = lane; b < training.steps * STEP; b += 32) {
         double value = 0;
-        if (b < bands) {
-            double unit = metric == HC_METRIC_ANGLE ? (length > 0 ? (double)x[b] / length : 0) : (double)x[b];
-            value = (unit - centre[b]) * scale;
+        if (b < training.bands) {
+            double unit = angle ? (length > 0 ? (double)x[b] / length : 0) : (double)x[b];
+            value = (unit - training.centre[b]) * training.scale;
         }
         sum += value * value;
         largest = fmax(largest, fabs(value));
-        __half *at = to + b / STEP * 2 * STEP + b % STEP;
-        split_half(value, at, at + STEP);
+        split_half(value, half_at(training, all, spectrum, b, 0), half_at(training, all, spectrum, b, 1));
     }
     for (int32_t d = 16; d > 0; d /= 2) {
         sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);

@@ -3,6 +3,7 @@
 
 #include <new>
 #include <stdlib.h>
+#include <string.h>
 
 HcTrainingOpenFn hc_gpu_training_open;
 HcTrainingCloseFn hc_gpu_training_close;
@@ -14,20 +15,16 @@ __global__ void move_training(HcTraining training) {
     if (j >= training.tiles * TILE) {
         return;
     }
-    __half *to = training.halves + j * training.steps * 2 * STEP;
     if (j >= training.count) {
-        for (int32_t b = threadIdx.x % 32; b < training.steps * 2 * STEP; b += 32) {
-            to[b] = __float2half(0);
-        }
+        clear_spectrum(training, training.halves, j);
         if (threadIdx.x % 32 == 0) {
             training.half_square[j] = INFINITY;
         }
         return;
     }
-    const float *x = training.spectra + j * training.bands;
+    const float *x = training.spectra + j * training.stride;
     double plain = 1;
-    double length = move_spectrum(x, training.bands, training.steps, training.metric, training.centre,
-                                  training.scale, to, &plain);
+    double length = move_spectrum(training, x, training.halves, j, &plain);
     if (threadIdx.x % 32 == 0) {
         /* A spectrum of zeros has the cosine 0, as if it were 2 away and not 1. */
         double beyond = plain > 0 ? 0 : training.scale * training.scale;
@@ -41,13 +38,16 @@ size_t layout(HcTraining *training, char *memory) {
     size_t padded = (size_t)training->tiles * TILE;
     size_t row = (size_t)training->steps * ROW_BYTES;
     size_t each = row + sizeof(float) + 2 * sizeof(int32_t) + CANDIDATES_MAX * sizeof(HcCandidate);
-    /* Whole waves of thread blocks, two on a multiprocessor. */
-    int64_t wave = 2 * (int64_t)training->gpu->processors * QUERIES;
-    int64_t capacity = (int64_t)(3 * training->gpu->panel_bytes / 2 / each) / QUERIES * QUERIES;
+    /* Whole waves of thread blocks: one on a multiprocessor of those with `groups`, two of the others. */
+    int32_t queries = training->groups > 0 ? training->groups * UNIT : 2 * QUERIES;
+    int64_t wave =
+        hc_div_up((int64_t)training->gpu->processors * queries, QUERIES_MULTIPLE) * QUERIES_MULTIPLE;
+    int64_t capacity =
+        (int64_t)(3 * training->gpu->panel_bytes / 2 / each) / QUERIES_MULTIPLE * QUERIES_MULTIPLE;
     capacity = capacity > wave ? wave : capacity;
-    training->capacity = capacity < QUERIES ? (int64_t)QUERIES : capacity;
+    training->capacity = capacity < QUERIES_MULTIPLE ? (int64_t)QUERIES_MULTIPLE : capacity;
     size_t pixels = (size_t)training->capacity;
-    training->spectra = (float *)hc_take(memory, &at, count * (size_t)training->bands * sizeof(float));
+    training->spectra = (float *)hc_take(memory, &at, count * (size_t)training->stride * sizeof(float));
     training->norm = (double *)hc_take(memory, &at, (count + (size_t)training->bands) * sizeof(double));
     training->centre = memory != NULL ? training->norm + count : NULL;
     if (training->count <= FEW) {
@@ -113,26 +113,33 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     HcTraining *training = NULL;
     HcQueue *queue = NULL;
     const size_t numbers = (size_t)count + (size_t)bands;
+    const size_t values = (size_t)count * (size_t)hc_div_up(bands, 4) * 4;
+    float *rows = NULL;  /* [count][stride] */
     double *norm = NULL; /* [count], and then the centre */
     *out = NULL;
     training = new (std::nothrow) HcTraining();
     norm = (double *)calloc(numbers, sizeof *norm);
-    if (training == NULL || norm == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)numbers * sizeof *norm, "training spectra"));
+    rows = (float *)calloc(values, sizeof *rows);
+    if (training == NULL || norm == NULL || rows == NULL) {
+        HC_TRY(hc_fail_memory(err, (double)values * sizeof *rows, "training spectra"));
     }
     training->gpu = (HcGpu *)compute;
     training->count = count;
     training->tiles = hc_div_up(count, TILE);
     training->bands = bands;
+    training->stride = (int32_t)hc_div_up(bands, 4) * 4;
     training->steps = (int32_t)hc_div_up(bands, STEP);
+    training->groups = hc_gpu_knn_groups(training->gpu, training->steps);
     training->metric = metric;
     look_at(training, spectra, norm, norm + count);
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(training, NULL), &training->memory, err));
     (void)layout(training, (char *)training->memory.data);
     training->gpu->sums_bytes += training->memory.bytes;
     HC_TRY(hc_queue_open(compute, &queue, err));
-    HC_TRY(
-        hc_upload(queue, spectra, training->spectra, (size_t)count * (size_t)bands * sizeof *spectra, err));
+    for (int64_t j = 0; j < count; j++) {
+        memcpy(rows + j * training->stride, spectra + j * bands, (size_t)bands * sizeof *rows);
+    }
+    HC_TRY(hc_upload(queue, rows, training->spectra, values * sizeof *rows, err));
     HC_TRY(hc_upload(queue, norm, training->norm, numbers * sizeof *norm, err));
     if (count > FEW) {
         move_training<<<(unsigned)hc_div_up(training->tiles * TILE * 32, THREADS), THREADS, 0,
@@ -143,6 +150,7 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     *out = training;
 done:
     free(norm);
+    free(rows);
     if (queue != NULL) {
         hc_queue_close(queue);
     }
