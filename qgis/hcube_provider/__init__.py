@@ -4,4 +4,4 @@
 def classFactory(iface):  # the name that QGIS calls
     from .plugin import Plugin
 
-    return Plugin()
+    return Plugin(iface)

@@ -2,8 +2,13 @@
 command -v python3 >/dev/null && command -v cmake >/dev/null || exit 77
 export PYTHONDONTWRITEBYTECODE=1
 root=$(cd "$here/../.." && pwd)
-cmake -DFILE=plugin.zip -P "$root/cmake/qgis_plugin.cmake"
+plugin() { cmake -DFILE=plugin.zip "$@" -P "$root/cmake/qgis_plugin.cmake"; }
+plugin
 only plugin.zip
+! grep -E '://|example\.org' "$root/qgis/hcube_provider/metadata.txt" || fail "an address that is none"
+! plugin -DREPOSITORY=nowhere 2>/dev/null || fail "an address that is none was taken"
+only plugin.zip
+plugin -DREPOSITORY=https://git.test/hcube # a host that cannot exist
 python3 - "$root" <<'PYTHON'
 import ast
 import configparser
@@ -37,6 +42,10 @@ assert re.fullmatch(r"3\.\d+", general["qgisMinimumVersion"]), general["qgisMini
 assert re.fullmatch(r"\d+\.\d+\.\d+", general["version"]) and re.fullmatch(r"[^@ ]+@[^@ ]+", general["email"])
 for key in ("homepage", "repository", "tracker"):
     assert re.fullmatch(r"https://[^ ]+", general[key]), general[key]
+assert general["tracker"] == "https://git.test/hcube/issues", general["tracker"]
+cited = open(f"{sys.argv[1]}/CITATION.cff", encoding="utf-8").read()
+for key in ("author", "email"):  # one address for users, everywhere
+    assert f": {general[key]}\n" in cited, general[key]
 for key in ("hasProcessingProvider", "experimental", "deprecated"):
     assert general[key].lower() in ("yes", "no", "true", "false"), general[key]
 assert general["icon"] in parts and len(general["description"]) < 200
