@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs over an array in memory beside the same runs by files: time and bytes.
 
-    bench/compare/python_memory.py HCUBE [FOLDER]
+    bench/compare/python_memory.py HCUBE [FOLDER [INTERLEAVE [CHAIN...]]]
 
-HCUBE: the program. FOLDER: 600 MB (default /dev/shm). A scene of 1,000 lines x 750 samples x 200 bands of uint16, BIL
-(300 MB), is generated. Rounds alternate, and each row has the lowest of seven wall times. By files: the program reads the scene from
-FOLDER and writes its result there, and the array is mapped.
+HCUBE: the program. FOLDER: 600 MB (default /dev/shm). INTERLEAVE: bil (default), bip or bsq. A scene of 1,000 lines x
+750 samples x 200 bands of uint16 (300 MB) is generated. Rounds alternate, and each row has the lowest of seven wall
+times, and the median of the ratios within a round. By files: the program reads the scene from FOLDER and writes its
+result there, and the array is mapped. First run: no earlier run has left a memory file to copy the array into.
 """
 import os
 import sys
@@ -18,6 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
 LINES, SAMPLES, BANDS = 1000, 750, 200
 CHAINS = ("mnf --components 10", "pca --components 10", "rx", "filter median3x3", "bands 1-100")
+AXES = {"bil": (0, 2, 1), "bip": (0, 1, 2), "bsq": (2, 0, 1)}
 
 
 def make():
@@ -25,7 +27,7 @@ def make():
     spectra = random.random((8, BANDS), "f4").cumsum(axis=1) * 20
     shares = random.random((LINES, SAMPLES, 8), "f4")
     cube = shares @ spectra + random.normal(0, 10, (LINES, SAMPLES, BANDS)).astype("f4")
-    return np.ascontiguousarray(np.clip(cube, 1, 65535).astype("u2").transpose(0, 2, 1))
+    return np.clip(cube, 1, 65535).astype("u2")
 
 
 def timed(function):
@@ -40,26 +42,29 @@ def main():
 
     with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else "/dev/shm") as folder:
         os.chdir(folder)
-        stored = make()
+        interleave = sys.argv[3] if len(sys.argv) > 3 else "bil"
+        stored = np.ascontiguousarray(make().transpose(AXES[interleave]))
         stored.tofile("scene.img")
         Path("scene.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = {BANDS}\ndata type = 12\n"
-                                     "interleave = bil\nheader offset = 0\nbyte order = 0\n")
-        array = stored.transpose(0, 2, 1)
-        shared = hcube.empty(array.shape, array.dtype)
+                                     f"interleave = {interleave}\nheader offset = 0\nbyte order = 0\n")
+        array = stored.transpose(np.argsort(AXES[interleave]))
+        shared = hcube.empty(array.shape, array.dtype, interleave)
         shared[:] = array
-        print("| chain | by files | of `hcube.empty` | ratio | any array | ratio | same bytes |\n|---|---|---|---|---|---|---|")
-        for chain in CHAINS:
-            files, memory, copied, same = [], [], [], True
+        print("| chain | by files | of `hcube.empty` | ratio | any array, first run | ratio | next runs | ratio | same bytes |\n"
+              "|---|---|---|---|---|---|---|---|---|")
+        for chain in sys.argv[4:] or CHAINS:
+            files, same = [], True
+            memory = {"shared": [], "first": [], "next": []}
             for _ in range(7):
                 seconds, kept = timed(lambda: hcube.run(f"read scene.hdr ! {chain} ! write kept.img", overwrite=True))
                 files.append(seconds)
-                for times, scene in ((memory, shared), (copied, array)):
-                    seconds, found = timed(lambda: hcube.run(chain, scene=scene))
+                hcube.scene._drop_all()
+                for name, times in memory.items():
+                    seconds, found = timed(lambda: hcube.run(chain, scene=shared if name == "shared" else array))
                     times.append(seconds)
                     same = same and found.array().tobytes() == kept.array().tobytes()
-            base = min(files)
-            print(f"| `{chain}` | {base:.2f} s | {min(memory):.2f} s | {min(memory) / base:.2f} |"
-                  f" {min(copied):.2f} s | {min(copied) / base:.2f} | {'yes' if same else 'no'} |")
+            rows = "".join(f" {min(times):.2f} s | {np.median(np.divide(times, files)):.2f} |" for times in memory.values())
+            print(f"| `{chain}` | {min(files):.2f} s |{rows} {'yes' if same else 'no'} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import tempfile
+import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Optional
@@ -31,7 +33,10 @@ Transform = tuple[float, float, float, float, float, float]
 def _checked(values: Any) -> np.ndarray:
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError("scene: a masked array: fill it, and name the value as nodata")
-    array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    try:
+        array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    except ValueError:
+        raise ValueError("scene: rows of different length: no array") from None
     if array.dtype.newbyteorder("=").str[1:] not in DATA_TYPES or array.dtype.kind == "c":
         known = ", ".join(str(np.dtype(kind)) for kind in DATA_TYPES if kind[0] != "c")
         raise ValueError(f"scene: dtype {array.dtype}: the program reads {known}")
@@ -40,14 +45,22 @@ def _checked(values: Any) -> np.ndarray:
     return array
 
 
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """As float64; NaN where a masked array has nothing."""
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError
+        found = np.ma.filled(np.ma.asarray(values).astype(np.float64), np.nan)
+    except (TypeError, ValueError):
+        raise ValueError(f"scene: {name}: {' '.join(repr(values).split())[:80]}: not of numbers") from None
+    return np.asarray(found)
+
+
 def _list(name: str, values: Any, bands: int) -> Optional[np.ndarray]:
     """Finite positive numbers, one a band."""
     if values is None:
         return None
-    try:
-        found = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"scene: {name}: not a list of numbers") from None
+    found = _numbers(name, values)
     if found.shape != (bands,):
         raise ValueError(f"scene: {name}: shape {found.shape} for {bands} bands")
     wrong = np.flatnonzero(~(np.isfinite(found) & (found > 0)))
@@ -88,17 +101,28 @@ class Scene(Stages["Scene"]):
         bands = values.shape[2]
         if self.good is not None and np.shape(self.good) != (bands,):
             raise ValueError(f"scene: good: shape {np.shape(self.good)} for {bands} bands")
-        if self.names and len(self.names) != bands:
-            raise ValueError(f"scene: names: {len(self.names)} for {bands} bands")
-        if self.transform is not None and (len(self.transform) != 6 or not np.isfinite(self.transform).all()):
+        names = [] if self.names is None else list(self.names)
+        if names and len(names) != bands:
+            raise ValueError(f"scene: names: {len(names)} for {bands} bands")
+        if not isinstance(self.crs, (str, type(None))):
+            raise ValueError(f"scene: crs: {self.crs!r}: not a text (WKT)")
+        if not isinstance(self.fields, Mapping):
+            raise ValueError(f"scene: fields: {self.fields!r}: not a dict")
+        nodata = None if self.nodata is None else _numbers("nodata", self.nodata)
+        if nodata is not None and nodata.size != 1:
+            raise ValueError(f"scene: nodata: {nodata.size} values, where one is possible")
+        transform = None if self.transform is None else _numbers("transform", self.transform)
+        if transform is not None and (transform.shape != (6,) or not np.isfinite(transform).all()):
             raise ValueError(f"scene: transform: {self.transform}: not six finite numbers")
-        if self.transform is not None and (self.transform[2] != 0 or self.transform[4] != 0):
+        if transform is not None and (transform[2] != 0 or transform[4] != 0):
             raise ValueError(f"scene: transform: {self.transform}: the grid is turned; write a GeoTIFF instead")
         return replace(
             self,
             values=values,
             wavelength_nm=_list("wavelength_nm", self.wavelength_nm, bands),
             fwhm_nm=_list("fwhm_nm", self.fwhm_nm, bands),
+            names=names,
+            nodata=None if nodata is None else float(nodata.item()),
         )
 
 
@@ -136,7 +160,7 @@ def _header(scene: Scene, interleave: str, offset: int) -> str:
     if scene.crs is not None:
         found["coordinate system string"] = "{" + " ".join(scene.crs.split()) + "}"
     for name, value in scene.fields.items():
-        found.setdefault(name, _braced(value) if isinstance(value, list) else " ".join(value.split()))
+        found.setdefault(name, _braced(value) if isinstance(value, list) else " ".join(str(value).split()))
     return "ENVI\n" + "".join(f"{name} = {value}\n" for name, value in found.items())
 
 
@@ -204,10 +228,44 @@ def empty(shape: Shape, dtype: Any = np.float32, interleave: str = "bil") -> np.
 def _store(values: np.ndarray, interleave: str, file: int) -> None:
     turned = values.transpose(AXES[interleave])
     step = max(1, BLOCK // (turned[0].size * turned.itemsize))
+    os.ftruncate(file, values.nbytes)
+    at = 0
     for first in range(0, len(turned), step):
         left = np.ascontiguousarray(turned[first : first + step]).reshape(-1).view(np.uint8)
         while left.size:
-            left = left[os.write(file, left.data) :]
+            written = os.pwrite(file, left.data, at)
+            left, at = left[written:], at + written
+
+
+# The memory file of the array that was copied last, for the next run, while that array is there (the reference). The
+# system then has the pages already: copying into new ones takes three times as long, and freeing them half as long.
+_kept: dict[int, weakref.ref[np.ndarray]] = {}
+
+
+def _drop(file: int) -> None:
+    if _kept.pop(file, None) is not None:
+        os.close(file)
+
+
+def _drop_all() -> None:
+    for file in list(_kept):
+        _drop(file)
+
+
+# Two processes must not write into one file.
+os.register_at_fork(after_in_child=_drop_all)
+
+
+def _file_for(array: np.ndarray) -> tuple[int, weakref.ref[np.ndarray]]:
+    """A memory file to copy an array into, and a reference that drops the file, once it is kept, with the array."""
+    try:
+        file, _ = _kept.popitem()
+    except KeyError:
+        file = os.memfd_create("hcube scene")
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return file, weakref.ref(root, lambda _: _drop(file))
 
 
 class Exchange:
@@ -217,6 +275,7 @@ class Exchange:
         shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
         _remove_dead(shared)
         self.descriptors: list[int] = []
+        self._array: Optional[weakref.ref[np.ndarray]] = None  # what was copied
         self.folder = Path(tempfile.mkdtemp(prefix=f"hcube-python-{os.getpid()}-", dir=shared))
         self.scene, self.result = self.folder / "scene.img", self.folder / "result.img"
         try:
@@ -235,7 +294,7 @@ class Exchange:
         if found is not None and values.transpose(AXES[interleave]).flags.c_contiguous:
             self._link(os.dup(found[0].fileno()), "scene.img")
             return found[1]
-        file = os.memfd_create("hcube scene")
+        file, self._array = _file_for(values)
         self._link(file, "scene.img")
         _store(values, interleave, file)
         return 0
@@ -249,6 +308,11 @@ class Exchange:
         return read_scene(self.result, "r+") if self.result.is_file() else None
 
     def close(self) -> None:
+        if self._array is not None and self.descriptors and not _kept:
+            _kept[self.descriptors[0]] = self._array
+            if self._array() is None:
+                _drop_all()
+            self.descriptors = self.descriptors[1:]
         for file in self.descriptors:
             os.close(file)
         self.descriptors = []

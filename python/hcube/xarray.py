@@ -13,7 +13,7 @@ import numpy as np
 import xarray
 
 from .program import Words, run
-from .scene import Scene
+from .scene import Scene, _numbers
 from .stages import Stages
 
 LINES = ("y", "lat", "latitude", "line", "lines", "row", "rows", "downtrack")
@@ -23,6 +23,8 @@ BANDS = ("band", "bands", "wavelength", "wavelengths", "wavelength_nm", "compone
 
 def _dimensions(data: xarray.DataArray) -> tuple[str, str, str]:
     """Its dimensions as line, sample and band."""
+    if not isinstance(data, xarray.DataArray):
+        raise ValueError(f"scene: a {type(data).__name__}: take one DataArray of it")
     found = [[d for d in data.dims if str(d).lower() in known] for known in (LINES, SAMPLES, BANDS)]
     if data.ndim != 3 or any(len(part) != 1 for part in found):
         raise ValueError(f"scene: dimensions {tuple(data.dims)}: a scene has three, such as (y, x, band)")
@@ -41,12 +43,14 @@ def _in_nm(found: Any) -> Any:
     if found is None:
         return None
     unit = str(found.attrs.get("units", "nm")).lower()
-    return np.asarray(found.values, float) * (1000.0 if unit.startswith(("um", "µm", "μm", "micro")) else 1.0)
+    if not unit.startswith(("n", "um", "µm", "μm", "micro")):
+        raise ValueError(f"scene: {found.name}: units {unit}, where nm and um are possible")
+    return found.values if unit.startswith("n") else _numbers(str(found.name), found.values) * 1000.0
 
 
 def _steps(data: xarray.DataArray, dimension: str) -> tuple[float, float] | None:
     """Edge of the first pixel and size of pixels along a dimension with regular coordinates."""
-    if dimension not in data.coords or data.sizes[dimension] < 2:
+    if dimension not in data.coords or data.sizes[dimension] < 2 or data.coords[dimension].dtype.kind not in "iuf":
         return None
     centres = np.asarray(data.coords[dimension].values, float)
     step = (centres[-1] - centres[0]) / (len(centres) - 1)
@@ -67,10 +71,10 @@ def scene_of(data: xarray.DataArray) -> Scene:
         _in_nm(_of_band(data, band, "wavelength", "wavelengths", "wavelength_nm")),
         _in_nm(_of_band(data, band, "fwhm", "fwhm_nm")),
         None if good is None else good.values != 0,
-        nodata=None if nodata is None else float(nodata),
+        nodata=nodata,
         crs=reference.get("crs_wkt", data.attrs.get("crs_wkt")),
         transform=None if x is None or y is None else (x[0], x[1], 0.0, y[0], 0.0, y[1]),
-        fields=dict(data.attrs.get("hcube_fields", {})),
+        fields=data.attrs.get("hcube_fields", {}),
     )
 
 

@@ -1,5 +1,6 @@
 """Scenes in memory: the bytes of a run by files, whatever the array looks like, and no file that stays."""
 
+import concurrent.futures
 import glob
 import os
 import signal
@@ -61,6 +62,17 @@ class Memory(Case):
                     self.equal(found, expected[:, :, :3])
         found[0, 0, 0] = 7  # a result can be written
 
+    def test_the_bytes_of_each_type(self):
+        for kind in ("u1", "<i2", "<u2", ">u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8", "<f4", ">f4", "<f8", ">f8"):
+            values = np.ascontiguousarray(scene() % 251 + 1, kind)
+            values.tofile("t.img")
+            Path("t.hdr").write_text(f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = {BANDS}\ninterleave = bip\ndata type = "
+                                     f"{hcube.envi.DATA_TYPES[kind.strip('<>')]}\nbyte order = {int(kind[0] == '>')}\n")
+            kept = hcube.run("read t.hdr ! pca --components 2 ! write kept.img", overwrite=True).array()
+            found = hcube.run("pca --components 2", scene=values).array()
+            self.assertEqual(found.dtype, kept.dtype)
+            self.assertTrue(found.tobytes() == kept.tobytes(), kind)
+
     def test_arrays_that_need_no_copy(self):
         for order in ("bil", "bip", "bsq"):
             shared = hcube.empty((LINES, SAMPLES, BANDS), "u2", order)
@@ -84,6 +96,71 @@ class Memory(Case):
         os.remove("a.img")
         os.remove("a.hdr")
         self.equal(hcube.run("bands 3", scene=opened.values[4:]).array()[:, :, 0], scene()[4:30, :, 2])
+
+    def test_arrays_that_are_copied_again(self):
+        """A second copy goes into the memory of the first, and takes none of its values."""
+        def kept():
+            names = [os.readlink(f"/proc/self/fd/{file}") for file in os.listdir("/proc/self/fd")
+                     if os.path.exists(f"/proc/self/fd/{file}")]
+            return sum("hcube scene" in name for name in names)
+
+        array = scene().copy()
+        for part in (array, array[:7], array[::-1], array.astype("f8"), array[:, :, ::2], array):
+            array += 1
+            self.equal(hcube.run("bands 1,2", scene=part).array(), part[:, :, :2].astype(part.dtype if part.itemsize < 8 else "f4"))
+        first, file = dict(hcube.scene._kept), next(iter(hcube.scene._kept))
+        self.assertEqual((len(first), kept()), (1, 1))
+        runs = [hcube.start("bands 3", scene=values) for values in (array, array + 5)]  # the second has a file of its own
+        self.assertEqual(hcube.scene._kept, {})
+        self.assertEqual(kept(), 2)
+        for more, run in zip((0, 5), runs):
+            self.equal(run.wait().array()[:, :, 0], array[:, :, 2] + more)
+        self.assertEqual(list(hcube.scene._kept), [file])
+        child = os.fork()
+        if child == 0:  # it leaves the memory to its parent
+            try:
+                self.assertEqual(hcube.scene._kept, {})
+                self.assertEqual(hcube.run("bands 1", scene=array * 0).array().max(), 0)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.equal(np.frombuffer(os.pread(file, array.nbytes, 0), "u2"), array.reshape(-1))
+        with self.assertRaises(ZeroDivisionError):
+            hcube.run("mnf", scene=array, progress=lambda part, what: 1 / 0)
+        self.equal(hcube.run("bands 3", scene=array).array()[:, :, 0], array[:, :, 2])
+        del array, part
+        self.assertEqual((hcube.scene._kept, kept()), ({}, 0))
+        hcube.run("bands 1", scene=scene().tolist())
+        self.assertEqual(kept(), 0)
+
+    def test_runs_in_threads(self):
+        cube = scene()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda k: hcube.run("bands 1-3 --threads 1", scene=cube + k).array(), range(12)))
+        for k, values in enumerate(found):
+            self.equal(values, cube[:, :, :3] + k)
+
+    def test_small_and_odd_arrays(self):
+        cube = scene()
+        locked = cube.copy()
+        locked.flags.writeable = False
+        unaligned = np.frombuffer(b"." + cube.tobytes(), "u2", offset=1).reshape(cube.shape)
+        for array in (cube[:1, :1, :1], cube[:1, :1], cube[:, :1, :1], locked, unaligned, np.broadcast_to(cube[:1], cube.shape),
+                      cube[:3].tolist()):
+            self.equal(hcube.run("write --all-bands", scene=array).array(), np.asarray(array))
+        for words in ("mnf", "pca", "rx", "kmeans --clusters 2", "noise n.json", "filter median3x3", "cov c.json", "endmembers e.sli --count 2",
+                      "svd", "smooth --points 5", "destripe", "denoise", "preview p.png", "figure f.png"):
+            try:
+                hcube.run(words, scene=np.full((1, 1, 1), 7, "u2"), overwrite=True)
+            except hcube.Error as error:
+                self.assertIn(error.code, (2, 3, 8), f"{words}: {error}")
+                self.assertNotIn("\n", str(error))
+        full = hcube.Scene(cube, names=np.array([f"b{b}" for b in range(BANDS)]), nodata=np.uint16(3), transform=[0, 1, 0, 0, 0, -1],
+                           fields={"reflectance scale factor": 10000, "acquisition": "a\nbands = 3"})
+        found = hcube.run("write --all-bands --source-scale apply --type float32", scene=full).scene
+        self.assertEqual((found.names[1], found.values.shape), ("b1", cube.shape))
+        self.close(found.values[50, 50], cube[50, 50] / 10000, 1e-6)
 
     def test_what_the_array_lacks(self):
         cube = scene().astype(">f4")
@@ -146,7 +223,22 @@ class Memory(Case):
             ("masked array", np.ma.masked_equal(cube, 0)),
             ("wavelength_nm: nan at band 5 (from 0)", hcube.Scene(cube, holes)),
             ("wavelength_nm: shape (63,) for 64 bands", hcube.Scene(cube, few["wavelength_nm"][1:])),
-            ("wavelength_nm: not a list of numbers", hcube.Scene(cube, ["red"] * BANDS)),
+            ("wavelength_nm: ['red', 'red'", hcube.Scene(cube, ["red"] * BANDS)),
+            ("wavelength_nm: array([1.+1.j", hcube.Scene(cube, np.full(BANDS, 1 + 1j))),
+            ("wavelength_nm: nan at band 3", hcube.Scene(cube, np.ma.masked_equal(np.arange(1, BANDS + 1), 4))),
+            ("wavelength_nm: inf at band 0", hcube.Scene(cube, np.full(BANDS, np.inf))),
+            ("shape ()", 3.0),
+            ("shape (0, 100, 64)", cube[:0]),
+            ("dtype int8", cube.astype("i1")),
+            ("dtype datetime64", cube.astype("M8[s]")),
+            ("rows of different length", [[[1, 2], [3]]]),
+            ("nodata: 'none': not of numbers", hcube.Scene(cube, nodata="none")),
+            ("nodata: 1j", hcube.Scene(cube, nodata=1j)),
+            ("nodata: 2 values", hcube.Scene(cube, nodata=[0, 1])),
+            ("crs: 32610: not a text", hcube.Scene(cube, crs=32610)),
+            ("fields: None: not a dict", hcube.Scene(cube, fields=None)),
+            ("transform: ('a',", hcube.Scene(cube, transform=("a",) * 6)),
+            ("not six finite numbers", hcube.Scene(cube, transform=3)),
             ("fwhm_nm: -1.0 at band 0", hcube.Scene(cube, fwhm_nm=-np.ones(BANDS))),
             ("good: shape (2,)", hcube.Scene(cube, good=[True, False])),
             ("names: 1 for 64", hcube.Scene(cube, names=["a"])),
@@ -238,6 +330,19 @@ class Labelled(Case):
         self.refused(AttributeError, "no stage mmf", lambda: xarray.DataArray(scene()).hcube.mmf)
         data = xarray.DataArray(scene(), {"wavelength": ("band", np.full(BANDS, np.nan))}, ("y", "x", "band"))
         self.refused(ValueError, "nan at band 0", hcube.run, "mnf", scene=data)
+        for unit, part in (("m", "wavelength: units m"), (3, "wavelength: units 3")):
+            data = xarray.DataArray(scene(), {"wavelength": ("band", np.ones(BANDS), {"units": unit})}, ("y", "x", "band"))
+            self.refused(ValueError, part, hcube.run, "mnf", scene=data)
+        data = xarray.DataArray(scene(), {"wavelength": ("band", ["a"] * BANDS)}, ("y", "x", "band"))
+        self.refused(ValueError, "wavelength_nm: array(['a'", hcube.run, "mnf", scene=data)
+        self.refused(ValueError, "a Dataset", hcube.run, "mnf", scene=data.to_dataset(name="a"))
+        for name in ("hcube_fields", "_FillValue"):
+            data = xarray.DataArray(scene(), dims=("y", "x", "band"), attrs={name: "x"})
+            self.refused(ValueError, name.strip("_").replace("hcube_fields", "fields").replace("FillValue", "nodata"),
+                         hcube.run, "mnf", scene=data)
+        for coords in ({"x": [f"c{s}" for s in range(SAMPLES)]}, {"x": np.arange(SAMPLES).astype("M8[D]")}, {"x": np.arange(SAMPLES) ** 2}):
+            data = xarray.DataArray(scene(), coords, ("y", "x", "band"))
+            self.equal(data.hcube.run("write --all-bands").values, scene())
         micro = xarray.DataArray(scene(), {"wavelength": ("band", np.linspace(0.4, 2.5, BANDS), {"units": "um"})},
                                  ("y", "x", "band"))
         self.close(hcube.run("write", scene=micro).scene.wavelength_nm, np.linspace(400, 2500, BANDS), 1e-12)
