@@ -22,7 +22,8 @@ typedef struct HcCommon {
 } HcCommon;
 
 extern const HcOption hc_common_options[];
-extern const HcOption hc_plan_options[]; /* those of plan alone */
+extern const HcOption hc_plan_options[];    /* those of plan alone */
+extern const HcOption hc_leading_options[]; /* those of run and plan before the first step */
 
 /* Copies those that are not left out (a list of names that ends with NULL); returns how many. */
 size_t hc_common_options_but(const char *const *left_out, HcOption *options);

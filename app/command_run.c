@@ -209,6 +209,7 @@ void hc_describe_run(HcUsage *usage) {
         &usage->examples,
         "hcube run read scene.hdr ! mnf --components 20 ! write scene_mnf.tif\n"
         "hcube run read scene.hdr ! mnf ! preview mnf.png --bands 1,2,3 --scree scree.png ! write mnf.tif\n");
+    hc_usage_add(usage, "Options of a chain file", hc_leading_options);
     hc_usage_add(usage, "Options", hc_common_options);
 }
 
@@ -219,6 +220,7 @@ void hc_describe_plan(HcUsage *usage) {
     hc_text_add(&usage->examples, "hcube plan read scene.hdr ! mnf --components 20 ! write scene_mnf.tif\n"
                                   "hcube plan --measure mnf scene.hdr scene_mnf.tif\n");
     hc_usage_add(usage, "Options of this command", hc_plan_options);
+    hc_usage_add(usage, "Options of a chain file", hc_leading_options);
     hc_usage_add(usage, "Options", hc_common_options);
 }
 

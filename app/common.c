@@ -162,7 +162,7 @@ typedef struct Leading {
     HcOptionList set;
 } Leading;
 
-static const HcOption leading_options[] = {
+const HcOption hc_leading_options[] = {
     {HC_LIST(Leading, set), .value = "NAME=VALUE", .help = "fill {NAME} in a chain file or quoted chain"},
     {0}};
 
@@ -220,9 +220,9 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
     int32_t *lines = NULL;
     int32_t split_count = 0;
     hc_options_reset(hc_common_options, common);
-    hc_options_reset(leading_options, &leading);
+    hc_options_reset(hc_leading_options, &leading);
     HcOptionSet sets[3] = {{.table = hc_common_options, .params = common},
-                           {.table = leading_options, .params = &leading}};
+                           {.table = hc_leading_options, .params = &leading}};
     int32_t set_count = 2;
     if (own != NULL) {
         sets[set_count++] = *own;

@@ -14,7 +14,8 @@ try:
     import jsonschema
 except ImportError:
     jsonschema = None
-SCHEMA = Path(__file__).parents[2] / "docs/json-usage.schema.json"
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "docs/json-usage.schema.json"
 
 
 def shown(*words):
@@ -66,9 +67,34 @@ class Complete(Case):
             text = subprocess.run([hcube.program(), *path, "--help", "all"], stdout=subprocess.PIPE, encoding="utf-8",
                                   env={"COLUMNS": "10000"}).stdout
             rows = re.findall(r"(?m)^  (?! )(?:[^ ]+, )?--([a-z][a-z0-9-]*)", text)
-            self.assertLessEqual(set(rows) - {"help", "json-usage"}, named, path)
+            places = {a["name"] for a in part["input_arguments"] if a["metadata"].get("positional")}
+            self.assertEqual(named - places, set(rows) - places, path)
             seen += len(rows)
         self.assertGreater(seen, 1000)
+
+    def test_every_option_of_the_tables(self):
+        """Rows of the tables in the sources are described, and a word takes no option that its description lacks."""
+        row = re.compile(r"HC_(?:FLAG|INT|REAL|SIZE|TEXT|CHOICE|LIST)\(\s*\w+,\s*(\w+)(?:,\s*\"([a-z0-9-]+)\")?\s*\)")
+        tables, shared = set(), set()
+        for source in [*(ROOT / "app").rglob("*.c"), *(ROOT / "pipeline").rglob("*.c")]:
+            found = {name or field for field, name in row.findall(source.read_text())}
+            tables |= found
+            shared |= found if source.name == "common.c" else set()
+        words = [part for part in parts(usage()) if not part["sub_algorithms"]]
+        described = {argument["name"] for part in words for argument in part["input_arguments"]}
+        self.assertGreater(len(tables), 200)
+        self.assertEqual(tables - described, set())
+        tried = sorted(tables | described)
+        refused = re.compile("unknown option|the option is called")
+        for place, part in enumerate(words):
+            named = {argument["name"]: argument["metadata"].get("positional") for argument in part["input_arguments"]}
+            if all(named.values()):
+                continue  # it has no table
+            for name in (shared | set(tried[place % 25 :: 25])) - set(named):
+                done = subprocess.run([hcube.program(), *part["full_path"][1:], f"--{name}"], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+                self.assertEqual(done.returncode, 2)
+                self.assertRegex(done.stderr, refused)
 
     def test_words_that_are_no_options(self):
         for command, name in (("run", "chain"), ("plan", "chain"), ("batch", "chain"), ("stages", "stage"), ("man", "name"),
