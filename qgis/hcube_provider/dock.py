@@ -152,6 +152,7 @@ class SpectrumDock(QDockWidget):
         canvas.currentLayerChanged.connect(self.end)
         self.visibilityChanged.connect(lambda visible: None if visible else self.end())
         canvas.viewport().installEventFilter(self)
+        QApplication.instance().aboutToQuit.connect(self.end)  # QGIS need not unload plug-ins before it ends
 
     def eventFilter(self, _, event):
         if event.type() == QEvent.MouseButtonRelease and event.button() == Qt.LeftButton and self.values is not None:

@@ -186,6 +186,10 @@ assert process.poll() is not None
 dock.show()
 shown_at(layer, layer.extent().center())
 process = dock.server.process
+application.aboutToQuit.emit()
+assert process.poll() is not None
+shown_at(layer, layer.extent().center())
+process = dock.server.process
 plugin.unload()
 assert process.poll() is not None and desk.menus == [] and plugin.dock is None
 QTest.qWait(50)
