@@ -77,6 +77,7 @@ typedef enum HcSpace {
     HC_SPACE_SHARED,  /* host memory for a backend on the host, for all of its threads */
     HC_SPACE_WORKER,  /* host memory for each thread of such a backend */
     HC_SPACE_LIBRARY, /* host memory for each thread of a library (HcNeeds.threads_max), from two on */
+    HC_SPACE_FIT,     /* host memory of what is fitted to the sums, once these are closed */
     HC_SPACES
 } HcSpace;
 
@@ -169,8 +170,9 @@ typedef struct HcStageRare {
     /* Whether the parsed stage fits a model to sums of the scene, and how. Such a stage has the options
      * --model, --save-model and --fit-only, and marks those of the fit (HcOption.of_fit). */
     bool (*fits)(const HcStage *stage, HcFit *how);
-    /* With fits. Fits the model to these sums, as settle does to those of the scene. noise: NULL = none. */
-    HcStatus (*fit)(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err);
+    /* With fits. Fits the model to these sums, as settle does to those of the scene, and clears
+     * sums that are no longer needed. noise: NULL = none. */
+    HcStatus (*fit)(HcStage *stage, HcMoments *values, HcMoments *noise, HcError *err);
     /* Fills all of a scree plot but its page; false until the stage is settled. */
     bool (*scree)(const HcStage *stage, HcScreePlot *out);
     /* What the rules for the number of components find; NULL where none was asked. */

@@ -8,7 +8,7 @@
 HcEighFn hc_cpu_eigh;
 
 /* As the operation eigh, with eigenvalues that are right relative to the largest one. BLAS must be kept to
- * one thread by the caller. */
+ * one thread by the caller. `vectors` may be the matrix itself. */
 HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
                            HcError *err);
 

@@ -35,10 +35,9 @@ typedef struct Small {
     double *factor;         /* [n][n] L */
     double *values;         /* [n] */
     double *vectors;        /* [n][n] R, then S */
-    double *images;         /* [count][n] B; x [count][first] while R and S are turned apart */
-    double *turned;         /* [count][n] A S; S turned */
-    double *inner;          /* [count][count] G */
-    double *turns;          /* [count][count] its eigenvectors */
+    double *images;         /* [count][n] B; x [count][first] while R and S are turned apart; S turned */
+    double *products;       /* [count][n] A S, while R and S are turned apart */
+    double *inner;          /* [count][count] G, then its eigenvectors */
 } Small;
 
 /* The columns of a piece: [begin, end). */
@@ -93,9 +92,9 @@ static void turn_small(void *what, int32_t piece) {
     int n = (int)small->n;
     int first = (int)small->first;
     int count = (int)(columns.end - columns.begin);
-    double *product = small->turned + columns.begin * small->n;
+    double *product = small->products + columns.begin * small->n;
     double *x = small->images + columns.begin * small->first;
-    image_columns(small, columns, small->turned);
+    image_columns(small, columns, small->products);
     cblas_dtrmm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, n, count, 1, small->factor,
                 n, product, n);
     cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, first, count, n, 1, small->vectors, n, product, n, 0,
@@ -141,8 +140,8 @@ static void turned_piece(void *what, int32_t piece) {
     int n = (int)small->n;
     int count = (int)small->count;
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, (int)(columns.end - columns.begin), count, 1,
-                small->vectors + small->first * small->n, n, small->turns + columns.begin * small->count,
-                count, 0, small->turned + columns.begin * small->n, n);
+                small->vectors + small->first * small->n, n, small->inner + columns.begin * small->count,
+                count, 0, small->images + columns.begin * small->n, n);
 }
 
 /* The sign rule for some of all vectors. */
@@ -158,15 +157,17 @@ static void sign_piece(void *what, int32_t piece) {
 static HcStatus find_again(Small *small, const Team *team, HcError *err) {
     double *vectors = small->vectors + small->first * small->n;
     if (small->values[small->n - 1] < SMALL * SMALL * small->values[0]) {
+        HC_OR_RETURN(hc_new(small->products, small->count * small->n, "small eigenvalues", err));
         share(team, small->count, turn_small, small);
         share(team, small->first, turn_rest, small);
+        free(small->products);
     }
     share(team, small->count, image_piece, small);
     share(team, small->count, inner_piece, small);
     HC_OR_RETURN(hc_cpu_eigh_plain(team->cpu, (int32_t)small->count, small->inner,
-                                   small->values + small->first, small->turns, err));
+                                   small->values + small->first, small->inner, err));
     share(team, small->count, turned_piece, small);
-    memcpy(vectors, small->turned, small->count * small->n * sizeof *vectors);
+    memcpy(vectors, small->images, small->count * small->n * sizeof *vectors);
     return HC_OK;
 }
 
@@ -224,12 +225,10 @@ HcStatus hc_cpu_eigh_small(const HcCpu *cpu, int32_t n, const double *matrix, do
         return HC_OK;
     }
     Team team = {cpu, hc_cpu_eigh_threads(n, cpu->threads)};
-    size_t size = rows * rows + 2 * small.count * (rows + small.count);
+    size_t size = rows * rows + small.count * (rows + small.count);
     HC_OR_RETURN(hc_new(small.factor, size, "small eigenvalues", err));
     small.images = small.factor + rows * rows;
-    small.turned = small.images + small.count * rows;
-    small.inner = small.turned + small.count * rows;
-    small.turns = small.inner + small.count * small.count;
+    small.inner = small.images + small.count * rows;
     if (factorise(&small, matrix)) {
         bool more = true;
         for (int level = 0; level < LEVELS && more; level++) {

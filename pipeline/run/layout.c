@@ -64,6 +64,17 @@ static size_t sums_bytes(const HcStage *stage, const HcComputeInfo *info) {
     return bytes;
 }
 
+/* Host memory of a stage for its sums (on a backend there, beyond their wide integers), with copies of what
+ * is fetched first; or, once they are closed, for what is fitted to them, where that is more. */
+static size_t settling_bytes(const HcStage *stage, const HcComputeInfo *info) {
+    const size_t count = (size_t)(stage->needs.sums.floats + stage->needs.sums.integers);
+    const size_t wide = (size_t)stage->in.bands * (size_t)stage->in.bands * sizeof(HcWide);
+    const size_t closed = info->shared_memory ? count * wide : 0; /* device memory in name */
+    const size_t open = sums_bytes(stage, info) + (info->shared_memory && count > 0 ? wide : count * wide);
+    const size_t fit = hc_stage_bytes(stage, HC_SPACE_FIT);
+    return fit > open + closed ? fit - closed : open;
+}
+
 /* Adds what a stage takes; scratch for pixels is in the slots. */
 static void add_memory(Cost *cost, const HcStage *stage, const HcComputeInfo *info) {
     const bool shared = info->shared_memory;
@@ -108,7 +119,7 @@ static Cost cost_of(const HcChain *chain, const HcComputeInfo *info, const HcLim
         if (stage->needs.consumes) {
             cost.host += (size_t)(cost.slots + 2) * hc_consumed_bytes(stage, lines);
         }
-        cost.host += sums_bytes(stage, info);
+        cost.host += settling_bytes(stage, info);
         add_memory(&cost, stage, info);
     }
     return cost;

@@ -182,7 +182,7 @@ static HcStatus check_singular(const HcStage *stage, HcError *err) {
 }
 
 /* Settles state->noise; that of a file or dark image is there. */
-static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMoments *noise, HcError *err) {
+static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, HcMoments *noise, HcError *err) {
     const Params *params = stage->params;
     State *state = stage->state;
     HcNoiseMatrix matrix = (HcNoiseMatrix)params->matrix;
@@ -205,12 +205,13 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, const HcMom
     if (noise != NULL) {
         HC_OR_RETURN(
             hc_statistics_make(&state->noise, &stage->in, noise, state->difference, noise_word(params), err));
+        hc_moments_clear(noise);
     }
     hc_noise_reduce(&state->noise, matrix);
     return HC_OK;
 }
 
-static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
+static HcStatus fit(HcStage *stage, HcMoments *values, HcMoments *noise, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;

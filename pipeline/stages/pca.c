@@ -28,7 +28,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
+static HcStatus fit(HcStage *stage, HcMoments *values, HcMoments *noise, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
     State *state = stage->state;

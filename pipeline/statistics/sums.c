@@ -2,8 +2,13 @@
  * sample that chooses their grid is there. Differences have no center on the grid: it would cancel. */
 #include "pipeline/statistics/sums.h"
 #include "core/allocate.h"
+#include "core/operation/eigh/eigh.h"
 
 #include <stdlib.h>
+
+/* Of a fit with the noise of --noise auto: those of the scene and of two kinds of noise, the eigenproblem and
+ * its vectors. No stage has more at once. */
+enum { FIT_MATRICES = 5 + HC_EIGH_MATRICES };
 
 int32_t hc_scene_sums_halo(const HcScene *scene, HcDifference difference) {
     return hc_stencil_is(difference) ? hc_host_sums_needs(scene, difference).halo
@@ -25,6 +30,9 @@ void hc_scene_sums_plan(HcStage *stage, HcDifference difference) {
     stage->needs.sums.floats += floats;
     stage->needs.sums.integers += !floats;
     hc_stage_takes(stage, HC_SPACE_DEVICE, bands * bands * sizeof(HcWide));
+    size_t fit = FIT_MATRICES * bands * bands * sizeof(double);
+    size_t other = hc_stage_bytes(stage, HC_SPACE_FIT);
+    hc_stage_takes(stage, HC_SPACE_FIT, fit > other ? fit - other : 0);
 }
 
 /* On the grid of the sample. Differences need no center: it would cancel. */

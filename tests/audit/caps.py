@@ -53,6 +53,10 @@ def all_cases():
                                ("mnf", "bands425", ["mnf", "SCENE", "out.img", "--components", "5"]),
                                ("floats", "floats425", ["mnf", "SCENE", "out.img", "--components", "5"])):
         found[f"threads/{name}"] = (scene, 120, [*words, "--threads", "16"])
+    # Matrices of bands x bands that a fit works in.
+    for name in ("mnf", "pca", "dimension", "endmembers"):
+        found[f"bands/{name}"] = ("bands2000", 100, [name, "SCENE", "out.json" if name == "dimension" else "out.csv" if name ==
+                                                     "endmembers" else "out.img", *(["--count", "4"] * (name == "endmembers"))])
     found["ortho"] = ("bil", 160, ["read", "SCENE", "out.img", "--ortho=glt.hdr"])
     found["compare"] = ("bil", 120, ["compare", "SCENE", "SCENE", "--picture", "out.png"])
     for name, words in OUTPUTS.items():
@@ -127,7 +131,7 @@ class Scenes:
         os.rename(f"{partial}.img", self.folder / f"{name}.img")
 
     def get(self, name):
-        sizes = {"small": [100, 200, 100], "bands1000": [4, 4, 1000], "bands425": [128, 400, 425],
+        sizes = {"small": [100, 200, 100], "bands1000": [4, 4, 1000], "bands2000": [100, 25, 2000], "bands425": [128, 400, 425],
                  "floats425": [128, 400, 425]}
         if name in ENVI or name in sizes:
             if not (self.folder / f"{name}.img").exists():

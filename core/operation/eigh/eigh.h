@@ -17,6 +17,10 @@ typedef HcStatus HcEighFn(HcCompute *compute, int32_t n, const double *matrix, d
                           double *vectors, HcError *err);
 HcEighFn hc_eigh HC_MUST_CHECK;
 
+/* What it takes beside the arguments, in matrices of their size, at most: four of a decomposition, and three
+ * where nearly all eigenvalues are small beside the first, and found again. */
+enum { HC_EIGH_MATRICES = 7 };
+
 /* The sign rule: flips vector[n] so that its entry of largest magnitude is positive (the first wins a tie).
  */
 void hc_sign_rule(double *vector, int32_t n);

@@ -394,7 +394,7 @@ static HcStatus test(HcStage *stage, const HcEvidenceChange *change, HcError *er
                : HC_OK;
 }
 
-static HcStatus fit(HcStage *stage, const HcMoments *values, const HcMoments *differences, HcError *err) {
+static HcStatus fit(HcStage *stage, HcMoments *values, HcMoments *differences, HcError *err) {
     HcStatus status = HC_OK;
     HcDenoise *state = stage->state;
     HcTransform *transform = &state->linear.transform;

@@ -94,7 +94,7 @@ int32_t hc_denoise_noise_kind(const HcStage *stage);
 HcDifference hc_denoise_difference(const HcStage *stage);
 HcStatus hc_denoise_plan_noise(HcStage *stage, HcError *err) HC_MUST_CHECK;
 /* Makes the noise of the state, unless it is that of a file. */
-HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, const HcMoments *differences,
+HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, HcMoments *differences,
                               HcError *err) HC_MUST_CHECK;
 
 /* ---- strips.c: components, patches and groups of a block, in strips ---- */

@@ -47,7 +47,7 @@ HcStatus hc_denoise_plan_noise(HcStage *stage, HcError *err) {
 }
 
 /* Makes state->noise of differences. */
-static HcStatus fit_neighbours(HcStage *stage, const HcMoments *differences, HcError *err) {
+static HcStatus fit_neighbours(HcStage *stage, HcMoments *differences, HcError *err) {
     HcDenoise *state = stage->state;
     const char *word = hc_denoise_params(stage)->noise;
     if (hc_noise_is_spatial_spectral(word)) {
@@ -60,7 +60,7 @@ static HcStatus fit_neighbours(HcStage *stage, const HcMoments *differences, HcE
 }
 
 /* Makes state->noise, unless it is that of a file. */
-HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, const HcMoments *differences,
+HcStatus hc_denoise_fit_noise(HcStage *stage, const HcStatistics *scene, HcMoments *differences,
                               HcError *err) {
     HcDenoise *state = stage->state;
     HcStatistics *noise = &state->noise;

@@ -17,7 +17,9 @@ static const HcLinearParams *params_of(const HcStage *stage) {
     return stage->params;
 }
 
-enum { COMPONENTS_MAX = 100000 };
+/* MODEL_MATRICES: while a model is saved, its two matrices as numbers, as texts of 25 bytes a number, and as
+ * the text of the file; and the noise. */
+enum { COMPONENTS_MAX = 100000, MODEL_MATRICES = 18 };
 
 /* 0 where the text is no number of components. */
 static int64_t count_of(const char *text) {
@@ -210,6 +212,8 @@ HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *
     /* Denoising goes through a block of components and its mask. */
     hc_stage_takes(stage, HC_SPACE_PIXEL, params->denoise ? components * sizeof(float) + 1 : 0);
     hc_stage_takes(stage, HC_SPACE_DEVICE, 2 * components * (size_t)stage->in.bands * sizeof(double));
+    size_t all = *fits && params->save_model != NULL ? (size_t)stage->in.bands : 0;
+    hc_stage_takes(stage, HC_SPACE_FIT, MODEL_MATRICES * all * all * sizeof(double));
     return HC_OK;
 }
 
@@ -233,11 +237,12 @@ static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOu
     hc_text_clear(&list);
 }
 
-HcStatus hc_linear_begin_fit(HcStage *stage, const HcMoments *values, HcStatistics *scene, HcError *err) {
+HcStatus hc_linear_begin_fit(HcStage *stage, HcMoments *values, HcStatistics *scene, HcError *err) {
     HcTransform *transform = &((HcLinear *)stage->state)->transform;
     HC_OR_RETURN(hc_statistics_make(scene, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
     HC_OR_RETURN(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = scene->pixels;
+    hc_moments_clear(values);
     return HC_OK;
 }
 
@@ -348,7 +353,7 @@ HcStatus hc_linear_take(HcStage *stage, HcQueue *queue, HcMoments *values, HcMom
     return noise_sums != NULL ? hc_scene_sums_take(noise_sums, stage, queue, noise, err) : HC_OK;
 }
 
-HcStatus hc_linear_fit(HcStage *stage, const HcMoments *values, const HcMoments *noise, HcError *err) {
+HcStatus hc_linear_fit(HcStage *stage, HcMoments *values, HcMoments *noise, HcError *err) {
     HC_OR_RETURN(stage->kind->rare.fit(stage, values, noise, err));
     return ready(stage, err);
 }

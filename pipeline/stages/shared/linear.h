@@ -79,8 +79,9 @@ typedef struct HcLinear {
  * the stage still has to observe the scene. */
 HcStatus hc_linear_plan(HcStage *stage, const char *label, bool *fits, HcError *err) HC_MUST_CHECK;
 
-/* A fit begins: makes the statistics of the scene from its sums; the caller clears them. */
-HcStatus hc_linear_begin_fit(HcStage *stage, const HcMoments *values, HcStatistics *scene,
+/* A fit begins: makes the statistics of the scene, which the caller clears, from its sums, and clears these.
+ */
+HcStatus hc_linear_begin_fit(HcStage *stage, HcMoments *values, HcStatistics *scene,
                              HcError *err) HC_MUST_CHECK;
 
 /* The transform is made: applies the rule of --components to the statistics of the scene, chooses the
@@ -107,8 +108,7 @@ HcStatus hc_linear_settle(HcStage *stage, HcQueue *queue, HcError *err) HC_MUST_
  * they are not wanted; the caller clears both), and fits with them. noise: NULL = none. */
 HcStatus hc_linear_take(HcStage *stage, HcQueue *queue, HcMoments *values, HcMoments *noise,
                         HcError *err) HC_MUST_CHECK;
-HcStatus hc_linear_fit(HcStage *stage, const HcMoments *values, const HcMoments *noise,
-                       HcError *err) HC_MUST_CHECK;
+HcStatus hc_linear_fit(HcStage *stage, HcMoments *values, HcMoments *noise, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_process(HcStage *stage, HcQueue *queue, const HcBlock *in, const HcBlock *out,
                            void *scratch, HcError *err) HC_MUST_CHECK;
 HcStatus hc_linear_finish(HcStage *stage, HcError *err) HC_MUST_CHECK;

@@ -19,7 +19,7 @@ static const double least_gain = 0.1;
 /* ---- the fit ---- */
 
 static HcStatus fit_transform(HcSvdReduced *reduced, HcStage *stage, const HcStatistics *scene,
-                              const HcMoments *differences, HcStatistics *noise, HcError *err) {
+                              HcMoments *differences, HcStatistics *noise, HcError *err) {
     HcTransform *transform = &reduced->transform;
     HC_OR_RETURN(
         hc_noise_choose(&reduced->choice, noise, stage->compute, scene, differences, HC_NOISE_USUAL, err));
@@ -65,7 +65,7 @@ static void note_choice(const HcSvdReduced *reduced, HcStage *stage) {
 }
 
 HcStatus hc_svd_reduced_fit(HcSvdReduced *reduced, HcStage *stage, const HcMoments *values,
-                            const HcMoments *differences, HcError *err) {
+                            HcMoments *differences, HcError *err) {
     HcStatus status = HC_OK;
     HcStatistics scene = {0};
     HcStatistics noise = {0};

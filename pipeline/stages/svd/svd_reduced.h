@@ -35,7 +35,7 @@ size_t hc_svd_reduced_bytes(const HcScene *scene, int32_t count, int32_t halo);
  *
  * HC_E_NUMERIC: too few pixels, or no band has noise. */
 HcStatus hc_svd_reduced_fit(HcSvdReduced *reduced, HcStage *stage, const HcMoments *values,
-                            const HcMoments *differences, HcError *err) HC_MUST_CHECK;
+                            HcMoments *differences, HcError *err) HC_MUST_CHECK;
 
 /* Memory for strips with `halo` lines. */
 HcStatus hc_svd_reduced_open(HcSvdReduced *reduced, HcStage *stage, int32_t halo, HcError *err) HC_MUST_CHECK;

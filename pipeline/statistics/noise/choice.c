@@ -210,7 +210,7 @@ static void take_only(HcNoiseChoice *choice, const char *word, bool regression, 
 }
 
 HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *compute,
-                         const HcStatistics *scene, const HcMoments *differences, HcNoiseMatrix matrix,
+                         const HcStatistics *scene, HcMoments *differences, HcNoiseMatrix matrix,
                          HcError *err) {
     HcStatus status = HC_OK;
     HcError refused = {0};
@@ -229,6 +229,7 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
         HC_TRY(
             hc_statistics_make(&neighbours, &scene->scene, differences, HC_NOISE_AUTO_DIFFERENCE, word, err));
     }
+    hc_moments_clear(differences);
     if (regressed && compared) {
         HC_TRY(hc_noise_weigh(choice, compute, scene, &regression, &neighbours, err));
     } else {

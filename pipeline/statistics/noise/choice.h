@@ -33,12 +33,12 @@ HcStatus hc_noise_weigh(HcNoiseChoice *choice, HcCompute *compute, const HcStati
                         const HcStatistics *regression, const HcStatistics *differences,
                         HcError *err) HC_MUST_CHECK;
 
-/* Makes the noise covariance of the better model. `differences`: sums of HC_NOISE_AUTO_DIFFERENCE. Where one
- * of both cannot be had, it takes the other.
+/* Makes the noise covariance of the better model. `differences`: sums of HC_NOISE_AUTO_DIFFERENCE, which
+ * are cleared. Where one of both cannot be had, it takes the other.
  *
  * HC_E_NUMERIC: neither can be had. */
 HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *compute,
-                         const HcStatistics *scene, const HcMoments *differences, HcNoiseMatrix matrix,
+                         const HcStatistics *scene, HcMoments *differences, HcNoiseMatrix matrix,
                          HcError *err) HC_MUST_CHECK;
 
 /* For a stage that removes noise. Where a regression was taken: makes its noise white, or leaves it, or finds

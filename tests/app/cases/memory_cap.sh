@@ -17,6 +17,20 @@ unset large
 [[ $err =~ peak\ memory\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no peak memory in '$err'"
 sanitized || ((BASH_REMATCH[1] <= 150)) || fail "peak memory ${BASH_REMATCH[1]} MiB of a scene of 1"
 
+# A fit of many bands works in matrices of bands x bands: the least --memory that is asked for is enough for them.
+if ! sanitized; then
+    header many 40 40 1000 12 bip
+    head -c $((40 * 40 * 1000 * 2)) /dev/urandom >many.img
+    for words in "mnf many.hdr out.img --noise mean3x3" "pca many.hdr out.img" "dimension many.hdr d.json" "cov many.hdr c.json"; do
+        run 5 $words --memory 1M --device cpu --threads 2 --overwrite
+        [[ $err =~ "needs at least "([0-9]+) ]] || fail "says $err"
+        least=$((BASH_REMATCH[1] + 1))
+        run 0 $words --memory ${least}M --device cpu --threads 2 --overwrite
+        [[ $err =~ peak\ memory\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no peak memory in '$err'"
+        ((BASH_REMATCH[1] <= least)) || fail "$words: peak memory ${BASH_REMATCH[1]} MiB of $least"
+    done
+fi
+
 # A scene in bands larger than --memory: what is read of it stays below. (The system maps whole windows of a file around
 # each line of each band, and all of them counted as memory of the program.)
 ! sanitized || exit 77
