@@ -119,6 +119,7 @@ static void print_forecast(const HcForecast *forecast, int64_t lines) {
            hc_duration_text(text[0], sizeof text[0], forecast->seconds), (long long)forecast->lines,
            (long long)lines, hc_duration_text(text[1], sizeof text[1], forecast->trial_seconds),
            forecast->cold ? ", read from the disk" : "");
+    printf("  start  %s\n", hc_duration_text(text[0], sizeof text[0], forecast->start));
     for (int32_t p = 0; p < forecast->passes; p++) {
         const HcPassTimes *pass = &forecast->pass[p];
         printf("  pass %d %s, %s; limit: %s\n", p + 1,

@@ -1,6 +1,8 @@
 #include "pipeline/run/forecast.h"
 #include "pipeline/run/layout.h"
 
+#include <time.h>
+
 /* Minimum number of blocks of a trial, so that reading, computing and writing overlap as in the run, and
  * its minimum number of bytes of the scene, so that its start counts little. */
 enum { BLOCKS = 4 };
@@ -32,6 +34,8 @@ HcStatus hc_run_forecast(HcChain *chain, HcCompute *compute, const HcRunSettings
                          const HcRunReport *plan, HcForecast *out, HcError *err) {
     HcRunReport report = {0};
     HcRunSettings trial = *settings;
+    double start =
+        (double)clock() / CLOCKS_PER_SEC; /* of this process, which has come as far as a run does */
     *out =
         (HcForecast){.lines = lines_of_trial(plan), .cold = (double)plan->raw_bytes > hc_available_memory()};
     trial.trial = true;
@@ -43,11 +47,14 @@ HcStatus hc_run_forecast(HcChain *chain, HcCompute *compute, const HcRunSettings
     double factor = (double)plan->lines / (double)report.lines;
     out->trial_seconds = report.seconds;
     out->passes = report.passes_done;
+    out->start = start + report.seconds;
     for (int32_t p = 0; p < out->passes; p++) {
         bool again = p > 0 && trial.streams;
         double read = again ? 1 - (double)plan->device_blocks / (double)plan->blocks : 1;
         out->pass[p] = grown(&report.pass[p], factor, read);
         out->seconds += out->pass[p].seconds;
+        out->start -= report.pass[p].seconds;
     }
+    out->seconds += out->start;
     return HC_OK;
 }

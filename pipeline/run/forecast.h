@@ -11,6 +11,7 @@ typedef struct HcForecast {
     double trial_seconds; /* that the trial took */
     bool cold;            /* the scene exceeds the memory of the machine, so each pass reads from the disk */
     double seconds;       /* of the whole run */
+    double start;         /* of them before and between passes: the program, its files, its threads */
     HcPassTimes pass[HC_PASSES_MAX]; /* of the whole run */
     int32_t passes;
 } HcForecast;

@@ -170,6 +170,7 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     stage->needs.rounds = makes_spectra(stage) ? 2 : 3;
     if (stage->round == 0) {
         hc_scene_sums_want(&((State *)stage->state)->sums, stage, HC_DIFFERENCE_NONE, NULL);
+        hc_stage_takes(stage, HC_SPACE_FIT, bands * bands * sizeof(double)); /* a second transform */
     }
     hc_stage_takes(stage, HC_SPACE_DEVICE, hc_reduced_bytes_device(stage, width));
     hc_stage_takes(stage, HC_SPACE_HOST,

@@ -37,6 +37,7 @@ only
 # A trial on the first lines tells the time of each pass, and leaves nothing.
 run 0 plan --measure --device cpu read "$scene" ! mnf --components 3 ! write out.img
 [[ $out =~ $'\n'"time     about "[0-9.]+" "m?s", from 100 of 100 lines in "[0-9.]+" "m?s$'\n' ]] || fail "$out"
+[[ $out =~ $'\n'"  start  "[0-9.]+" "m?s$'\n' ]] || fail "$out"
 [[ $out =~ $'\n'"  pass 1 "[0-9.]+" "m?s", mnf; limit: "(reading|computing|writing)$'\n' ]] || fail "$out"
 [[ $out =~ $'\n'"  pass 2 "[0-9.]+" "m?s", writing; limit: "(reading|computing|writing)$ ]] || fail "$out"
 only
