@@ -110,10 +110,14 @@ static double value_of(const int64_t *digit) {
     return ldexp(value, -149);
 }
 
-void hc_cluster_sums_mean(const HcClusterSums *sums, int32_t cluster, float *mean) {
+double hc_cluster_sums_mean(const HcClusterSums *sums, int32_t cluster, float *mean) {
     size_t bands = (size_t)sums->bands;
+    double square = 0;
     for (size_t b = 0; b < bands; b++) {
         const int64_t *digit = sums->digit + ((size_t)cluster * bands + b) * HC_CLUSTER_DIGITS;
+        double before = mean[b];
         mean[b] = (float)(value_of(digit) / (double)sums->count[cluster]);
+        square += (mean[b] - before) * (mean[b] - before);
     }
+    return sqrt(square);
 }

@@ -40,7 +40,8 @@ void hc_cluster_sums_move(HcClusterSums *sums, HcTeam *team, const float *values
 HcStatus hc_cluster_sums_join(const HcClusterSums *own, HcRanks *ranks, HcClusterSums *all,
                               HcError *err) HC_MUST_CHECK;
 
-/* The mean of a cluster with pixels, rounded to float32: mean[bands]. */
-void hc_cluster_sums_mean(const HcClusterSums *sums, int32_t cluster, float *mean);
+/* The mean of a cluster with pixels, rounded to float32: mean[bands]. Returns how far it lies from what was
+ * there. */
+double hc_cluster_sums_mean(const HcClusterSums *sums, int32_t cluster, float *mean);
 
 #endif

@@ -230,7 +230,7 @@ static void sums_are_exact(void **state) {
     assert_int_equal(hc_cluster_sums_open(&sums, 3, 2, &err), HC_OK);
     hc_cluster_sums_move(&sums, NULL, &value[0][0], move, 5);
     assert_int_equal(sums.count[1], 5);
-    hc_cluster_sums_mean(&sums, 1, mean);
+    (void)hc_cluster_sums_mean(&sums, 1, mean);
     assert_true(mean[0] == -1.2F);
     assert_true(mean[1] == (float)((double)value[1][1] / 5));
     /* What leaves is as if it had never been there. */
@@ -240,9 +240,9 @@ static void sums_are_exact(void **state) {
     hc_cluster_sums_move(&sums, NULL, &value[0][0], move, 5);
     hc_cluster_sums_move(&sums, NULL, &value[0][0], &move[5], 1);
     assert_int_equal(sums.count[1], 1);
-    hc_cluster_sums_mean(&sums, 1, mean);
+    (void)hc_cluster_sums_mean(&sums, 1, mean);
     assert_true(mean[0] == 2.5F && mean[1] == 3e-44F);
-    hc_cluster_sums_mean(&sums, 2, mean);
+    (void)hc_cluster_sums_mean(&sums, 2, mean);
     assert_true(mean[0] == 1 && mean[1] == 1e-44F);
     hc_cluster_sums_close(&sums);
 }
