@@ -187,10 +187,27 @@ static HcStatus put_histogram(const Request *request, int32_t layer, HcJson *to,
     return hc_viewer_histogram(request->viewer, layer, (int32_t)band, to, err);
 }
 
+static HcStatus get_stacked(const Request *request, const HcLayer *layer, HcStacked *stacked, HcError *err) {
+    int64_t above = 0, below = 0, view = 0, level = 0;
+    *stacked = (HcStacked){.opacity = 1};
+    HC_OR_RETURN(get_number(request, "above", HC_LAYERS_MAX, 0, &above, err));
+    HC_OR_RETURN(get_number(request, "below", 1, 0, &below, err));
+    HC_OR_RETURN(get_number(request, "view", 1, 0, &view, err));
+    HC_OR_RETURN(get_number(request, "level", hc_layer_levels(layer) - 1, 0, &level, err));
+    HC_OR_RETURN(get_real(request, "opacity", 0, 1, &stacked->opacity, err));
+    stacked->above = (int32_t)above;
+    stacked->below = below != 0;
+    stacked->second = view != 0;
+    stacked->step = value_of(request, "level") != NULL ? (int64_t)1 << level : 0;
+    return value_of(request, "lines") != NULL ? get_area(request, &stacked->area, err) : HC_OK;
+}
+
 static HcStatus put_command(const Request *request, int32_t layer, HcJson *to, HcError *err) {
     HcShowing showing;
+    HcStacked stacked;
     HC_OR_RETURN(get_showing(request, &request->viewer->layer[layer], &showing, err));
-    return hc_viewer_preview(request->viewer, layer, &showing, to, err);
+    HC_OR_RETURN(get_stacked(request, &request->viewer->layer[layer], &stacked, err));
+    return hc_viewer_preview(request->viewer, layer, &showing, &stacked, to, err);
 }
 
 static HcStatus put_scene(const Request *request, int32_t layer, HcJson *to, HcError *err) {

@@ -111,8 +111,18 @@ HcStatus hc_viewer_match(HcViewer *viewer, int32_t layer, HcArea pixel, int32_t 
                          HcError *err) HC_MUST_CHECK;
 HcStatus hc_viewer_histogram(HcViewer *viewer, int32_t layer, int32_t band, HcJson *to,
                              HcError *err) HC_MUST_CHECK;
-HcStatus hc_viewer_preview(const HcViewer *viewer, int32_t layer, const HcShowing *showing, HcJson *to,
-                           HcError *err) HC_MUST_CHECK;
+/* A layer among those of a picture. The pictures of a stack are made from the lowest layer up. */
+typedef struct HcStacked {
+    int32_t above;  /* layers that lie on it */
+    bool below;     /* it lies on another one */
+    bool second;    /* it is that of the second view */
+    double opacity; /* 0 to 1 */
+    int64_t step;   /* every step-th pixel; 0 = as preview chooses */
+    HcArea area;    /* that is in sight; 0 lines = all */
+} HcStacked;
+
+HcStatus hc_viewer_preview(const HcViewer *viewer, int32_t layer, const HcShowing *showing,
+                           const HcStacked *stacked, HcJson *to, HcError *err) HC_MUST_CHECK;
 /* A library of pixels as a file: format "sli", "hdr" (the header of sli) or "csv"; points
  * "LAYER:LINE:SAMPLE,...". Fresh memory. */
 HcStatus hc_viewer_export(HcViewer *viewer, const char *format, const char *points, char **data,

@@ -479,27 +479,69 @@ HcStatus hc_viewer_histogram(HcViewer *viewer, int32_t layer, int32_t band, HcJs
 
 /* ---- the command of a picture ---- */
 
-HcStatus hc_viewer_preview(const HcViewer *viewer, int32_t number, const HcShowing *showing, HcJson *to,
-                           HcError *err) {
+/* The bands and their stretch; those of classes are the colours of the file. */
+static void add_look(const HcShowing *showing, HcText *command) {
+    char text[HC_TEXT_DOUBLE];
+    for (int32_t c = 0; c < showing->count; c++) {
+        hc_text_add(command, "%s%d", c == 0 ? " --all-bands --bands " : ",", showing->band[c] + 1);
+    }
+    for (int32_t v = 0; v < 2 * showing->count; v++) {
+        hc_text_add(command, "%s%s", v == 0 ? " --limits " : ",",
+                    hc_text_double(text, (double)showing->limit[v / 2][v % 2]));
+    }
+    if (showing->gamma != 1) {
+        hc_text_add(command, " --gamma %s", hc_text_double(text, showing->gamma));
+    }
+    if (!isnan(showing->threshold)) {
+        hc_text_add(command, " --threshold %s", hc_text_double(text, showing->threshold));
+    }
+}
+
+/* The part in sight, from a pixel on that the tiles have, and as many pixels as they have. A scene that is
+ * much larger than the picture has a window, too, since preview would take an overview of the file. */
+static void add_sight(const HcScene *scene, const HcStacked *stacked, HcText *command) {
+    enum { SIZE = 1024, SMALLEST = 16, LARGEST = 16384, OVERVIEW = 8 }; /* of preview */
+    const HcArea *area = &stacked->area;
+    const int64_t step = hc_max64(stacked->step, 1);
+    const int64_t line0 = area->line0 / step * step, sample0 = area->sample0 / step * step;
+    const int64_t lines = area->lines > 0 ? area->line0 + area->lines - line0 : scene->lines;
+    const int64_t samples = area->lines > 0 ? area->sample0 + area->samples - sample0 : scene->samples;
+    const int64_t longest = hc_max64(lines, samples);
+    const int64_t size =
+        stacked->step == 0 ? SIZE : hc_max64(SMALLEST, hc_min64((longest + step - 1) / step, LARGEST));
+    if (area->lines > 0 || longest > OVERVIEW * size) {
+        hc_text_add(command, " --window %lld,%lld,%lld,%lld", (long long)sample0, (long long)line0,
+                    (long long)samples, (long long)lines);
+    }
+    if ((longest + SIZE - 1) / SIZE != (longest + size - 1) / size) {
+        hc_text_add(command, " --size %lld", (long long)size);
+    }
+}
+
+static void add_picture(const char *before, const char *name, int32_t number, HcText *command) {
+    hc_text_add(command, number > 0 ? "%s%s-%d.png" : "%s%s.png", before, name, number);
+}
+
+HcStatus hc_viewer_preview(const HcViewer *viewer, int32_t number, const HcShowing *showing,
+                           const HcStacked *stacked, HcJson *to, HcError *err) {
     const HcLayer *layer = &viewer->layer[number];
-    const bool classes = hc_layer_shows_classes(layer, showing);
+    const char *name = stacked->second ? "second" : "picture";
     char text[HC_TEXT_DOUBLE];
     HcText command = {0};
     hc_text_add(&command, "hcube preview ");
     hc_word_print(layer->path, &command);
-    hc_text_add(&command, " picture.png");
-    for (int32_t c = 0; c < showing->count && !classes; c++) {
-        hc_text_add(&command, "%s%d", c == 0 ? " --all-bands --bands " : ",", showing->band[c] + 1);
+    add_picture(" ", name, stacked->above, &command);
+    if (!hc_layer_shows_classes(layer, showing)) {
+        add_look(showing, &command);
+    } else {
+        hc_text_add(&command, " --legend none");
     }
-    for (int32_t v = 0; v < 2 * showing->count && !classes; v++) {
-        hc_text_add(&command, "%s%s", v == 0 ? " --limits " : ",",
-                    hc_text_double(text, (double)showing->limit[v / 2][v % 2]));
+    add_sight(layer->scene, stacked, &command);
+    if (stacked->below) {
+        add_picture(" --over ", name, stacked->above + 1, &command);
     }
-    if (showing->gamma != 1 && !classes) {
-        hc_text_add(&command, " --gamma %s", hc_text_double(text, showing->gamma));
-    }
-    if (!isnan(showing->threshold) && !classes) {
-        hc_text_add(&command, " --threshold %s", hc_text_double(text, showing->threshold));
+    if (stacked->opacity < 1) {
+        hc_text_add(&command, " --opacity %s", hc_text_double(text, stacked->opacity));
     }
     return put_command(&command, to, err);
 }

@@ -142,3 +142,22 @@ void hc_image_colour(const HcColouring *colouring, size_t pixel, uint8_t colour[
     }
     colour[3] = colouring->valid[pixel] ? 255 : 0;
 }
+
+/* Porter and Duff 1984, "over". */
+static void lay(uint8_t *pixel, double opacity, const uint8_t *below) {
+    double own = opacity * pixel[3] / 255, rest = below != NULL ? (1 - own) * below[3] / 255 : 0;
+    for (int c = 0; c < 3 && rest > 0; c++) {
+        pixel[c] = (uint8_t)lround((own * pixel[c] + rest * below[c]) / (own + rest));
+    }
+    pixel[3] = (uint8_t)lround(255 * (own + rest));
+}
+
+void hc_image_lay(HcImage *image, int32_t width, int32_t height, double opacity, const uint8_t *below) {
+    for (int32_t y = 0; y < height; y++) {
+        uint8_t *row = image->pixels + 4 * (size_t)y * (size_t)image->width;
+        for (int32_t x = 0; x < width; x++) {
+            size_t at = 4 * ((size_t)y * (size_t)width + (size_t)x);
+            lay(row + 4 * (size_t)x, opacity, below != NULL ? below + at : NULL);
+        }
+    }
+}

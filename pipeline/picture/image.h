@@ -58,6 +58,10 @@ typedef struct HcColouring {
 /* Red, green, blue and alpha of a pixel. */
 void hc_image_colour(const HcColouring *colouring, size_t pixel, uint8_t colour[4]);
 
+/* Lays the upper left width x height pixels of an image over `below` [height][width][4], as far as their
+ * opacity (0 to 1) lets it through. below NULL: they become transparent that far. */
+void hc_image_lay(HcImage *image, int32_t width, int32_t height, double opacity, const uint8_t *below);
+
 /* Colours of the classes: those of the data, or by their names. rgb: [classes], fresh memory. */
 HcStatus hc_image_class_colours(const HcClasses *classes, uint8_t (**rgb)[3], HcError *err) HC_MUST_CHECK;
 

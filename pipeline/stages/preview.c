@@ -16,10 +16,10 @@
 #include <string.h>
 
 typedef struct Params {
-    const char *path, *bands, *wavelengths, *percentiles, *limits, *scree, *ortho;
+    const char *path, *bands, *wavelengths, *percentiles, *limits, *scree, *ortho, *over;
     int32_t colours, legend;
     int64_t size, enlarge;
-    double gamma, threshold;
+    double gamma, threshold, opacity;
     bool overwrite;
 } Params;
 
@@ -54,6 +54,10 @@ static const HcOption options[] = {
              "blue"},
     {HC_REAL(Params, threshold), .initial = NAN, .value = "VALUE", .otherwise = "none",
      .help = "make pixels transparent whose value in the first shown band is lower, as of scores"},
+    {HC_TEXT(Params, over), .file = HC_FILE_READ, .value = "BELOW.png",
+     .help = "lay the picture over this PNG, which has the size of the picture without a legend"},
+    {HC_REAL(Params, opacity), .range = {0, 1}, .initial = 1, .value = "PART",
+     .help = "opacity of the pixels: 0 shows only what is below, 1 hides it"},
     {HC_REAL(Params, gamma), .range = {0.1, 10}, .initial = NAN, .value = "VALUE",
      .otherwise = "1.4 for true colour by default, else 1",
      .help = "raise levels to 1/VALUE after the stretch: above 1 brightens"},
@@ -144,6 +148,9 @@ static HcStatus plan(HcStage *stage, HcError *err) {
                        (long long)params->enlarge, (long long)(shown->width * params->enlarge),
                        (long long)(shown->height * params->enlarge));
     }
+    HC_OR_RETURN(params->over != NULL ? hc_png_read(params->over, shown->width * (int32_t)params->enlarge,
+                                                    shown->height * (int32_t)params->enlarge, NULL, err)
+                                      : HC_OK);
     int32_t every = shown->ortho == NULL ? shown->step : 1;
     stage->output = params->path;
     stage->needs = (HcNeeds){
@@ -153,7 +160,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
             .every = every, .shown_every = every, .bands = shown->band, .band_count = shown->band_count}};
     /* Beside the planes their levels, the copy that finds percentiles, the canvas. */
     hc_stage_takes(stage, HC_SPACE_HOST,
-                   hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) + 4 * drawn +
+                   hc_shown_bytes(stage, shown) + pixels * ((size_t)shown->band_count + 4) +
+                       (params->over != NULL ? 8 : 4) * drawn +
                        (state->classes ? hc_figure_bytes(HC_FIGURE_PNG, 510, 144, 0) : 0) +
                        hc_plot_file_bytes(params->scree, 1, scree_count(stage)));
     return HC_OK;
@@ -178,6 +186,28 @@ static HcStatus gather(HcStage *stage, HcError *err) {
     return hc_shown_gather(stage, &((State *)stage->state)->shown, err);
 }
 
+/* Lays the map over what is below, and writes the file. */
+static HcStatus write_image(const HcStage *stage, HcImage *image, HcError *err) {
+    HcStatus status = HC_OK;
+    const Params *params = stage->params;
+    const HcShown *shown = &((const State *)stage->state)->shown;
+    int32_t width = shown->width * (int32_t)params->enlarge,
+            height = shown->height * (int32_t)params->enlarge;
+    HcImage below = {0};
+    if (params->over != NULL) {
+        HC_TRY(hc_image_init(&below, width, height, err));
+        HC_TRY(hc_png_read(params->over, width, height, below.pixels, err));
+    }
+    if (params->over != NULL || params->opacity < 1) {
+        hc_image_lay(image, width, height, params->opacity, below.pixels);
+    }
+    HC_TRY(hc_png_write(params->path, image->width, image->height, image->pixels, hc_stage_overwrite(stage),
+                        err));
+done:
+    hc_image_clear(&below);
+    return status;
+}
+
 static HcStatus draw_classes(const HcStage *stage, HcError *err) {
     HcStatus status = HC_OK;
     const Params *params = stage->params;
@@ -190,8 +220,7 @@ static HcStatus draw_classes(const HcStage *stage, HcError *err) {
                           .enlarge = (int32_t)params->enlarge,
                           .classes = &stage->in.classes};
     HC_TRY(hc_image_classes(&image, &plane, state->legend, err));
-    HC_TRY(
-        hc_png_write(params->path, image.width, image.height, image.pixels, hc_stage_overwrite(stage), err));
+    HC_TRY(write_image(stage, &image, err));
 done:
     hc_image_clear(&image);
     return status;
@@ -252,8 +281,7 @@ static HcStatus draw_picture(const HcStage *stage, HcError *err) {
                             image.pixels + 4 * ((size_t)y * (size_t)image.width + (size_t)x));
         }
     }
-    HC_TRY(
-        hc_png_write(params->path, image.width, image.height, image.pixels, hc_stage_overwrite(stage), err));
+    HC_TRY(write_image(stage, &image, err));
 done:
     free(level);
     hc_image_clear(&image);

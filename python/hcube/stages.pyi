@@ -180,6 +180,7 @@ class Stages(Generic[Raster]):
         **options: Unpack[Shared]) -> Result: ...
     def preview(self, _output: Word, /, *, bands: Word | None = ..., wavelengths: Word | None = ...,
         percentiles: Word | None = ..., limits: Word | None = ..., threshold: float | None = ...,
-        gamma: float | None = ..., colours: Literal["viridis", "grey", "batlow", "vik"] | None = ...,
+        over: Word | None = ..., opacity: float | None = ..., gamma: float | None = ...,
+        colours: Literal["viridis", "grey", "batlow", "vik"] | None = ...,
         legend: Literal["none", "right", "below"] | None = ..., size: int | None = ..., enlarge: int | None = ...,
         scree: Word | None = ..., **options: Unpack[Shared]) -> Result: ...

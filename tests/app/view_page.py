@@ -26,6 +26,28 @@ LOOK = """(([line, sample]) => {
     return [...views[0].canvas.getContext("2d").getImageData(at.x * ratio, at.y * ratio, 1, 1).data].join();
 })"""
 
+# The colours of the layers alone at the centres of pixels [line, sample]; -1 where a centre is out of sight.
+PIXELS = """((number, places) => {
+    const view = views[number], pen = view.canvas.getContext("2d"), { width, height } = view.canvas;
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    for (const entry of stackOf(view)) drawLayer(pen, view, entry);
+    const data = pen.getImageData(0, 0, width, height).data;
+    redraw();
+    return places.flatMap(([line, sample]) => {
+        const at = toScreen(view, line, sample), x = Math.floor(at.x), y = Math.floor(at.y);
+        const inside = at.x >= 1 && at.y >= 1 && at.x < width - 1 && at.y < height - 1;
+        return inside ? [...data.slice(4 * (y * width + x), 4 * (y * width + x) + 4)] : [-1, -1, -1, -1];
+    });
+})"""
+
+FILE = """(async text => {
+    const image = await createImageBitmap(new Blob([Uint8Array.from(atob(text), one => one.charCodeAt(0))]));
+    const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    pen.drawImage(image, 0, 0);
+    return [...pen.getImageData(0, 0, image.width, image.height).data];
+})"""
+
 
 class Fault(Exception):
     """What is wrong, in one line."""
@@ -123,15 +145,34 @@ class Session:
         """Runs the command line that the page shows; its output: a name that replaces spectra.sli."""
         shown = self.page.get(COMMAND)
         check(shown.startswith("hcube "), f"shows the command {shown!r}")
-        words = re.sub(r"\bhcube (?=[a-z])", '"$HCUBE" ', shown) + " --overwrite"
-        if "&&" in shown:
-            words = words.removesuffix(" --overwrite").replace(" &&", " --overwrite &&")
+        words = " && ".join(part.replace("hcube", '"$HCUBE"', 1) + ("" if " identify " in part else " --overwrite")
+                            for part in shown.split(" && "))
         if output:
             words = re.sub(r"spectra\.(sli|csv)", output, words)
         done = subprocess.run(["bash", "-c", words], env={"HCUBE": self.program, "PATH": "/usr/bin:/bin"}, text=True,
                               capture_output=True, check=False)
         check(done.returncode == 0, f"{shown}: {done.stderr}")
         return done.stdout
+
+    def same_picture(self, what, wanted, view=0):
+        """The command with these words draws the pixels that the view shows; browsers round each layer."""
+        page = self.page
+        page.until(f"{COMMAND}.match(/{wanted}/) && running === 0 && !planned", f"{what}: a command like {wanted}")
+        self.repeat()
+        shown = page.get(COMMAND).split(" && ")[-1]
+        name = re.search(r" (\w+)\.png", shown)[1]
+        text = base64.b64encode(pathlib.Path(f"{name}.png").read_bytes()).decode()
+        drawn = page.get(f"{FILE}('{text}')")
+        window = re.search(r"--window (\d+),(\d+),(\d+),(\d+)", shown)
+        sample0, line0, samples, lines = map(int, window.groups()) if window else (0, 0, 100, 100)
+        check(len(drawn) == 4 * lines * samples, f"{what}: {shown}: draws {len(drawn) // 4} pixels")
+        places = [[line0 + y + .5, sample0 + x + .5] for y in range(lines) for x in range(samples)]
+        seen = page.get(f"{PIXELS}({view}, {places})")
+        pairs = [(seen[4 * p:4 * p + 4], drawn[4 * p:4 * p + 4]) for p in range(lines * samples) if seen[4 * p] >= 0]
+        check(len(pairs) > .8 * lines * samples, f"{what}: only {len(pairs)} pixels are in sight")
+        for one, other in pairs:
+            apart = max(abs(a * one[3] - b * other[3]) for a, b in zip(one[:3] + [255], other[:3] + [255])) / 255
+            check(apart <= 3, f"{what}: {shown}: draws {other} instead of {one}")
 
     def columns(self, path):
         rows = [line.split(",") for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines()[1:]]
@@ -224,9 +265,18 @@ def threshold_a_score(session):
     check(cut["water"] != plain["water"], f"below the threshold {cut} as before")
     ramp = page.get("[state.layers[1].ramp.textContent, getComputedStyle(state.layers[1].ramp.children[1]).backgroundImage]")
     check(re.fullmatch(r"-(0\.8[0-9]+)\1", ramp[0]) and "rgb(0, 18, 97)" in ramp[1] and "rgb(89, 0, 8)" in ramp[1], f"the colours of the score: {ramp}")
-    check("--threshold 0.5" in page.get(COMMAND), f"shows {page.get(COMMAND)}")
-    session.repeat()
-    check(pathlib.Path("picture.png").stat().st_size > 1000, "the command makes no picture")
+    session.same_picture("a score over the scene", "--threshold 0.5 --over picture-1.png --opacity 0.7$")
+    for value in (0.25, 1, 0):
+        page.get(f"(e => {{ e.value = {value}; e.dispatchEvent(new Event('input')); }})(document.querySelector('[aria-label^=Opacity]'))")
+        session.same_picture(f"the opacity {value}", r"--over picture-1.png" + ("$" if value == 1 else f" --opacity {value}$"))
+    page.get("(e => { e.value = .7; e.dispatchEvent(new Event('input')); })(document.querySelector('[aria-label^=Opacity]'))")
+    page.press("#layers li:nth-child(3) input")
+    session.same_picture("two results over the scene", "picture-2.png .* && .* picture-1.png .* && .* --legend none --over picture-1.png --opacity 0.7$")
+    page.press("#layers li:nth-child(1) input")
+    session.same_picture("results without the scene", "^hcube preview score.tif picture-1.png [^&]* --opacity 0.7 && [^&]*$")
+    page.press("#layers li:nth-child(1) input")
+    page.press("#layers li:nth-child(3) input")
+    page.until(f"{COMMAND}.includes('--threshold 0.5 --over picture-1.png')", "the command of two layers")
     share = float(re.search(r"about ([0-9.]+) %", page.get("document.getElementById('layers').textContent"))[1])
     scores = [row.split()[-1] for row in pathlib.Path("score.txt").read_text(encoding="utf-8").split("\n") if row]
     values = [float(score) for score in scores if score != "nan"]
@@ -241,8 +291,17 @@ def bands_and_stretch(session):
     page = session.page
     page.write("[aria-label='Red: wavelength [nm]']", "2200")
     page.until("scene().shown[0] === 54", "the band at 2200 nm")
-    page.until(f"{COMMAND}.includes('--bands 55,5,3')", "the command of the bands")
-    session.repeat()
+    session.same_picture("other bands", "--bands 55,5,3 .* && .* --over picture-1.png")
+    page.press("#layers li:nth-child(2) input")
+    session.same_picture("bands of the scene alone", "^hcube preview scene.hdr picture.png [^&]*--bands 55,5,3 [^&]*$")
+    page.get("(e => { e.value = .3; e.dispatchEvent(new Event('input')); })($('gamma'))")
+    session.same_picture("gamma", "--gamma 2$")
+    page.press("[name=count][value='1']")
+    session.same_picture("one band", "--bands 55 --limits [^&,]*,[^&,]* --gamma 2$")
+    page.press("#reset")
+    session.same_picture("the default", "--bands 8,5,3 .* --gamma 1.4$")
+    page.write("[aria-label='Red: wavelength [nm]']", "2200")
+    page.until("scene().shown[0] === 54", "the band at 2200 nm")
     page.get("document.querySelector('[data-limit=\"0\"]').focus()")
     low = page.get("scene().range[0][0]")
     page.key("ArrowRight")
@@ -272,7 +331,11 @@ def keys_and_gestures(session):
     check(page.get("state.sample") > sample, "the arrow does not move")
     page.key("1")
     check(page.get("state.zoom") == 1, "1 does not show pixels")
+    for _ in range(8):
+        page.key("+")
+    session.same_picture("a part of the scene", "--window ")
     page.key("0")
+    session.same_picture("the whole scene", "^((?!--window).)*$")
     check(page.get("state.zoom") == zoom, "0 does not show the scene")
     page.key("w")
     page.key("ArrowRight", shift=True)
@@ -300,6 +363,7 @@ def two_views(session):
     page.mouse("mouseWheel", page.pixel(20, 20, 1), deltaX=0, deltaY=-125)
     check(len({tuple(round(page.pixel(20, 20, v)[d] - page.get(f"views[{v}].canvas.getBoundingClientRect().{'xy'[d]}"))
                      for d in (0, 1)) for v in (0, 1)}) == 1, "the views do not show the same place")
+    session.same_picture("the second view", "^hcube preview scene.hdr picture.png .* && hcube preview class.hdr second.png --legend none[^&]*$", 1)
     page.press("#two")
 
 

@@ -33,6 +33,10 @@ static void same_pixels(void **state) {
                          CE_None);
         assert_memory_equal(pixels, back, count);
         GDALClose(dataset);
+        memset(back, 0, count);
+        check_ok(hc_png_read(in_folder("a.png"), width, height, NULL, &err), err);
+        check_ok(hc_png_read(in_folder("a.png"), width, height, back, &err), err);
+        assert_memory_equal(pixels, back, count);
         free(pixels);
         free(back);
     }
@@ -48,7 +52,26 @@ static void refusals(void **state) {
     check_fails(hc_png_write(in_folder("b.png"), 0, 1, pixel, false, &err), HC_E_USAGE, err);
     check_fails(hc_png_write(in_folder("no/b.png"), 1, 1, pixel, false, &err), HC_E_IO, err);
     assert_true(file_is(in_folder("a.png"), "precious"));
+    check_fails(hc_png_read(in_folder("a.png"), 1, 1, pixel, &err), HC_E_INPUT, err);
+    check_fails(hc_png_read(in_folder("b.png"), 1, 1, pixel, &err), HC_E_IO, err);
     assert_int_equal(folder_entries(folder), 1);
+}
+
+/* Another size, and a file that ends early: refused before more is written than there is room for. */
+static void files_that_are_not_read(void **state) {
+    (void)state;
+    enum { SIDE = 40, COUNT = SIDE * SIDE * 4 };
+    HcError err = {0};
+    uint8_t *pixels = noise(SIDE, SIDE), back[COUNT];
+    int64_t size = 0, modified;
+    check_ok(hc_png_write(in_folder("a.png"), SIDE, SIDE, pixels, false, &err), err);
+    check_fails(hc_png_read(in_folder("a.png"), SIDE, SIDE - 1, back, &err), HC_E_INPUT, err);
+    assert_true(hc_file_identity(in_folder("a.png"), &size, &modified));
+    for (int part = 19; part >= 0; part--) {
+        assert_int_equal(truncate(in_folder("a.png"), size * part / 20), 0);
+        check_fails(hc_png_read(in_folder("a.png"), SIDE, SIDE, back, &err), HC_E_INPUT, err);
+    }
+    free(pixels);
 }
 
 static void size_limit(void **state) {
@@ -79,6 +102,6 @@ static void size_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {in_own_folder(same_pixels), in_own_folder(refusals),
-                                       in_own_folder(size_limit)};
+                                       in_own_folder(files_that_are_not_read), in_own_folder(size_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,3 +212,26 @@ done:
     free(partial);
     return status;
 }
+
+HcStatus hc_png_read(const char *path, int32_t width, int32_t height, uint8_t *pixels, HcError *err) {
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    HcStatus status = HC_OK;
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
+    }
+    bool good = png_image_begin_read_from_stdio(&image, file) != 0;
+    if (good && (image.width != (png_uint_32)width || image.height != (png_uint_32)height)) {
+        status = hc_fail(err, HC_E_INPUT, "%s: has %u x %u pixels instead of %d x %d", path, image.width,
+                         image.height, width, height);
+    } else if (good && pixels != NULL) {
+        image.format = PNG_FORMAT_RGBA;
+        good = png_image_finish_read(&image, NULL, pixels, 4 * width, NULL) != 0;
+    }
+    if (!good) {
+        status = hc_fail(err, HC_E_INPUT, "%s: no PNG that can be read: %s", path, image.message);
+    }
+    png_image_free(&image);
+    fclose(file);
+    return status;
+}

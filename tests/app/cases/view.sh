@@ -143,6 +143,23 @@ same "tile/1/0/0/1?bands=0,1,2&range=0:255,0:255,0:255" --window 256,0,256,256 -
 same "tile/0/0/0/0" # as both choose by themselves
 gives "command?layer=0&bands=2,0,1&range=400:900,0:5000,100:200&gamma=2"
 [[ $(cat body) == *"--all-bands --bands 3,1,2 --limits 400,900,0,5000,100,200 --gamma 2\""* ]] || fail "$(cat body)"
+# Layers of a stack are drawn one over the other; a part that is in sight begins at a pixel of the tiles.
+gives "command?layer=0&bands=0,1,2&range=0:255,0:255,0:255&above=2"
+[[ $(cat body) == *"hcube preview square.hdr picture-2.png --all-bands "*"--limits 0,255,0,255,0,255\""* ]] || fail "$(cat body)"
+gives "command?layer=1&bands=0&range=0:255&threshold=9&above=1&below=1&opacity=0.25"
+[[ $(cat body) == *" picture-1.png "*"--threshold 9 --over picture-2.png --opacity 0.25\""* ]] || fail "$(cat body)"
+gives "command?layer=1&bands=0,1,2&range=0:255,0:255,0:255&level=1&lines=259:511&samples=1:400&view=1"
+[[ $(cat body) == *" second.png "*" --window 0,258,401,254 --size 201\""* ]] || fail "$(cat body)"
+command=$(sed -E 's/.*"command":"([^"]*)".*/\1/' body)
+read -ra words <<<"${command#hcube }"
+run 0 "${words[@]}" --quiet
+run 0 preview small.hdr half.png --all-bands --bands 1,2,3 --limits 0,255 --size 256 --quiet
+run 0 write second.png second.img --all-bands --quiet
+run 0 write half.png half.img --all-bands --window 0,129,201,127 --quiet
+cmp second.img half.img || fail "a part in sight: not the pixels of the tiles"
+for wrong in "above=x" "below=2" "view=2" "level=2" "opacity=1.5" "opacity=nan" "lines=5:1&samples=0:1"; do
+    denies 400 "${wrong%%=*}" "command?layer=1&$wrong"
+done
 # Where pixels lie far apart each value is read alone: a coarse tile is the same in BIP and in BSQ.
 for ((i = 0; i < 14; i++)); do cat "$SAMPLE/scene.img"; done >wide.img
 truncate -s $((8192 * 16 * 65 * 2)) wide.img

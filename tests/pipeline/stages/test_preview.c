@@ -61,6 +61,59 @@ static void chosen_bands_become_colours(void **state) {
     cube_free(&cube);
 }
 
+/* Opaque, half and transparent pixels over others; the legend of classes stays beside the map. */
+static void pictures_lie_over_others(void **state) {
+    (void)state;
+    Cube cube = write_ramps(NULL);
+    check_runs(NULL,
+               "read scene.img ! preview low.png --bands 1,2,3 --limits 100,110,110,120,0,200 ! preview "
+               "top.png --bands 2 --limits 100,130 --threshold 110");
+    check_runs(NULL,
+               "read scene.img ! preview half.png --bands 2 --limits 100,130 --threshold 110 --opacity "
+               "0.5 --over low.png ! preview alone.png --bands 2 --limits 100,130 --threshold 110 "
+               "--opacity 0.5 ! preview over.png --bands 2 --limits 100,130 --threshold 110 --over low.png");
+    check_runs(NULL, "read scene.img ! preview hole.png --bands 1,2,3 --limits 100,110 --threshold 105");
+    check_runs(NULL,
+               "read scene.img ! preview holes.png --bands 2 --limits 100,130 --threshold 110 --opacity "
+               "0.5 --over hole.png");
+    static const char *const names[] = {"low.png",   "top.png",  "half.png",
+                                        "alone.png", "over.png", "holes.png"};
+    enum { LOW, TOP, HALF, ALONE, OVER, HOLES, COUNT };
+    Picture picture[COUNT];
+    for (int p = 0; p < COUNT; p++) {
+        picture[p] = read_picture(names[p]);
+    }
+    for (int y = 0; y < LINES; y++) {
+        for (int x = 0; x < SAMPLES; x++) {
+            const uint8_t *pixel[COUNT];
+            for (int p = 0; p < COUNT; p++) {
+                pixel[p] = pixel_of(&picture[p], x, y);
+            }
+            assert_int_equal(pixel[TOP][3], x >= 10 ? 255 : 0);
+            assert_int_equal(pixel[ALONE][3], x >= 10 ? 128 : 0);
+            assert_int_equal(pixel[HALF][3], 255);
+            assert_memory_equal(pixel[OVER], x >= 10 ? pixel[TOP] : pixel[LOW], 4);
+            for (int c = 0; c < 3 && x >= 10; c++) {
+                check_near(pixel[HALF][c], (pixel[TOP][c] + pixel[LOW][c]) / 2.0, 0.51);
+                assert_true(y >= 5 || pixel[HOLES][c] == pixel[TOP][c]);
+            }
+            assert_int_equal(pixel[HOLES][3], y >= 5 ? 255 : x >= 10 ? 128 : 0);
+        }
+    }
+    for (int p = 0; p < COUNT; p++) {
+        free(picture[p].pixel);
+    }
+    check_run_fails(NULL, HC_E_INPUT, "low.png: has 30 x 20 pixels instead of 60 x 40",
+                    "read scene.img ! preview b.png --enlarge 2 --over low.png");
+    check_run_fails(NULL, HC_E_IO, "none.png", "read scene.img ! preview b.png --over none.png");
+    check_run_fails(NULL, HC_E_INPUT, "scene.img: no PNG that can be read",
+                    "read scene.img ! preview b.png --over scene.img");
+    check_run_fails(NULL, HC_E_USAGE, "low.png",
+                    "read scene.img ! preview low.png --overwrite --over low.png");
+    check_run_fails(NULL, HC_E_USAGE, "--opacity 2", "read scene.img ! preview b.png --opacity 2");
+    cube_free(&cube);
+}
+
 /* --limits are values; what lies below the threshold in the first band is transparent. */
 static void limits_and_threshold_are_values(void **state) {
     (void)state;
@@ -212,6 +265,10 @@ static void classes_have_their_colours(void **state) {
                      "preview none.png --legend none --bands 1");
     Picture right = read_picture("right.png"), below = read_picture("below.png"),
             none = read_picture("none.png");
+    check_runs(NULL, "read classes.img ! preview over.png --over none.png --opacity 0.5");
+    Picture over = read_picture("over.png");
+    assert_memory_equal(over.pixel, right.pixel, 4 * (size_t)right.width * (size_t)right.height);
+    free(over.pixel);
     check_class_pixels(&right, 1);
     check_class_pixels(&below, 2);
     check_class_pixels(&none, 1);
@@ -360,6 +417,7 @@ static void overviews_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chosen_bands_become_colours),
+        cmocka_unit_test(pictures_lie_over_others),
         cmocka_unit_test(limits_and_threshold_are_values),
         cmocka_unit_test(true_colour_goes_by_wavelength),
         cmocka_unit_test(masked_pixels_are_transparent),
