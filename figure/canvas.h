@@ -55,6 +55,7 @@ typedef struct HcLetters {
     HcAlign align;
     bool up;            /* reads upwards */
     double width;       /* cut with an ellipsis beyond it; of a paragraph the width of its lines; 0 = any */
+    double most;        /* of a paragraph: cut with an ellipsis beyond this width of all its lines; 0 = any */
     const uint8_t *rgb; /* [3] */
 } HcLetters;
 
@@ -64,6 +65,8 @@ double hc_canvas_text_width(HcCanvas *canvas, const HcLetters *letters, const ch
 
 /* Lines of `letters->width`, the first one's upper edge at y; returns the height of all. */
 double hc_canvas_paragraph(HcCanvas *canvas, double x, double y, const HcLetters *letters, const char *text);
+/* That height. */
+double hc_canvas_paragraph_height(HcCanvas *canvas, const HcLetters *letters, const char *text);
 
 /* For parts of figures: dark, grey, and faint ink. */
 extern const uint8_t hc_ink_dark[3], hc_ink_grey[3], hc_ink_faint[3];

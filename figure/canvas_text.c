@@ -39,10 +39,10 @@ static double measure(HcCanvas *canvas, const HcLetters *letters, const char *cl
 }
 
 /* The most whole characters that fit with an ellipsis after them, by halving; fresh memory. */
-static char *cut(HcCanvas *canvas, const HcLetters *letters, const char *clean) {
+static char *cut(HcCanvas *canvas, const HcLetters *letters, double width, const char *clean) {
     size_t low = 0, high = strlen(clean);
     char *text = hc_text_format("%s", clean);
-    if (text == NULL || measure(canvas, letters, clean, high) <= letters->width) {
+    if (text == NULL || measure(canvas, letters, clean, high) <= width) {
         return text;
     }
     while (low < high) {
@@ -51,7 +51,7 @@ static char *cut(HcCanvas *canvas, const HcLetters *letters, const char *clean) 
             middle++;
         }
         char *tried = hc_text_format("%.*s\xe2\x80\xa6", (int)middle, clean);
-        if (tried != NULL && measure(canvas, letters, tried, strlen(tried)) <= letters->width) {
+        if (tried != NULL && measure(canvas, letters, tried, strlen(tried)) <= width) {
             free(text);
             text = tried;
             low = middle;
@@ -101,7 +101,7 @@ static void keep_memory_failure(HcCanvas *canvas) {
 
 double hc_canvas_text(HcCanvas *canvas, double x, double y, const HcLetters *letters, const char *text) {
     char *clean = hc_utf8_clean(text);
-    char *shown = clean != NULL && letters->width > 0 ? cut(canvas, letters, clean) : clean;
+    char *shown = clean != NULL && letters->width > 0 ? cut(canvas, letters, letters->width, clean) : clean;
     double width = 0;
     if (shown == NULL) {
         keep_memory_failure(canvas);
@@ -131,27 +131,42 @@ double hc_canvas_text_width(HcCanvas *canvas, const HcLetters *letters, const ch
     return letters->width > 0 && width > letters->width ? letters->width : width;
 }
 
-double hc_canvas_paragraph(HcCanvas *canvas, double x, double y, const HcLetters *letters, const char *text) {
+static double paragraph(HcCanvas *canvas, double x, double y, const HcLetters *letters, const char *text,
+                        bool draws) {
+    const double leading = 1.35 * letters->size;
     char *clean = hc_utf8_clean(text);
-    if (clean == NULL) {
+    char *shown = clean != NULL && letters->most > 0 ? cut(canvas, letters, letters->most, clean) : clean;
+    int lines = 0;
+    if (shown == NULL) {
         keep_memory_failure(canvas);
-        return 0;
+    } else if (*shown != 0) {
+        PangoLayout *layout = layout_of(canvas, letters, shown, strlen(shown));
+        pango_layout_set_width(layout, (int)(letters->width * PANGO_SCALE));
+        pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR);
+        pango_layout_set_single_paragraph_mode(layout, letters->most > 0);
+        lines = pango_layout_get_line_count(layout);
+        for (int l = 0; l < lines && draws; l++) {
+            PangoLayoutLine *line = pango_layout_get_line_readonly(layout, l);
+            PangoRectangle extent;
+            pango_layout_line_get_extents(line, NULL, &extent);
+            draw_line(canvas, x, y + leading * l + letters->size, letters, line,
+                      (double)extent.width / PANGO_SCALE, shown);
+        }
+        g_object_unref(layout);
     }
-    double leading = 1.35 * letters->size;
-    PangoLayout *layout = layout_of(canvas, letters, clean, strlen(clean));
-    pango_layout_set_width(layout, (int)(letters->width * PANGO_SCALE));
-    pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR);
-    int lines = *clean != 0 ? pango_layout_get_line_count(layout) : 0;
-    for (int l = 0; l < lines; l++) {
-        PangoLayoutLine *line = pango_layout_get_line_readonly(layout, l);
-        PangoRectangle extent;
-        pango_layout_line_get_extents(line, NULL, &extent);
-        draw_line(canvas, x, y + leading * l + letters->size, letters, line,
-                  (double)extent.width / PANGO_SCALE, clean);
+    if (shown != clean) {
+        free(shown);
     }
-    g_object_unref(layout);
     free(clean);
     return leading * lines;
+}
+
+double hc_canvas_paragraph(HcCanvas *canvas, double x, double y, const HcLetters *letters, const char *text) {
+    return paragraph(canvas, x, y, letters, text, true);
+}
+
+double hc_canvas_paragraph_height(HcCanvas *canvas, const HcLetters *letters, const char *text) {
+    return paragraph(canvas, 0, 0, letters, text, false);
 }
 
 void hc_figure_libraries(HcText *text) {

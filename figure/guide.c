@@ -114,6 +114,11 @@ static void percent_text(char text[HC_TICK_BYTES], double percent) {
     }
 }
 
+/* Of an entry whose name may take several lines. */
+static double entry_height(HcCanvas *canvas, const HcLetters *letters, const char *name) {
+    return fmax(row_height, hc_canvas_paragraph_height(canvas, letters, name) + 1);
+}
+
 void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double width, double height,
                        HcLegendShape *shape) {
     *shape = (HcLegendShape){0};
@@ -128,7 +133,7 @@ void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double wi
     }
     double percent = shape->percent > 0 ? shape->percent + 8 : 0;
     double space = fmax(width - swatch - 5 - percent, 20);
-    shape->cut = shape->name > space;
+    shape->wraps = shape->name > space;
     shape->name = fmin(shape->name, space) + 0.5;
     shape->step = swatch + 5 + shape->name + percent + gap;
     int32_t columns = (int32_t)fmax(floor((width + gap) / shape->step), 1);
@@ -140,19 +145,34 @@ void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double wi
     shape->columns = columns;
     shape->width = columns * shape->step - gap;
     shape->height = shape->rows * row_height;
+    if (shape->wraps) {
+        const HcLetters lines = {.size = HC_TEXT, .width = shape->name, .most = name_max};
+        shape->height = 0;
+        for (int32_t e = 0; e < legend->count; e++) {
+            shape->height += entry_height(canvas, &lines, legend->entry[e].name);
+        }
+    }
 }
 
 double hc_legend_draw(HcCanvas *canvas, const HcFigureLegend *legend, const HcLegendShape *shape, double x,
                       double y) {
-    HcLetters letters = {.size = HC_TEXT, .rgb = hc_ink_dark};
+    HcLetters letters = {.size = HC_TEXT, .most = name_max, .rgb = hc_ink_dark};
     for (int32_t e = 0; e < legend->count; e++) {
         const HcFigureEntry *entry = &legend->entry[e];
-        double left = x + e / shape->rows * shape->step, top = y + e % shape->rows * row_height;
+        double left = x + e / shape->rows * shape->step;
+        double top = shape->wraps ? y : y + e % shape->rows * row_height;
         hc_canvas_rectangle(canvas, left, top, swatch, swatch, entry->rgb);
         hc_canvas_frame(canvas, left, top, swatch, swatch, 0.4, hc_ink_grey);
         letters.align = HC_ALIGN_LEFT;
-        letters.width = shape->name + 0.1;
-        hc_canvas_text(canvas, left + swatch + 5, top + 0.9 * swatch, &letters, entry->name);
+        if (shape->wraps) {
+            letters.width = shape->name;
+            hc_canvas_paragraph(canvas, left + swatch + 5, top + 0.9 * swatch - HC_TEXT, &letters,
+                                entry->name);
+            y += entry_height(canvas, &letters, entry->name);
+        } else {
+            letters.width = shape->name + 0.1;
+            hc_canvas_text(canvas, left + swatch + 5, top + 0.9 * swatch, &letters, entry->name);
+        }
         if (isfinite(entry->percent)) {
             char text[HC_TICK_BYTES];
             percent_text(text, entry->percent);
@@ -161,7 +181,7 @@ double hc_legend_draw(HcCanvas *canvas, const HcFigureLegend *legend, const HcLe
             hc_canvas_text(canvas, left + shape->step - gap, top + 0.9 * swatch, &letters, text);
         }
     }
-    return y + shape->height;
+    return shape->wraps ? y : y + shape->height;
 }
 
 HcStatus hc_figure_legend(const HcFigureLegend *legend, double width, double height, double zoom,

@@ -32,7 +32,7 @@ static HcFigureBox fit_map(const HcFigureMap *map, double x, double y, double wi
 /* Beside a map that is about as high as wide, or higher, there is space for a legend that is no longer than
  * it, unless its names have more space below. */
 static bool fits_beside(const HcFigurePanel *panel, const HcLegendShape *shape, const HcFigureBox *box) {
-    return !panel->legend->below && !shape->cut && shape->columns == 1 &&
+    return !panel->legend->below && !shape->wraps && shape->columns == 1 &&
            shape->height <= fmax(box->height, 60);
 }
 

@@ -34,7 +34,7 @@ typedef struct HcLegendShape {
     double width, height; /* of all */
     double name;          /* width of the names */
     double percent;       /* and of the percent; 0 = none is known */
-    bool cut;             /* a name is cut that a wider place would show whole */
+    bool wraps;           /* a name takes several lines; then there is one column */
 } HcLegendShape;
 /* In at most `width`, with as few columns as a height of `height` allows. */
 void hc_legend_lay_out(HcCanvas *canvas, const HcFigureLegend *legend, double width, double height,
