@@ -35,9 +35,10 @@ HcStatus hc_layer_range(HcLayer *layer, const int32_t *band, int32_t count, floa
     return status;
 }
 
-HcStatus hc_layer_open(HcLayer *layer, const char *path, bool result, HcError *err) {
+HcStatus hc_layer_open(HcLayer *layer, const char *path, bool result, HcTeam *team, HcError *err) {
     const HcViewOptions how = {0};
     layer->path = path;
+    layer->team = team;
     pthread_mutex_init(&layer->lock, NULL);
     HC_OR_RETURN(hc_view_open(&layer->view, path, &how, err));
     (void)hc_view_settle(layer->view, 0, HC_LAYER_BYTES, false);
@@ -69,7 +70,10 @@ bool hc_layer_shows_classes(const HcLayer *layer, const HcShowing *showing) {
 HcStatus hc_overview_read(HcLayer *layer, const int32_t *band, int32_t count, int32_t side,
                           HcOverview *overview, HcError *err) {
     const HcScene *scene = layer->scene;
-    const int64_t step = (hc_max64(scene->lines, scene->samples) + side - 1) / side;
+    int64_t step = 1; /* of a level of the tiles, which then find the lines in the system's cache */
+    for (; hc_max64(scene->lines, scene->samples) > side * step;) {
+        step *= 2;
+    }
     const HcPick pick = {.lines = (int32_t)((scene->lines + step - 1) / step),
                          .samples = (int32_t)((scene->samples + step - 1) / step),
                          .step = step,

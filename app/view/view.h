@@ -5,6 +5,7 @@
 #define HC_APP_VIEW_VIEW_H
 
 #include "core/system/flag.h"
+#include "core/system/team.h"
 #include "io/view/view.h"
 #include "pipeline/json/json.h"
 #include "pipeline/spectra/library/fit.h"
@@ -13,6 +14,7 @@
 
 enum { HC_TILE = 256, HC_LAYERS_MAX = HC_LIST_MAX + 1 };
 enum { HC_LAYER_BYTES = 64 << 20 }; /* memory that decoded chunks of a layer may take */
+enum { HC_LAYER_THREADS = 4 };      /* that read lines of a plain file at once, on any number of processors */
 
 typedef enum HcLayerKind { HC_LAYER_CUBE, HC_LAYER_CLASSES, HC_LAYER_SCORES } HcLayerKind;
 
@@ -27,12 +29,14 @@ typedef struct HcLayer {
     HcView *some;
     int32_t some_band[3], some_count;
     pthread_mutex_t lock;   /* of reading through both */
+    HcTeam *team;           /* borrowed: reads plain files, HC_LAYER_THREADS at most */
     int32_t band[3], count; /* shown at first: red, green, blue; or one */
     float limit[3][2];      /* of the stretch of these */
 } HcLayer;
 
-/* result: it is shown on top of a scene. */
-HcStatus hc_layer_open(HcLayer *layer, const char *path, bool result, HcError *err) HC_MUST_CHECK;
+/* result: it is shown on top of a scene. team: of HC_LAYER_THREADS, or NULL. */
+HcStatus hc_layer_open(HcLayer *layer, const char *path, bool result, HcTeam *team,
+                       HcError *err) HC_MUST_CHECK;
 void hc_layer_close(HcLayer *layer);
 /* HC_E_INPUT where a file of the layer is not what it was when it was opened. */
 HcStatus hc_layer_unchanged(const HcLayer *layer, HcError *err) HC_MUST_CHECK;
@@ -88,6 +92,7 @@ typedef struct HcViewer {
     int32_t layers;
     const char *command, *library_path; /* borrowed; library_path: or NULL */
     HcLibraryFit library;               /* on the bands of the first layer */
+    HcTeam *team;                       /* of all layers */
 } HcViewer;
 
 HcStatus hc_viewer_open(HcViewer *viewer, const char *scene, const char *const *results, const char *library,

@@ -42,9 +42,10 @@ static HcStatus open_library(HcViewer *viewer, HcError *err) {
 HcStatus hc_viewer_open(HcViewer *viewer, const char *scene, const char *const *results, const char *library,
                         HcError *err) {
     viewer->library_path = library;
-    HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], scene, false, err));
+    viewer->team = hc_team_open(HC_LAYER_THREADS);
+    HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], scene, false, viewer->team, err));
     for (; *results != NULL && viewer->layers < HC_LAYERS_MAX; results++) {
-        HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], *results, true, err));
+        HC_OR_RETURN(hc_layer_open(&viewer->layer[viewer->layers++], *results, true, viewer->team, err));
     }
     for (int32_t l = 0; l < viewer->layers; l++) {
         viewer->layer[l].same_grid = viewer->layer[l].scene->lines == viewer->layer[0].scene->lines &&
@@ -58,6 +59,7 @@ void hc_viewer_close(HcViewer *viewer) {
         hc_layer_close(&viewer->layer[l]);
     }
     hc_library_fit_clear(&viewer->library);
+    hc_team_close(viewer->team);
 }
 
 /* ---- the layers ---- */
@@ -258,25 +260,27 @@ static void add_values(Sums *sums, size_t pixels) {
 }
 
 static HcStatus add_window(HcLayer *layer, HcArea area, Sums *sums, HcError *err) {
-    const int64_t line = area.samples * sums->bands * (int64_t)sizeof(float);
-    const int64_t lines = hc_max64(1, hc_min64(area.lines, WINDOW_BYTES / line));
+    const int64_t pixels = hc_max64(1, WINDOW_BYTES / (sums->bands * (int64_t)sizeof(float)));
+    const int64_t samples = hc_min64(area.samples, pixels), lines = hc_min64(area.lines, pixels / samples);
     HC_OR_RETURN(all_bands(layer, &sums->band, err));
     HC_OR_RETURN(hc_new(sums->count, sums->bands, "a spectrum", err));
     HC_OR_RETURN(hc_new(sums->sum, sums->bands, "a spectrum", err));
     HC_OR_RETURN(hc_new(sums->mean, sums->bands, "a spectrum", err));
     HC_OR_RETURN(hc_new(sums->square, sums->bands, "a spectrum", err));
-    HC_OR_RETURN(hc_new(sums->value, lines * area.samples * sums->bands, "a window", err));
-    HC_OR_RETURN(hc_new(sums->valid, lines * area.samples, "a window", err));
-    for (int64_t done = 0; done < area.lines; done += lines) {
-        const HcPick pick = {.line0 = area.line0 + done,
-                             .sample0 = area.sample0,
-                             .lines = (int32_t)hc_min64(lines, area.lines - done),
-                             .samples = (int32_t)area.samples,
-                             .step = 1,
-                             .band = sums->band,
-                             .bands = sums->bands};
-        HC_OR_RETURN(hc_layer_read(layer, &pick, sums->value, sums->valid, err));
-        add_values(sums, (size_t)pick.lines * (size_t)pick.samples);
+    HC_OR_RETURN(hc_new(sums->value, lines * samples * sums->bands, "a window", err));
+    HC_OR_RETURN(hc_new(sums->valid, lines * samples, "a window", err));
+    for (int64_t line = 0; line < area.lines; line += lines) {
+        for (int64_t sample = 0; sample < area.samples; sample += samples) {
+            const HcPick pick = {.line0 = area.line0 + line,
+                                 .sample0 = area.sample0 + sample,
+                                 .lines = (int32_t)hc_min64(lines, area.lines - line),
+                                 .samples = (int32_t)hc_min64(samples, area.samples - sample),
+                                 .step = 1,
+                                 .band = sums->band,
+                                 .bands = sums->bands};
+            HC_OR_RETURN(hc_layer_read(layer, &pick, sums->value, sums->valid, err));
+            add_values(sums, (size_t)pick.lines * (size_t)pick.samples);
+        }
     }
     return HC_OK;
 }
