@@ -140,6 +140,7 @@ static HcStatus put_layer(const HcLayer *layer, HcJson *to, HcError *err) {
     hc_json_put_number(to, "bands", scene->bands);
     put_bands(scene, to);
     hc_json_put_text(to, "unit", hc_reader_unit(reader) != NULL ? hc_reader_unit(reader) : "");
+    hc_json_put_text(to, "note", scene->wavelength_note != NULL ? scene->wavelength_note : "");
     put_classes(scene, (const uint8_t(*)[3])rgb, to);
     hc_json_put_number(to, "levels", hc_layer_levels(layer));
     hc_json_put_number(to, "tile", HC_TILE);

@@ -302,6 +302,16 @@ denies 400 "a window of 100000 x 100000 pixels" "spectrum?layer=1&lines=0:99999&
 peak=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$server/status")
 sanitized || ((peak < 200)) || fail "a vast scene takes $peak MiB"
 end
+# Wavelengths that are no numbers: the page says so, and a library has nothing to go by.
+sed -E '/^wavelength = /,/}/ s/[0-9]+\.[0-9]+/nan/g' "$SAMPLE/scene.hdr" >nan.hdr
+cp "$SAMPLE/scene.img" nan.img
+start nan.hdr
+gives scene.json
+[[ $(cat body) == *'"note":"wavelengths left out: '*'nan)"'* ]] || fail "NaN wavelengths: $(cat body)"
+gives "spectrum?layer=0&line=25&sample=40"
+gives "tile/0/0/0/0"
+end
+refuse 3 "library.sli ... no wavelengths ... nan" view nan.hdr --no-open --library "$SAMPLE/library.sli"
 start "$scene" --library many.csv
 gives "match?layer=0&line=25&sample=40&top=100"
 [[ $(grep -o '"name"' body | wc -l) == 100 ]] || fail "10,000 spectra: $(head -c 200 body)"
