@@ -406,6 +406,9 @@ def looks(session, shots, axe):
             time.sleep(0.4)
             where = f"{width} pixels, {theme}"
             check(page.get("document.documentElement.scrollWidth") == width, f"{where}: scrolls to the side")
+            check(page.get("$('views').clientHeight") > .55 * height, f"{where}: the view is low")
+            cut = page.get("[...document.querySelectorAll('input[type=number]')].filter(e => e.scrollWidth > e.clientWidth).length")
+            check(not cut, f"{where}: {cut} numbers are cut")
             ground = page.get("getComputedStyle(document.body).backgroundColor")
             dark = sum(int(level) for level in re.findall("[0-9]+", ground)[:3]) < 3 * 128
             check(dark == (theme == "dark"), f"{where}: has the background {ground}")
