@@ -191,15 +191,16 @@ static void make_scenes(void) {
         "map info = {UTM, 1, 1, 500000, 4000000, 30, 20, 33, North, WGS-84, units=Meters}\n");
     /* A list that is broken is a remark, still. */
     put_values(in_folder("flaw.img"), 5 * 4 * 3 * 2);
-    put_file(in_folder("flaw.hdr"),
-             "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 2\nbbl = {1, x, 0}\nfwhm = {1, 2}\n");
+    put_file(in_folder("flaw.hdr"), "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 2\ninterleave = "
+                                    "bsq\nbbl = {1, x, 0}\nfwhm = {1, 2}\n");
     /* One that GDAL does not read as we do: 64-bit integers, by way of a virtual raster. */
     put_values(in_folder("deep & wide.img"), 5 * 4 * 3 * 8);
     put_file(in_folder("deep & wide.hdr"),
              "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 14\ninterleave = bip\n");
     /* A header whose data has another ending, and data that GDAL opens with a TIFF's. */
     put_values(in_folder("other.bands"), 5 * 4 * 3 * 2);
-    put_file(in_folder("other.hdr"), "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 2\n");
+    put_file(in_folder("other.hdr"),
+             "ENVI\nsamples = 5\nlines = 4\nbands = 3\ndata type = 2\ninterleave = bsq\n");
     /* A TIFF whose metadata lie in a .aux.xml, and one that an ENVI header describes. */
     static const char *const names[] = {"side.tif", "header.tif"};
     char *baseline[] = {(char[]){"PROFILE=BASELINE"}, NULL};
