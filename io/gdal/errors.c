@@ -109,7 +109,8 @@ static void hear(const char *text) {
     long code = answer != NULL ? strtol(answer + strlen("Got response_code="), NULL, 10) : 0;
     if (range != NULL) {
         hear_range(range + strlen("Downloading "));
-    } else if (strstr(text, "DownloadRegion(") != NULL && strstr(text, "msg=") != NULL) {
+    } else if ((strstr(text, "DownloadRegion(") != NULL && strstr(text, "msg=") != NULL) ||
+               strstr(text, "Got more data than expected") != NULL) { /* it keeps the rest for another part */
         lose(HC_READ_BROKEN);
     } else if (code == 429 || code == 500 || (code >= 502 && code <= 504)) {
         failures++;
