@@ -75,7 +75,7 @@ HcStatus hc_file_look_remote(const char *path, struct stat *info, bool *there, H
     return HC_OK;
 }
 
-HcStatus hc_file_read_remote(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) {
+static HcStatus read_once(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) {
     HcStatus status = HC_OK;
     HcRemote *file = NULL;
     HcError why = {0};
@@ -103,6 +103,29 @@ done:
         *data = NULL;
     }
     return status;
+}
+
+/* Another process may replace the file meanwhile: bytes of the new one would be cut at the size of the old.
+ */
+HcStatus hc_file_read_remote(const char *path, size_t limit, char **data, size_t *bytes, HcError *err) {
+    enum { TRIES = 5 };
+    for (int tries = 0; tries < TRIES; tries++) {
+        HcError unknown = {0}; /* the next call says why */
+        char *before = NULL, *after = NULL;
+        bool known = hc_remote_state(path, &before, &unknown) == HC_OK;
+        HcStatus status = read_once(path, limit, data, bytes, err);
+        status = status == HC_OK ? hc_remote_state(path, &after, err) : status;
+        bool same = status == HC_OK && known && strcmp(before, after) == 0;
+        free(before);
+        free(after);
+        if (same) {
+            return HC_OK;
+        }
+        free(*data);
+        *data = NULL;
+        HC_OR_RETURN(status);
+    }
+    return hc_fail(err, HC_E_INPUT, "%s: it changed each of %d times that it was read", path, TRIES);
 }
 
 /* ---- markers ---- */

@@ -476,6 +476,9 @@ HcStatus hc_remote_put(const char *path, const char *from, HcError *err) {
     CPLSetThreadLocalConfigOption("VSIS3_CHUNK_SIZE", nullptr);
     hc_remote_end();
     VSIFCloseL(file);
+    if (sent && bytes > part_bytes(bytes)) {
+        hc_remote_abort(path); /* one that was begun without an answer, by a process that was killed */
+    }
     if (!sent) {
         return fail_put(said, err);
     }
@@ -503,13 +506,11 @@ HcStatus hc_remote_remove(const char *path, HcError *err) {
 }
 
 void hc_remote_abort(const char *path) {
-    HcGdalErrors messages;
     hc_remote_begin(path);
-    hc_gdal_catch(&messages);
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 4, 0)
-    (void)VSIAbortPendingUploads(path);
+    Said said;
+    (void)repeat(path, &said, is_broken, [&]() { return VSIAbortPendingUploads(path) != FALSE; });
 #endif
-    hc_gdal_release();
     hc_remote_end();
 }
 

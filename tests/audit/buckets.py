@@ -167,8 +167,10 @@ def without_places(value):
 
 
 def judge(rig):
-    """What is wrong at the end."""
+    """What is wrong at the end, after a run that finds all done: of two that end at the same moment the second one to write
+    the collection may not know the last scene of the first."""
     wrong = []
+    code = rig.batch(0).wait()
     local, out, count = rig.folder / "local", rig.out, rig.options.scenes
     expected = {p.name for p in local.iterdir() if not p.name.startswith(".")}
     there = {p.name for p in out.iterdir()}
@@ -188,7 +190,6 @@ def judge(rig):
     left = [p for s in rig.folder.glob("scratch*") for p in s.rglob("*")]
     if left:
         wrong.append(f"in the scratch folder is {left[0]}")
-    code = rig.batch(0).wait()
     text = (rig.folder / "log0").read_text().strip().split("\n")
     shares = count if rig.options.share == "claims" else (count + 1) // 2
     if code != 0 or not any(f"0 done, {shares} complete before" in line for line in text[-8:]):
