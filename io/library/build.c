@@ -56,10 +56,13 @@ static void note_doubt(HcLibrary *library, HcUnitKind kind, const char *unit, do
     if (library->wavelength == NULL) {
         return;
     }
+    int32_t wrong = hc_wavelength_wrong(library->wavelength, library->bands);
     if (kind == HC_UNIT_OTHER) {
         snprintf(note, sizeof library->note, "wavelengths are left out: their unit is '%.60s'", unit);
-    } else if (hc_wavelength_wrong(library->wavelength, library->bands) < library->bands) {
-        snprintf(note, sizeof library->note, "wavelengths left out: not all values are lengths");
+    } else if (wrong < library->bands) {
+        snprintf(note, sizeof library->note,
+                 "wavelengths left out: not all values are lengths (band %" PRId32 ": %.9g)", wrong + 1,
+                 library->wavelength[wrong]);
     } else if (doubt != NULL) {
         snprintf(note, sizeof library->note, "wavelengths up to %.9g nm look like %s", largest, doubt);
     }

@@ -278,7 +278,7 @@ static void wavelengths_in_doubt(void **state) {
                  {"wavelength,a\n0.4,1\n2.5,2\n", "um is assumed"},
                  {"wavelength_um,a\n400,1\n2500,2\n", "2500000 nm look like nanometres"},
                  {"wavelength_nm,a\n0.4,1\n2.5,2\n", "2.5 nm look like micrometres"},
-                 {"wavelength_nm,a\n0,1\n500,2\n", "not all values are lengths"},
+                 {"wavelength_nm,a\n0,1\n500,2\n", "not all values are lengths (band 1: 0)"},
                  {"wavelength_nm,a\n400,1\n500,2\n", ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file(in_folder("doubt.csv"), cases[i].text);

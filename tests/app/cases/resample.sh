@@ -40,7 +40,7 @@ refuse 2 "give one of --like, --wavelengths and --responses" \
 refuse 2 "--responses landsat9: neither a file" resample "$scene" bad.img --responses landsat9
 refuse 3 "none.csv" resample "$scene" bad.img --responses none.csv
 refuse 3 "none.hdr" resample "$scene" bad.img --like none.hdr
-refuse 3 "far.csv: a wavelength or width of 1e+12 nm ... at most 1e9" resample "$scene" bad.img --responses ../far.csv
+refuse 3 "far.csv ... not all values are lengths (band 2: 1e+12)" resample "$scene" bad.img --responses ../far.csv
 refuse 3 "none.txt" resample "$scene" bad.img --wavelengths none.txt
 refuse 2 "--wavelengths 400-700:-5" resample "$scene" bad.img --wavelengths 400-700:-5
 refuse 2 "--coverage 2" resample "$scene" bad.img --wavelengths 400-700:50 --coverage 2
