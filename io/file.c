@@ -99,6 +99,9 @@ bool hc_file_is_store(const char *path) {
     char text[HC_FILE_PATH];
     struct stat info;
     bool is = false;
+    if (hc_file_is_unlisted(path) || stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        return false;
+    }
     for (size_t t = 0; t < sizeof texts / sizeof *texts && !is; t++) {
         is = hc_file_join_into(text, path, texts[t]) && stat(text, &info) == 0 && S_ISREG(info.st_mode);
     }
