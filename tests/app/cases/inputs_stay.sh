@@ -30,6 +30,7 @@ run 0 pca s.hdr --fit-only --save-model pca.json --record none --quiet
 run 0 cov s.hdr noise.json --noise shift --record none --quiet
 run 0 cov s.hdr scene.json --record none --quiet
 run 0 run read s.hdr ! bands 20 ! write sigma.img --record none --quiet
+run 0 preview s.hdr below.png --record none --quiet
 run 0 noise s.hdr columns.json --columns 10 --record none --quiet
 echo 'read {scene} ! mnf --components 2 ! write {out} --format ENVI' >chain.hcube
 echo 'mnf --components 2 ! write --format ENVI' >batch.hcube
@@ -56,6 +57,7 @@ reads=(
     "write --ortho[=FILE]|read in/s.hdr % ! write third.tif --ortho=in/glt.hdr|glt.hdr glt.img"
     "figure --ortho[=FILE]|read in/s.hdr % ! figure third.svg --ortho=in/glt.hdr|glt.hdr glt.img"
     "preview --ortho[=FILE]|read in/s.hdr % ! preview third.png --ortho=in/glt.hdr|glt.hdr glt.img"
+    "preview --over|read in/s.hdr % ! preview third.png --over in/below.png|below.png"
     "resample --like|read in/s.hdr % ! resample --like in/lib.hdr|lib.hdr"
     "resample --wavelengths|read in/s.hdr % ! resample --wavelengths in/bands.txt|bands.txt"
     "resample --responses|read in/s.hdr % ! resample --responses in/lib.sli|lib.sli lib.hdr"
