@@ -227,7 +227,6 @@ typedef struct HcCogParts {
 /* cog/file.c: makes the COG of them. */
 HcStatus hc_write_cog_file(const char *file, const HcCogParts *parts, const HcWritePlan *plan,
                            HcError *err) HC_MUST_CHECK;
-bool hc_write_cog_is_nearest(const HcScene *scene); /* classes are not averaged in overviews */
 
 /* threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene);

@@ -182,7 +182,7 @@ static HcStatus make_pyramid(HcWriteTiles *tiles, const char *file, const HcWrit
     HcPyramidHow how = {.file = tiles->overview_file,
                         .nodata = plan->nodata,
                         .no_nodata = plan->no_nodata || plan->shares_nodata,
-                        .nearest = hc_write_cog_is_nearest(scene)};
+                        .nearest = hc_scene_is_class_map(scene)};
     return status == HC_OK ? hc_pyramid_open(&tiles->pyramid, tiles->index, &how, err) : status;
 }
 

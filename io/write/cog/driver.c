@@ -94,15 +94,11 @@ HcStatus hc_write_cog_source(char ***options, const HcWritePlan *plan, const HcS
     return hc_write_option(options, "BIGTIFF", "IF_SAFER", err);
 }
 
-bool hc_write_cog_is_nearest(const HcScene *scene) {
-    return hc_scene_is_class_map(scene);
-}
-
-/* Overviews of half the size until one fits a tile, as the driver makes them. */
+/* Overviews of half the size until one fits a tile, as the driver makes them. Classes are not averaged. */
 static CPLErr build(GDALDatasetH source, const HcWritePlan *plan, const HcScene *scene) {
     int factors[OVERVIEWS_MAX], count = 0, edge = hc_write_cog_edge(plan);
     int64_t samples = scene->samples, lines = scene->lines;
-    const char *standard = hc_write_cog_is_nearest(scene) ? "NEAREST" : "AVERAGE";
+    const char *standard = hc_scene_is_class_map(scene) ? "NEAREST" : "AVERAGE";
     const char *way = CSLFetchNameValueDef(plan->options, "RESAMPLING", standard);
     char text[24];
     while ((samples > edge || lines > edge) && count < OVERVIEWS_MAX) {

@@ -31,13 +31,13 @@ static const char note[] = "LAYOUT=IFDS_BEFORE_DATA\n"
 typedef struct Part {
     const HcChunkIndex *index;
     int file;           /* with its tiles */
-    HcTiffField *field; /* of the directory; the data are borrowed, but for those of the tiles */
+    HcTiffField *field; /* of the directory; data are borrowed, or those below */
     int64_t *at;        /* [count] where the data of a field lie in the file; 0 = in its entry */
     int64_t count, directory;
     uint8_t *offsets, *sizes;
-    uint8_t size[2][4]; /* width and length, and what kind it is, of an overview */
-    uint8_t kind[4];
-    int64_t *tile_at; /* in the new file */
+    uint8_t size[2][4]; /* width and length */
+    uint8_t kind[4];    /* of an overview */
+    int64_t *tile_at;   /* in the new file */
 } Part;
 
 typedef struct Cog {
