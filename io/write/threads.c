@@ -21,7 +21,7 @@
 #define TILES_ENCODED 4.1
 #define TILES_LZW     5.1
 #define TILES_PLAIN   3.1
-#define TILES_ABOVE   1.5 /* of overviews: a result, and a share of those that wait */
+#define TILES_ABOVE   2.5 /* of overviews: a result, those that wait, what malloc() keeps of them */
 
 static bool compresses_by(const HcWritePlan *plan, const char *name) {
     const char *standard = hc_write_is_cog(plan) ? "LZW" : "NONE";

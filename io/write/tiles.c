@@ -243,6 +243,8 @@ HcStatus hc_write_tiles_give(HcWriteTiles *tiles, int32_t lines, HcError *err) {
 
 HcStatus hc_write_tiles_finish(HcWriteTiles *tiles, const char *copy, const HcWritePlan *plan, HcError *err) {
     HC_OR_RETURN(hc_chunk_sink_finish(tiles->sink, err));
+    hc_chunk_sink_close(tiles->sink); /* its memory is that of the copy */
+    tiles->sink = NULL;
     HcCogParts parts = {.image = tiles->index,
                         .pyramid = tiles->pyramid,
                         .image_file = tiles->file,
