@@ -86,6 +86,11 @@ HcStatus hc_chain_collect_files(HcStage *stage, HcError *err) HC_MUST_CHECK;
  * Fills chain->use. record: as in HcRunSettings. */
 HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) HC_MUST_CHECK;
 
+/* Calls `each` for the files that the options of all steps name as outputs, and the report; before planning.
+ */
+HcStatus hc_chain_each_written(const HcChain *chain, HcOptionVisit each, void *user,
+                               HcError *err) HC_MUST_CHECK;
+
 /* Removes temporary files that dead processes left of the chain's outputs; before planning. */
 void hc_chain_remove_dead(const HcChain *chain);
 

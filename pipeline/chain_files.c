@@ -260,13 +260,15 @@ static HcStatus remove_dead(const HcOption *option, const char *path, void *user
     return HC_OK;
 }
 
-void hc_chain_remove_dead(const HcChain *chain) {
-    hc_file_look_anew();
+HcStatus hc_chain_each_written(const HcChain *chain, HcOptionVisit each, void *user, HcError *err) {
     for (int32_t s = 0; s < chain->count; s++) {
         const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
-        (void)!hc_options_files(&set, HC_FILE_WRITTEN, remove_dead, NULL, NULL);
+        HC_OR_RETURN(hc_options_files(&set, HC_FILE_WRITTEN, each, user, err));
     }
-    if (chain->report != NULL) {
-        hc_file_remove_dead(chain->report);
-    }
+    return chain->report != NULL ? each(NULL, chain->report, user, err) : HC_OK;
+}
+
+void hc_chain_remove_dead(const HcChain *chain) {
+    hc_file_look_anew();
+    (void)!hc_chain_each_written(chain, remove_dead, NULL, NULL);
 }

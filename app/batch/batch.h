@@ -145,8 +145,8 @@ HcStatus hc_batch_claim(const char *output, HcBatchClaim **claim, HcError *err) 
 /* Removes what processes that died while they claimed a scene have left: another one may have done the scene
  * since, and nobody looks at it again. */
 void hc_batch_remove_dead_claims(const HcBatch *batch);
-/* NULL is fine. */
-void hc_batch_release(HcBatchClaim *claim);
+/* leave: the file stays, as that of a dead owner after this process. NULL is fine. */
+void hc_batch_release(HcBatchClaim *claim, bool leave);
 /* The claim file of an output; fresh memory, NULL when there is none left. */
 char *hc_batch_claim_path(const char *output);
 
@@ -221,8 +221,11 @@ void hc_batch_unmark(const HcBatch *batch, int32_t scene);
 /* Removes what an earlier attempt has left of a scene that is about to be done: marker and temporary files.
  * An old record goes with the outputs that it describes, when new ones get their names. chain: planned. */
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain);
-/* Temporary files alone, of the chain's outputs that are known so far: planned, or where planning ended. */
+/* Temporary files alone. chain: planned. */
 void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain);
+/* Does the same for a scene that cannot be planned, by the files that the options name. Returns whether one
+ * of them is there: a dead owner may have made it without its record, as its claim alone says. */
+bool hc_batch_clean_unplanned(const HcBatch *batch, int32_t scene);
 /* Does the same for a complete scene, by its record. */
 void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);
 

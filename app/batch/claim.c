@@ -318,7 +318,7 @@ void hc_batch_remove_dead_claims(const HcBatch *batch) {
     }
 }
 
-void hc_batch_release(HcBatchClaim *claim) {
+void hc_batch_release(HcBatchClaim *claim, bool leave) {
     char text[TEXT_BYTES];
     time_t touched = 0;
     if (claim == NULL) {
@@ -332,7 +332,7 @@ void hc_batch_release(HcBatchClaim *claim) {
         pthread_join(claim->thread, NULL);
     }
     /* Someone may have thought us dead and taken it over. */
-    if (read_claim(claim->path, text, &touched) == 0 && strcmp(text, claim->text) == 0) {
+    if (!leave && read_claim(claim->path, text, &touched) == 0 && strcmp(text, claim->text) == 0) {
         unlink(claim->path);
         hc_file_leave_near(claim->path);
     }

@@ -402,12 +402,12 @@ static void blame(Jobs *jobs, int32_t scene, HcStatus status, const char *text) 
     snprintf(event.text, sizeof event.text, "%s", text);
     /* What it has left behind; its claim is that of a dead owner. */
     if (hc_batch_claim(jobs->batch->scenes[scene].output, &claim, &unimportant) == HC_OK && claim != NULL) {
-        hc_batch_clean_complete(jobs->batch, scene);
+        bool leave = hc_batch_clean_unplanned(jobs->batch, scene);
         if (hc_batch_origin(&origin, jobs->batch, scene, NULL, &unimportant) == HC_OK) {
             hc_batch_mark(&origin, status, text);
         }
         hc_batch_origin_clear(&origin);
-        hc_batch_release(claim);
+        hc_batch_release(claim, leave);
     }
     finish(jobs, scene);
     atomic_fetch_add(&jobs->turns->failed, 1);

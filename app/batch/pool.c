@@ -314,7 +314,7 @@ static HcStatus claim_model(const HcBatchPool *pool, HcError *err) {
     }
     status = make_model(pool, err);
 done:
-    hc_batch_release(claim);
+    hc_batch_release(claim, false);
     return status;
 }
 

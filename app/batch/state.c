@@ -532,6 +532,29 @@ void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain
     }
 }
 
+static HcStatus clean_named(const HcOption *option, const char *path, void *user, HcError *err) {
+    struct stat info;
+    bool there = false;
+    bool *any = user;
+    (void)option;
+    clean_output(path);
+    /* What cannot be looked at may be there. */
+    *any = hc_file_look_at_link(path, &info, &there, err) != HC_OK || there || *any;
+    return HC_OK;
+}
+
+bool hc_batch_clean_unplanned(const HcBatch *batch, int32_t scene) {
+    HcError unimportant = {0};
+    HcChain *chain = NULL;
+    bool any = false;
+    clean_output(batch->scenes[scene].output);
+    if (hc_batch_chain(batch, scene, &chain, &unimportant) == HC_OK) {
+        (void)!hc_chain_each_written(chain, clean_named, &any, &unimportant);
+    }
+    hc_chain_free(chain);
+    return any;
+}
+
 void hc_batch_unmark(const HcBatch *batch, int32_t scene) {
     remove_file(marker_path(batch, scene));
 }

@@ -27,6 +27,7 @@ typedef struct Ready {
     HcBatchOrigin origin;
     bool refused;  /* what has the name of an output is to blame, and neither the scene nor the chain */
     bool replaces; /* outputs of another chain */
+    bool leaves;   /* outputs of a dead owner, so its claim */
 } Ready;
 
 typedef struct Worker {
@@ -59,7 +60,7 @@ static void report_scene(Worker *worker, HcBatchWhat what, int32_t scene, HcStat
 static void drop(Ready *ready) {
     hc_chain_free(ready->chain);
     hc_batch_origin_clear(&ready->origin);
-    hc_batch_release(ready->claim);
+    hc_batch_release(ready->claim, ready->leaves);
     *ready = (Ready){.scene = -1};
 }
 
@@ -111,23 +112,26 @@ static void read_ahead(const Worker *worker, const HcReader *reader) {
 
 /* Removes what a dead owner has left of a scene that is done with: it died between the end of its work and
  * that of its claim. */
-static void clean_finished(const Worker *worker, int32_t scene, HcBatchState state) {
+static void clean_finished(const Worker *worker, int32_t scene, HcBatchState state, Ready *ready) {
     HcError unimportant = {0};
     HcChain *chain = NULL;
     if (state == HC_BATCH_COMPLETE) {
         hc_batch_clean_complete(worker->batch, scene);
-    } else if (hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK) {
-        /* A failed scene has no record of its outputs. */
-        (void)!hc_chain_plan(chain, &unimportant);
-        hc_batch_clean_leftovers(worker->batch, scene, chain);
+    } else if (hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK &&
+               hc_chain_plan(chain, &unimportant) == HC_OK) {
+        hc_batch_clean_leftovers(worker->batch, scene,
+                                 chain); /* a failed scene has no record of its outputs */
+    } else {
+        ready->leaves = hc_batch_clean_unplanned(worker->batch, scene);
     }
     hc_chain_free(chain);
 }
 
 /* *open: there is something to do, which needs a claim (also where a dead owner has left one). Reports a
  * scene that is not to be done. */
-static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, HcError *err) {
+static HcStatus look(Worker *worker, int32_t scene, Ready *ready, bool *open, HcError *err) {
     HcBatchState state = HC_BATCH_OPEN;
+    const bool claimed = ready->claim != NULL;
     char message[768] = "";
     HC_OR_RETURN(hc_batch_look(worker->batch, scene, &state, message, sizeof message, err));
     *open = state == HC_BATCH_OPEN || (!claimed && is_claimed(worker->batch->scenes[scene].output));
@@ -136,7 +140,7 @@ static HcStatus look(Worker *worker, int32_t scene, bool claimed, bool *open, Hc
             hc_batch_unmark(worker->batch, scene);
         }
         if (claimed) {
-            clean_finished(worker, scene, state);
+            clean_finished(worker, scene, state, ready);
         }
         report_scene(worker, state == HC_BATCH_COMPLETE ? HC_BATCH_SKIPPED : HC_BATCH_EARLIER, scene, HC_OK,
                      message);
@@ -150,8 +154,9 @@ static HcStatus open_scene(Worker *worker, int32_t scene, bool left, Ready *read
     HC_OR_RETURN(hc_batch_chain(worker->batch, scene, &ready->chain, err));
     if (hc_chain_plan(ready->chain, &first) != HC_OK) {
         /* It may be the header that a dead owner has left without its data. */
-        hc_batch_clean_leftovers(worker->batch, scene, ready->chain);
+        ready->leaves = hc_batch_clean_unplanned(worker->batch, scene) && left;
         HC_OR_RETURN(hc_chain_plan(ready->chain, err));
+        ready->leaves = false;
     }
     HC_OR_RETURN(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
     HC_OR_RETURN(hc_chain_check_files(ready->chain, NULL, err));
@@ -179,7 +184,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
     report_scene(worker, HC_BATCH_TAKEN, scene, HC_OK, "");
     HC_OR_RETURN(hc_batch_make_folders(output, err));
     HC_OR_RETURN(hc_batch_check_names(worker->batch, scene, err));
-    HC_OR_RETURN(look(worker, scene, false, &open, err));
+    HC_OR_RETURN(look(worker, scene, ready, &open, err));
     if (!open) {
         return HC_OK;
     }
@@ -194,7 +199,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
         report_scene(worker, HC_BATCH_LEFT, scene, HC_OK, "");
     } else {
         /* Somebody may have done it since. */
-        HC_OR_RETURN(look(worker, scene, true, &open, err));
+        HC_OR_RETURN(look(worker, scene, ready, &open, err));
         if (open) {
             HC_OR_RETURN(open_scene(worker, scene, left, ready, err));
         } else {

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hc_fuzz_check(status, &err);
     hc_fuzz_expect(status == HC_OK || claim == NULL, "who fails holds no claim");
     bool held = claim != NULL;
-    hc_batch_release(claim);
+    hc_batch_release(claim, false);
     hc_fuzz_expect(!held || (stat(path, &info) != 0 && errno == ENOENT), "a released claim is gone");
     hc_fuzz_empty_folder();
     return 0;
