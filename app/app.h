@@ -19,6 +19,8 @@ typedef struct HcCommon {
     int32_t progress;
     const char *record, *report;
     int64_t verify, verify_seed; /* tiles; 0 = none, and by the chain */
+    const char *scratch;         /* NULL, 0: not given */
+    uint64_t scratch_space;
 } HcCommon;
 
 extern const HcOption hc_common_options[];
@@ -27,6 +29,10 @@ extern const HcOption hc_leading_options[]; /* those of run and plan before the 
 
 /* Copies those that are not left out (a list of names that ends with NULL); returns how many. */
 size_t hc_common_options_but(const char *const *left_out, HcOption *options);
+
+/* Makes scratch files of this process and of its children lie where --scratch says, within --scratch-space;
+ * ranks of one host share that. Before the chain is planned. */
+HcStatus hc_use_scratch(const HcCommon *common, HcError *err) HC_MUST_CHECK;
 
 /* --overwrite and --quiet alone, for commands that compute nothing. */
 const HcOption *hc_plain_options(void);

@@ -107,7 +107,7 @@ static HcStatus read_words(Compare *compare, int32_t word_count, const char *con
     hc_options_reset(hc_stage_read.options, compare->reading);
     HC_OR_RETURN(hc_options_parse("compare", sets, 3, words, word_count, err));
     compare->common.device = "cpu";
-    return HC_OK;
+    return hc_use_scratch(&compare->common, err);
 }
 
 /* A chain of one step, read, with the options that are the same for both. */

@@ -227,6 +227,7 @@ HcStatus hc_command_plan(int32_t word_count, const char *const *words, HcError *
     if (params.measure) {
         HC_TRY(hc_read_chain("plan", word_count, words, &common, &own, &trial, err));
     }
+    HC_TRY(hc_use_scratch(&common, err));
     HC_TRY(make_plan(chain, &common, &settings, &compute, &report, err));
     if (common.ranks > 1) {
         snprintf(heading, sizeof heading,

@@ -34,7 +34,7 @@ static const char *const of_record[] = {"device", "threads",     "memory", "devi
                                         "verify", "verify-seed", NULL};
 
 static const HcOption *run_options(void) {
-    static HcOption table[16];
+    static HcOption table[20];
     hc_common_options_but(left_out, table);
     for (HcOption *option = table; option->name != NULL; option++) {
         for (int n = 0; of_record[n] != NULL; n++) {
@@ -200,6 +200,8 @@ static void set_common(const RerunParams *params, const HcCommon *own, HcCommon 
     common->device_memory = own->device_memory > 0 ? own->device_memory : common->device_memory;
     common->verify = own->verify > 0 ? own->verify : common->verify;
     common->verify_seed = own->verify_seed > 0 ? own->verify_seed : common->verify_seed;
+    common->scratch = own->scratch; /* a folder of this host */
+    common->scratch_space = own->scratch_space;
     common->quiet = own->quiet;
     common->progress = own->progress;
     /* --check keeps nothing: what is there is in nobody's way. */
@@ -285,6 +287,7 @@ HcStatus hc_command_rerun(int32_t word_count, const char *const *words, HcError 
     cJSON *record = NULL;
     char *path = NULL;
     HC_TRY(parse(&params, &own, word_count, words, err));
+    HC_TRY(hc_use_scratch(&own, err)); /* before the folder changes */
     HC_TRY(hc_read_record(params.record, &record, err));
     path = realpath(params.record, NULL); /* the folder changes */
     if (path == NULL) {

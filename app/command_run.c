@@ -248,6 +248,7 @@ static HcStatus start_ranks(const HcCommon *common, HcError *err) {
 /* Takes the chain. */
 static HcStatus run_shared(HcChain *chain, const HcCommon *common, HcError *err) {
     HcStatus status = start_ranks(common, err);
+    status = status == HC_OK ? hc_use_scratch(common, err) : status;
     if (status != HC_OK) {
         hc_chain_free(chain);
         return status;

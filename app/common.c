@@ -3,6 +3,7 @@
  * same words everywhere. */
 #include "app/app.h"
 #include "io/file.h"
+#include "io/scratch.h"
 #include "pipeline/report/report.h"
 #include "pipeline/run/verify.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const HcOption hc_common_options[] = {
@@ -40,6 +42,10 @@ const HcOption hc_common_options[] = {
     {HC_INT(HcCommon, verify_seed, "verify-seed"), .range = {1, 9007199254740992}, .value = "SEED",
      .yields = true, .otherwise = "derived from the steps of the chain",
      .help = "seed that places the tiles of --verify COUNT"},
+    {HC_TEXT(HcCommon, scratch), .value = "FOLDER", .otherwise = "that of TMPDIR, else /var/tmp",
+     .help = "folder of scratch files, and of outputs for a server until they are sent"},
+    {HC_SIZE(HcCommon, scratch_space, "scratch-space"), .value = "SIZE", .otherwise = "all that is free",
+     .help = "maximum space of scratch files and of rasters for a server"},
     {0}};
 
 size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
@@ -57,10 +63,10 @@ size_t hc_common_options_but(const char *const *left_out, HcOption *options) {
 }
 
 const HcOption *hc_plain_options(void) {
-    static const char *const left_out[] = {"device",        "threads",     "ranks",  "memory",
-                                           "device-memory", "progress",    "record", "report",
-                                           "verify",        "verify-seed", NULL};
-    static HcOption table[16];
+    static const char *const left_out[] = {"device",   "threads",       "ranks",  "memory", "device-memory",
+                                           "progress", "record",        "report", "verify", "verify-seed",
+                                           "scratch",  "scratch-space", NULL};
+    static HcOption table[20];
     hc_common_options_but(left_out, table);
     return table;
 }
@@ -197,6 +203,22 @@ static bool is_short_form(int32_t word_count, const char *const *words) {
         steps = steps || strcmp(words[w], "!") == 0;
     }
     return kind != NULL && kind->role != HC_ROLE_SOURCE && !steps;
+}
+
+HcStatus hc_use_scratch(const HcCommon *common, HcError *err) {
+    char *folder = common->scratch != NULL ? realpath(common->scratch, NULL) : NULL;
+    struct stat info;
+    if (common->scratch != NULL) {
+        bool good = folder != NULL && stat(folder, &info) == 0;
+        errno = good && !S_ISDIR(info.st_mode) ? ENOTDIR : errno;
+        if (!good || !S_ISDIR(info.st_mode) || access(folder, W_OK | X_OK) != 0) {
+            free(folder);
+            return hc_fail(err, HC_E_USAGE, "--scratch %s: %s", common->scratch, strerror(errno));
+        }
+    }
+    bool used = hc_scratch_use(folder, (double)common->scratch_space / hc_ranks_local_count(app_ranks));
+    free(folder);
+    return used ? HC_OK : hc_fail_memory(err, 0, "the folder of scratch files");
 }
 
 HcStatus hc_add_report(HcChain *chain, const HcCommon *common, HcError *err) {

@@ -60,7 +60,7 @@ const HcOption hc_batch_own_options[] = {
 const HcOption *hc_batch_common_options(void) {
     /* Records are what a batch goes on by. --jobs shares out whole scenes. */
     static const char *const left_out[] = {"ranks", "record", "report", NULL};
-    static HcOption shared[16];
+    static HcOption shared[20];
     shared[hc_common_options_but(left_out, shared)] = (HcOption){0};
     return shared;
 }
@@ -463,6 +463,7 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
     HC_TRY(check_end(batch, &steps, err));
     HC_TRY(hc_options_parse("batch", &set, 1, (const char *const *)batch->options.path, batch->options.count,
                             err));
+    HC_TRY(hc_use_scratch(&batch->params.common, err));
     HC_TRY(complete_chain(batch, &steps, err));
     HC_TRY(set_values(&batch->words, &batch->params.set, err));
     HC_TRY(hc_batch_print_chain(batch, err));

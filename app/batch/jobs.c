@@ -5,6 +5,7 @@
 #include "app/batch/batch.h"
 #include "core/system/team.h"
 #include "io/file.h"
+#include "io/scratch.h"
 #include "io/scene_files.h"
 
 #include <errno.h>
@@ -245,6 +246,7 @@ static void share_out(const Jobs *jobs, const Gpus *gpus, int32_t number, HcBatc
     int64_t threads = processors() / all;
     common->threads = common->threads > 0 ? common->threads : threads > 0 ? threads : 1;
     common->memory /= (uint64_t)jobs->count;
+    (void)hc_scratch_use(NULL, (double)common->scratch_space / all);
     if (gpus->count > 1) {
         snprintf(device, size, "gpu:%d", number % gpus->count);
         common->device = device;

@@ -287,7 +287,9 @@ static void leave(Worker *worker, Ready *ready, HcStatus status, const char *tex
 
 /* Whether a failure may be due to another scene that is in work beside this one. */
 static bool may_be_shared(const Worker *worker, HcStatus status) {
-    return worker->at_once > 1 && (status == HC_E_DEVICE || status == HC_E_MEMORY);
+    bool space = worker->work->common.scratch_space > 0;
+    return worker->at_once > 1 &&
+           (status == HC_E_DEVICE || status == HC_E_MEMORY || (status == HC_E_IO && space));
 }
 
 /* The share of one of `at_once` scenes that are in work at once. */

@@ -14,9 +14,9 @@ static const HcOption record_option = {
     .otherwise = "OUTPUT.hcube.json beside the output", .help = "write the record to this file, or none"};
 
 const HcOption *hc_solve_options(void) {
-    static const char *const left_out[] = {"ranks",  "memory", "progress",    "record",
-                                           "report", "verify", "verify-seed", NULL};
-    static HcOption all[16];
+    static const char *const left_out[] = {"ranks",  "memory",      "progress", "record",        "report",
+                                           "verify", "verify-seed", "scratch",  "scratch-space", NULL};
+    static HcOption all[20];
     size_t count = hc_common_options_but(left_out, all);
     all[count] = record_option;
     all[count + 1] = (HcOption){0};

@@ -19,7 +19,7 @@
 
 static HcStatus fail_scratch(const HcChunks *chunks, const char *what, int number, HcError *err) {
     return hc_fail(err, hc_errno_status(number, HC_E_IO),
-                   "%s: %s a scratch file of %.0f bytes in %s failed: %s (TMPDIR names its folder)",
+                   "%s: %s a scratch file of %.0f bytes in %s failed: %s (--scratch names its folder)",
                    chunks->index->path, what,
                    (double)chunks->index->size[HC_AXIS_LINE] * (double)hc_chunk_line_bytes(chunks),
                    hc_scratch_folder(), hc_scratch_reason(number));
@@ -32,9 +32,7 @@ HcStatus hc_chunk_scratch_open(HcChunks *chunks, HcError *err) {
 }
 
 void hc_chunk_scratch_close(HcChunks *chunks) {
-    if (chunks->scratch >= 0) {
-        close(chunks->scratch);
-    }
+    hc_scratch_close(chunks->scratch);
     free(chunks->written);
 }
 

@@ -10,7 +10,7 @@ static const int64_t each = sizeof(double);
 
 static HcStatus fail_scratch(const HcOrthoPlaces *places, const char *what, int number, HcError *err) {
     return hc_fail(err, hc_errno_status(number, HC_E_IO),
-                   "%s: %s a scratch file of its coordinates in %s failed: %s (TMPDIR names its folder)",
+                   "%s: %s a scratch file of its coordinates in %s failed: %s (--scratch names its folder)",
                    places->path, what, hc_scratch_folder(), hc_scratch_reason(number));
 }
 
@@ -22,9 +22,7 @@ HcStatus hc_ortho_places_open(HcOrthoPlaces *places, int64_t lines, int64_t samp
 }
 
 void hc_ortho_places_close(HcOrthoPlaces *places) {
-    if (places->scratch >= 0) {
-        close(places->scratch);
-    }
+    hc_scratch_close(places->scratch);
     places->scratch = -1;
 }
 

@@ -9,6 +9,7 @@
 #include "core/system/team.h"
 #include "io/file.h"
 #include "io/gdal/errors.h"
+#include "io/gdal/remote.h"
 #include "io/libraries.h"
 #include "io/scratch.h"
 
@@ -33,6 +34,7 @@ struct HcOrthoStore {
     int file;      /* negative while there is none */
     char *partial; /* its name; NULL in memory and where another process has made it */
     char *name;    /* of the output or of the file, for messages */
+    double held;   /* of the scratch folder, where the output goes to a server [bytes] */
     float *line;   /* [samples][bands] a line whose masked pixels are filled in */
 };
 
@@ -77,6 +79,11 @@ HcStatus hc_ortho_store_open(HcOrthoStore **out, const HcScene *scene, const cha
             HC_TRY(hc_fail_memory(err, (double)hc_ortho_store_bytes(scene), "the scene behind a map"));
         }
     } else {
+        store->held = hc_remote_is(beside) ? (double)store->lines * (double)line_bytes(store) : 0;
+        if (!hc_scratch_hold(store->held)) {
+            store->held = 0;
+            HC_TRY(fail_file(store, "making", HC_SCRATCH_USED_UP, err));
+        }
         HC_TRY(hc_file_partial(beside, &store->partial, err));
         store->file = open(store->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (store->file < 0) {
@@ -116,6 +123,7 @@ void hc_ortho_store_close(HcOrthoStore *store) {
     if (store->partial != NULL) {
         hc_file_drop(store->partial);
     }
+    hc_scratch_let_go(store->held);
     free(store->memory);
     free(store->partial);
     free(store->name);

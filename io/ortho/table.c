@@ -13,7 +13,7 @@ static const int64_t each = sizeof(HcOrthoPixel);
 
 static HcStatus fail_scratch(const HcOrthoTable *table, const char *what, int number, HcError *err) {
     return hc_fail(err, hc_errno_status(number, HC_E_IO),
-                   "%s: %s a scratch file of its lookup table in %s failed: %s (TMPDIR names its folder)",
+                   "%s: %s a scratch file of its lookup table in %s failed: %s (--scratch names its folder)",
                    table->path, what, hc_scratch_folder(), hc_scratch_reason(number));
 }
 
@@ -27,9 +27,7 @@ HcStatus hc_ortho_table_open(HcOrthoTable *table, int64_t lines, int64_t samples
 }
 
 void hc_ortho_table_close(HcOrthoTable *table) {
-    if (table->scratch >= 0) {
-        close(table->scratch);
-    }
+    hc_scratch_close(table->scratch);
     table->scratch = -1;
 }
 

@@ -54,6 +54,7 @@ typedef struct HcWritePlan {
     char **options;           /* creation options for the driver, as a GDAL string list */
     bool may_lose;            /* HC_WRITE_COPY: the driver or its options may change values */
     bool encodes;             /* GDAL makes the file without its tiles, which are encoded and placed here */
+    double scratch;           /* bytes that it takes at most in the scratch folder, on its way to a server */
     int threads, threads_max; /* that compress, of GDAL or (`encodes`) ours: those in `options`, and the most
                                   that help where the planner may choose, else the same */
 } HcWritePlan;
@@ -62,6 +63,8 @@ typedef struct HcWritePlan {
 HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene,
                        const HcWriterOptions *options, HcError *err) HC_MUST_CHECK;
 void hc_write_plan_clear(HcWritePlan *plan);
+/* Says that an output is larger than what is left of the stated space; returns HC_E_IO. */
+HcStatus hc_write_fail_scratch(const HcWritePlan *plan, double left, HcError *err);
 /* The creation options of a tiled GeoTIFF: tiles that divide the scene with little waste. */
 HcStatus hc_write_tiles(char ***options, const HcScene *scene, HcType type, HcError *err) HC_MUST_CHECK;
 /* The creation options of the temporary GeoTIFF that is copied at finish. */

@@ -2,6 +2,8 @@
  * names. What the format cannot hold is refused here, before the scene is read. */
 #include "core/text.h"
 #include "io/file.h"
+#include "io/gdal/remote.h"
+#include "io/scratch.h"
 #include "io/write/parts.h"
 #include "io/write/picture/style.h"
 
@@ -576,6 +578,27 @@ void hc_write_plan_clear(HcWritePlan *plan) {
     *plan = (HcWritePlan){0};
 }
 
+HcStatus hc_write_fail_scratch(const HcWritePlan *plan, double left, HcError *err) {
+    char text[2][32];
+    return hc_fail(err, HC_E_IO,
+                   "%s: making it takes up to %s of the scratch folder, --scratch-space leaves %s",
+                   plan->path, hc_text_bytes(text[0], sizeof text[0], plan->scratch),
+                   hc_text_bytes(text[1], sizeof text[1], left));
+}
+
+/* Of an output that is made in the scratch folder; not compressed. A copy is there beside its source, and a
+ * COG has overviews of a third of its size in both. */
+static HcStatus plan_scratch(HcWritePlan *plan, const HcScene *scene, const HcWriterOptions *options,
+                             HcError *err) {
+    if (hc_remote_is(plan->path) || options->sends) {
+        plan->scratch = (double)scene->lines * (double)scene->samples * scene->bands *
+                        (double)hc_type_bytes(plan->type) * (plan->way == HC_WRITE_COPY ? 8.0 / 3 : 1);
+    }
+    /* Not what is left: the scene before may be in work. */
+    double space = hc_scratch_space();
+    return plan->scratch <= space ? HC_OK : hc_write_fail_scratch(plan, space, err);
+}
+
 HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene,
                        const HcWriterOptions *options, HcError *err) {
     static const HcWriterOptions defaults = {0};
@@ -617,6 +640,7 @@ HcStatus hc_write_plan(HcWritePlan *plan, const char *path, const HcScene *scene
         HC_TRY(hc_write_netcdf_check_map(plan, scene, err));
     }
     HC_TRY(hc_write_probe(plan, scene, err));
+    HC_TRY(plan_scratch(plan, scene, options, err));
 done:
     hc_gdal_release();
     return status;

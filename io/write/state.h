@@ -32,6 +32,7 @@ struct HcWriter {
     pthread_mutex_t tally_lock; /* lines are counted by all threads */
     HcStoredTally tally;
     bool tallied; /* an integer type, and no class map */
+    double held;  /* of the scratch folder [bytes] */
     bool joined;  /* another process has opened the file, this one writes the lines from `first` on */
     int64_t first;
     int64_t bytes; /* of the finished file */

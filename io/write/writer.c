@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "io/file.h"
 #include "io/libraries.h"
+#include "io/scratch.h"
 #include "io/write/parts.h"
 #include "io/write/state.h"
 #include "io/write/picture/style.h"
@@ -292,6 +293,10 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
     take_begun(writer, begun);
     hc_writer_close(begun); /* what it keeps is in the way of another file */
     begun = NULL;
+    if (!hc_scratch_hold(writer->plan.scratch)) {
+        HC_TRY(hc_write_fail_scratch(&writer->plan, hc_scratch_left(), err));
+    }
+    writer->held = writer->plan.scratch;
     if (writer->partial == NULL) {
         HC_TRY(hc_file_partial(writer->plan.path, &writer->partial, err));
     }
@@ -645,6 +650,7 @@ void hc_writer_close(HcWriter *writer) {
     if (writer->holds_cache) {
         hc_io_hold_cache(0);
     }
+    hc_scratch_let_go(writer->held);
     hc_team_close(writer->team);
     hc_write_plan_clear(&writer->plan);
     hc_scene_clear(&writer->scene);

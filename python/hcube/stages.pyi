@@ -59,6 +59,8 @@ class Shared(TypedDict, total=False):
     report: Word | None
     verify: int | None
     verify_seed: int | None
+    scratch: Word | None
+    scratch_space: Word | None
     set: Mapping[str, Word]
 
 class Stages(Generic[Raster]):

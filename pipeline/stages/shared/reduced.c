@@ -130,9 +130,7 @@ void hc_reduced_close(HcReduced *reduced) {
     hc_memory_release(compute, &reduced->matrix);
     hc_memory_release(compute, &reduced->center);
     hc_memory_release(compute, &reduced->mask);
-    if (reduced->file >= 0) {
-        close(reduced->file);
-    }
+    hc_scratch_close(reduced->file);
     *reduced = (HcReduced){.file = -1};
 }
 

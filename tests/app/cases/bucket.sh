@@ -37,6 +37,16 @@ done
 cmp a.hdr web/one/out/a.hdr
 objects one out/a.hdr out/a.img out/a.img.hcube.json out/a.nc out/a.nc.hcube.json out/a.qml out/a.tif out/a.tif.hcube.json
 grep -q '"file":.*"/vsis3/one/out/a.tif"' web/one/out/a.tif.hcube.json || fail "the record does not name the object"
+refuse 4 '/vsis3/one/out/c.tif: making it takes up to 1.1 MiB of the scratch folder, --scratch-space leaves 1.0 MiB' \
+    write "$scene" s3://one/out/c.tif --scratch-space 1M
+refuse 4 '--scratch-space leaves 1.0 MiB' plan write "$scene" s3://one/out/c.tif --scratch-space 1M
+# Two outputs share it.
+refuse 4 'out/d.tif: making it takes up to 1.1 MiB ... leaves 895.7 KiB' run --scratch-space 2M read "$scene" ! \
+    write s3://one/out/c.tif ! write s3://one/out/d.tif
+mkdir other
+run 0 write "$scene" s3://one/out/a.tif --overwrite --scratch other --scratch-space 2M
+cmp a.tif web/one/out/a.tif
+[[ ! $(ls -A other) ]] || fail "left: $(find other)"
 refuse 2 '/vsis3/one/out/a.tif ... exists already' write "$scene" s3://one/out/a.tif
 run 0 mnf "$scene" s3://one/out/a.tif --components 2 --overwrite
 run 0 mnf "$scene" b.tif --components 2
@@ -121,6 +131,10 @@ printf x >web/five/p/.s.tif.hcube-upload
 run 0 "${batch[@]}" 's3://five/p/{stem}.tif'
 holds "$err" '1 done, 2 complete before' || fail "says $err"
 objects five "${all[@]}"
+# Jobs share the space of scratch files: one raster after the other goes into it, not two.
+run 0 "${batch[@]}" 's3://ten/{stem}.tif' --jobs 1 --scratch-space 200000
+run 9 "${batch[@]}" 's3://eleven/{stem}.tif' --jobs 2 --scratch-space 200000
+holds "$err" 's.tif: making it takes up to 117.2 KiB of the scratch folder, --scratch-space leaves 97.7 KiB' || fail "says $err"
 # Outputs that are there are no scenes, whose bucket has others.
 mkdir web/in && cp r.img r.hdr s.img s.hdr web/in/
 printf 's3://in/%s.img\n' r s >list.txt

@@ -29,9 +29,18 @@ for file in bip.tif bsq.tif; do
     # The least memory: what the refusal names.
     run 5 plan --device cpu --memory 82M read "$file" ! write back.img --type uint16 --overwrite
     [[ $err =~ at\ least\ ([0-9]+)\.[0-9]\ MiB ]] || fail "no least memory in '$err'"
-    read_back "$((BASH_REMATCH[1] + 1))M" "$file"
+    least=$((BASH_REMATCH[1] + 1))M
+    read_back "$least" "$file"
     [[ $out == *"each decoded once in all"*"a scratch file of 48.1 MiB in "* ]] || fail "$out"
 done
+
+# Within a stated space.
+run 0 run --device cpu --memory "$least" --scratch scratch --scratch-space 49M --overwrite \
+    read bsq.tif ! write back.img --type uint16
+[[ $(md5sum <back.img) == "$sum" ]] || fail "--scratch-space 49M: other values"
+refuse 4 "bsq.tif ... $PWD/scratch ... the space of --scratch-space is used up" run --device cpu \
+    --memory "$least" --scratch scratch --scratch-space 40M read bsq.tif ! write lack.img --type uint16
+[[ ! -e lack.img && ! $(ls -A scratch) ]] || fail "left: $(ls -A lack.img scratch)"
 
 # Where a second pass reads the scene again, chunks are decoded in the first one alone: if the scratch folder is no memory.
 run 0 plan --device cpu --threads 2 --memory 130M read bip.tif ! mnf ! write twice.img

@@ -109,3 +109,7 @@ exec 9>&-
 cmp named sent
 nothing_left
 TMPDIR=$PWD/missing refuse 4 "missing" mnf "$scene" -
+refuse 2 "--scratch missing: No such file or directory" mnf "$scene" - --scratch missing
+refuse 2 "--scratch named: Not a directory" mnf "$scene" - --scratch named
+refuse 4 "standard-output.tif: making it takes up to 2.3 MiB of the scratch folder, --scratch-space leaves 10.0 KiB" \
+    mnf "$scene" - --scratch-space 10K
