@@ -198,7 +198,7 @@ static void put_line(const Taking *taking) {
         bool masked = mask != NULL && mask[pick->sample0 + (int64_t)s * pick->step] == 0, valid = !masked;
         for (size_t b = 0; b < (size_t)pick->bands; b++) {
             double value = taking->number[b * samples + s];
-            bool there = !masked && isfinite(value) && !(has_nodata && value == nodata);
+            bool there = !masked && isfinite((float)value) && !(has_nodata && value == nodata);
             taking->value[b * (size_t)pick->lines * samples + row + s] = there ? (float)value : NAN;
             valid = valid && there;
         }

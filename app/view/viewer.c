@@ -361,7 +361,7 @@ typedef struct Match {
     double angle, scale; /* scale: factor that brings the entry nearest to the pixel */
 } Match;
 
-/* Over the bands that both have and no header marks as bad. The angle is NaN where there are none. */
+/* Over the bands that both have and no header marks as bad. The angle is NaN where one of them is 0 there. */
 static Match match_entry(const HcViewer *viewer, int32_t entry, const float *value) {
     const HcScene *scene = viewer->layer[0].scene;
     const float *from = viewer->library.value + (size_t)entry * (size_t)scene->bands;
@@ -375,7 +375,8 @@ static Match match_entry(const HcViewer *viewer, int32_t entry, const float *val
         }
     }
     double cosine = both / sqrt(pixel * own);
-    return (Match){.entry = entry, .angle = acos(fmin(1, fmax(-1, cosine))), .scale = both / own};
+    double angle = isnan(cosine) ? NAN : acos(fmin(1, fmax(-1, cosine)));
+    return (Match){.entry = entry, .angle = angle, .scale = both / own};
 }
 
 static int by_angle(const void *a, const void *b) {
@@ -457,7 +458,7 @@ static void put_histogram(const HcOverview *overview, HcJson *to) {
         high = overview->valid[p] != 0 ? fmax(high, (double)overview->value[p]) : high;
     }
     low = low <= high ? low : 0;
-    high = high > low ? high : low + 1;
+    high = high > low ? high : low + fmax(1, fabs(low) * 1e-6); /* 1e20 + 1 is 1e20 */
     for (int e = 0; e <= BINS; e++) {
         edge[e] = low + (high - low) * e / BINS;
     }

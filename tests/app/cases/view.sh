@@ -302,6 +302,27 @@ denies 400 "a window of 100000 x 100000 pixels" "spectrum?layer=1&lines=0:99999&
 peak=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$server/status")
 sanitized || ((peak < 200)) || fail "a vast scene takes $peak MiB"
 end
+# One value in all pixels, of which 1 is no part, and a value that float32 does not hold; of zeros there is no angle.
+header same 4 4 2 4 bsq
+printf '\xec\x78\xad\x60%.0s' {1..16} >same.img # 1e20
+head -c 64 /dev/zero >>same.img
+sed -i '$ a wavelength units = Nanometers\nwavelength = {500, 600}' same.hdr
+header huge 2 1 1 5 bsq
+printf '\0\0\0\0\0\0\xf0\x3f\x9c\x75\0\x88\x3c\xe4\x37\x7e' >huge.img # 1 and 1e300
+printf 'nm,a,b\n500,1,2\n600,2,1\n' >two.csv
+head -c 128 /dev/zero >zeros.img
+sed 's/same/zeros/' same.hdr >zeros.hdr
+start zeros.hdr same.hdr huge.hdr --library two.csv
+gives "match?layer=0&line=0&sample=0"
+[[ $(cat body) == '{"matches":[],'* ]] || fail "angles of zeros: $(cat body)"
+for layer in 1 2; do
+    gives "histogram?layer=$layer&band=0"
+    pixels=$(array counts | awk '{ sum += $1 } END { print sum }')
+    [[ $pixels == $((layer == 1 ? 16 : 1)) ]] || fail "layer $layer: a histogram of $pixels pixels"
+done
+gives "spectrum?layer=2&line=0&sample=1"
+[[ $(array values) == null ]] || fail "1e300 as float32: $(cat body)"
+end
 # Wavelengths that are no numbers: the page says so, and a library has nothing to go by.
 sed -E '/^wavelength = /,/}/ s/[0-9]+\.[0-9]+/nan/g' "$SAMPLE/scene.hdr" >nan.hdr
 cp "$SAMPLE/scene.img" nan.img
