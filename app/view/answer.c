@@ -111,16 +111,17 @@ static HcStatus get_bands(const Request *request, const HcLayer *layer, HcShowin
 
 /* "LOW:HIGH" a band; values at both ends of the colours. */
 static HcStatus read_range(const char *text, HcShowing *showing, HcError *err) {
-    char copy[128], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", text);
+    char copy[256], *rest = copy;
+    bool whole = snprintf(copy, sizeof copy, "%s", text) < (int)sizeof copy;
     for (int32_t c = 0; c < showing->count; c++) {
         char *pair = strsep(&rest, ","), *colon = pair != NULL ? strchr(pair, ':') : NULL;
         double low = NAN, high = NAN;
         if (colon != NULL) {
             *colon = '\0';
         }
-        if (colon == NULL || !hc_text_parse_double(pair, &low) || !hc_text_parse_double(colon + 1, &high) ||
-            !isfinite((float)low) || !isfinite((float)high) || low > high) {
+        if (!whole || colon == NULL || !hc_text_parse_double(pair, &low) ||
+            !hc_text_parse_double(colon + 1, &high) || !isfinite((float)low) || !isfinite((float)high) ||
+            low > high) {
             return wrong("range", text, "LOW:HIGH for each band, separated by commas", err);
         }
         showing->limit[c][0] = (float)low;

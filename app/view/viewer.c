@@ -337,7 +337,7 @@ static HcStatus put_pixel(HcLayer *layer, HcArea pixel, HcJson *to, HcError *err
 
 HcStatus hc_viewer_spectrum(HcViewer *viewer, int32_t number, HcArea area, HcJson *to, HcError *err) {
     HcLayer *layer = &viewer->layer[number];
-    const bool window = area.lines * area.samples > 1;
+    const bool window = area.lines > 1 || area.samples > 1;
     HcText command = {0};
     HC_OR_RETURN(check_area(layer, area, err));
     HC_OR_RETURN(window ? put_window(layer, area, to, err) : put_pixel(layer, area, to, err));
