@@ -71,7 +71,7 @@ def read_header(path: PathLike) -> Header:
     return fields
 
 
-def numbers(fields: Header, name: str) -> np.ndarray | None:
+def numbers(fields: Header, name: str, path: PathLike) -> np.ndarray | None:
     """A list of the header as float64, None where it has none."""
     value = fields.get(name)
     if value is None:
@@ -79,7 +79,7 @@ def numbers(fields: Header, name: str) -> np.ndarray | None:
     try:
         return np.array([value] if isinstance(value, str) else value, np.float64)
     except ValueError:
-        raise FileError(f"{name} of the header: not a list of numbers") from None
+        raise FileError(f"{path}: {name} = {str(value)[:80]}: not a list of numbers") from None
 
 
 def in_nm(values: np.ndarray | None, unit: str) -> np.ndarray | None:

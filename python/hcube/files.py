@@ -196,19 +196,19 @@ def _envi_library(path: PathLike) -> dict[str, Any]:
     if str(fields.get("file type", "")).lower() != "envi spectral library":
         raise FileError(f"{path}: no spectral library: file type = {fields.get('file type', '')} in its header")
     spectra = np.array(read_raster(path)[:, :, 0], np.float64)
-    ignored, good = numbers(fields, "data ignore value"), numbers(fields, "bbl")
+    ignored, good = numbers(fields, "data ignore value", path), numbers(fields, "bbl", path)
     if ignored is not None:
         spectra[spectra == ignored[0]] = math.nan
     if good is not None:
         spectra[:, good == 0] = math.nan
     names = fields.get("spectra names", [])
-    scale = numbers(fields, "reflectance scale factor")
+    scale = numbers(fields, "reflectance scale factor", path)
     found: dict[str, Any] = {
         "names": [names] if isinstance(names, str) else names,
         "spectra": spectra,
     }
     for name, field in (("wavelength_nm", "wavelength"), ("fwhm_nm", "fwhm")):
-        found[name] = in_nm(numbers(fields, field), str(fields.get("wavelength units", "")))
+        found[name] = in_nm(numbers(fields, field, path), str(fields.get("wavelength units", "")))
     found["reflectance_scale_factor"] = None if scale is None else float(scale[0])
     return found
 

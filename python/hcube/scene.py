@@ -18,7 +18,8 @@ from typing import Any, Literal, Optional
 
 import numpy as np
 
-from .envi import DATA_TYPES, Header, PathLike, Shape, in_nm, lies_in, map_file, map_raster, numbers, read_header
+from .envi import DATA_TYPES, FileError, Header, PathLike, Shape
+from .envi import in_nm, lies_in, map_file, map_raster, numbers, read_header
 from .stages import Stages
 
 AXES = {"bsq": (2, 0, 1), "bil": (0, 2, 1), "bip": (0, 1, 2)}  # of [line][sample][band], as they are stored
@@ -164,31 +165,34 @@ def _header(scene: Scene, interleave: str, offset: int) -> str:
     return "ENVI\n" + "".join(f"{name} = {value}\n" for name, value in found.items())
 
 
-def _transform(fields: Header) -> Optional[Transform]:
+def _transform(fields: Header, path: PathLike) -> Optional[Transform]:
     info = fields.get("map info", [])
-    rotation = [part for part in info if part.lower().startswith("rotation") and float(part.split("=")[1]) != 0]
-    if len(info) < 7 or rotation:
+    if isinstance(info, str) or len(info) < 7:
         return None
-    column, line, x, y, dx, dy = (float(part) for part in info[1:7])
-    return (x - (column - 1) * dx, dx, 0.0, y + (line - 1) * dy, 0.0, -dy)
+    try:
+        turned = [part for part in info if part.lower().startswith("rotation") and float(part.split("=")[1]) != 0]
+        column, line, x, y, dx, dy = (float(part) for part in info[1:7])
+    except (IndexError, ValueError):
+        raise FileError(f"{path}: map info = {', '.join(info)[:80]}: a number is wrong") from None
+    return None if turned else (x - (column - 1) * dx, dx, 0.0, y + (line - 1) * dy, 0.0, -dy)
 
 
 def read_scene(path: PathLike, mode: Literal["r", "r+"] = "r") -> Scene:
     """A plain ENVI raster with its wavelengths, nodata value and place. mode: as of `numpy.memmap`."""
     fields = read_header(path)
     unit = str(fields.get("wavelength units", ""))
-    good, nodata = numbers(fields, "bbl"), numbers(fields, "data ignore value")
+    good, nodata = numbers(fields, "bbl", path), numbers(fields, "data ignore value", path)
     names = fields.get("band names", [])
     crs = str(fields.get("coordinate system string", "")) or None
     return Scene(
         map_raster(path, mode),
-        in_nm(numbers(fields, "wavelength"), unit),
-        in_nm(numbers(fields, "fwhm"), unit),
+        in_nm(numbers(fields, "wavelength", path), unit),
+        in_nm(numbers(fields, "fwhm", path), unit),
         None if good is None else good != 0,
         [names] if isinstance(names, str) else names,
         None if nodata is None else float(nodata[0]),
         crs,
-        _transform(fields),
+        _transform(fields, path),
         {name: value for name, value in fields.items() if name not in OWN},
     )
 

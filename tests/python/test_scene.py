@@ -248,6 +248,17 @@ class Memory(Case):
             with self.subTest(part=part):
                 self.refused(ValueError, part, hcube.run, "mnf", scene=given)
 
+    def test_wrong_headers(self):
+        start = "ENVI\nsamples = 1\nlines = 1\nbands = 1\ndata type = 1\ninterleave = bsq\n"
+        Path("w.img").write_bytes(b"1")
+        for line in ("map info = {UTM, x, 1, 2, 3, 4, 5}", "map info = {UTM, 1, 1, 2, 3, 4, 5, rotation}", "bbl = {a}"):
+            with self.subTest(line=line):
+                Path("w.hdr").write_text(start + line)
+                part = "w.img: " + line.replace("{", "").replace("}", "") if "map" in line else "w.img: bbl = ['a']"
+                self.refused(hcube.FileError, part, hcube.read_scene, "w.img")
+        Path("w.hdr").write_text(start + "map info = Arbitrary")
+        self.assertIsNone(hcube.read_scene("w.img").transform)
+
     def test_errors_have_code_and_line(self):
         error = self.refused(hcube.Error, "--components 0", hcube.run, "mnf --components 0", scene=scene())
         self.assertEqual(error.code, 2)
