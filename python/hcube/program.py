@@ -117,6 +117,12 @@ def _word(value: Any) -> str:
     return os.fspath(value) if hasattr(value, "__fspath__") else str(value)
 
 
+def _without_comments(text: str) -> str:
+    """A chain may have comments: from # at the beginning of a word to the end of the line, but for those in quotes."""
+    kept = r"""('[^']*'|"(?:\\[\s\S]|[^"\\])*"|\\[\s\S])"""
+    return re.sub(rf"(?m){kept}|(^|\s)#.*$", lambda found: found[1] or " ", text)
+
+
 def _is_chain(parts: list[str]) -> bool:
     return "!" in parts and parts[0] in ("read", "!")
 
@@ -124,8 +130,7 @@ def _is_chain(parts: list[str]) -> bool:
 def _split(words: Words) -> list[str]:
     """The words after `hcube`. A chain gets `run` in front; as one text it stays one, and the program splits it."""
     if isinstance(words, str):
-        bare = re.sub(r"(?m)(^|\s)#.*$", " ", words).split()  # a chain may have comments
-        parts = ["run", words] if _is_chain(bare) else shlex.split(words)
+        parts = ["run", words] if _is_chain(_without_comments(words).split()) else shlex.split(words)
     else:
         parts = [_word(word) for word in words]
         parts = ["run", *parts] if _is_chain(parts) else parts
@@ -137,7 +142,7 @@ def _split(words: Words) -> list[str]:
 def _with_scene(path: str, words: Words, exchange: Exchange, fit_only: bool) -> list[str]:
     """The words after `hcube` for a scene in memory: steps that lack `read`, and perhaps a last one that writes."""
     source, result = str(exchange.scene), str(exchange.result)
-    text = re.sub(r"(?m)(^|\s)#.*$", " ", words) if isinstance(words, str) else None
+    text = _without_comments(words) if isinstance(words, str) else None
     parts = [_word(word) for word in words] if text is None else text.split()
     if not parts:
         raise ValueError("no chain and no command")

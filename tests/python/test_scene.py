@@ -259,6 +259,14 @@ class Memory(Case):
         Path("w.hdr").write_text(start + "map info = Arbitrary")
         self.assertIsNone(hcube.read_scene("w.img").transform)
 
+    def test_comments_and_quotes(self):
+        hcube.run("read ! write 'a #1.img' # with 'a comment", scene=scene())
+        self.assertTrue(os.path.isfile("a #1.img"))
+        found = hcube.run("# first\n bands 1-9 # the\n ! bands 1-2 # last", scene=scene())
+        self.assertEqual(found.array().shape[2], 2)
+        hcube.run(f"""read '{SCENE}' ! write "b #\\"1.img" # "last""")
+        self.assertTrue(os.path.isfile('b #"1.img'))
+
     def test_errors_have_code_and_line(self):
         error = self.refused(hcube.Error, "--components 0", hcube.run, "mnf --components 0", scene=scene())
         self.assertEqual(error.code, 2)
