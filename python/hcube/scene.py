@@ -6,6 +6,7 @@ The program reads an array from a memory file (memfd), which has no name and end
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -282,7 +283,9 @@ class Exchange:
         self._array: Optional[weakref.ref[np.ndarray]] = None  # what was copied
         self.folder = Path(tempfile.mkdtemp(prefix=f"hcube-python-{os.getpid()}-", dir=shared))
         self.scene, self.result = self.folder / "scene.img", self.folder / "result.img"
+        self._lock = os.open(self.folder, os.O_RDONLY)
         try:
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
             interleave = _interleave(scene.values)
             offset = self._share(scene.values, interleave)
             header = os.memfd_create("hcube header")
@@ -321,14 +324,27 @@ class Exchange:
             os.close(file)
         self.descriptors = []
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _is_locked(folder: Path) -> bool:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def _remove_dead(shared: str) -> None:
-    """Folders of this user that a killed Python has left."""
+    """Folders of this user that a killed Python has left. That of a container has another number in ours, and a lock."""
     for folder in Path(shared).glob("hcube-python-*-*"):
         owner = folder.name.split("-")[2]
         try:
-            if owner.isdigit() and folder.stat().st_uid == os.getuid() and not os.path.exists(f"/proc/{owner}"):
+            own = owner.isdigit() and folder.stat().st_uid == os.getuid()
+            if own and not os.path.exists(f"/proc/{owner}") and not _is_locked(folder):
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
             pass  # another process removes it

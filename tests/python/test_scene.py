@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from support import BANDS, LINES, SAMPLE, SAMPLES, SCENE, Case, good_bands, main, np, scene
@@ -294,6 +295,14 @@ class Memory(Case):
         hcube.run("bands 1", scene=scene())
         for folder in left():
             self.assertTrue(os.path.exists("/proc/" + folder.split("-")[2]), folder)
+
+    def test_a_run_of_another_container_stays(self):
+        with unittest.mock.patch("os.getpid", return_value=1 << 23):  # a number that no process of ours has
+            exchange = hcube.scene.Exchange(hcube.scene.as_scene(scene()))
+        hcube.run("bands 1", scene=scene())
+        self.assertTrue(exchange.scene.is_file())
+        exchange.close()
+        self.assertFalse(exchange.folder.exists())
 
     def test_a_cancelled_run(self):
         with hcube.start("mnf", scene=np.ones((300, 300, 50), "f4")) as run:
