@@ -619,6 +619,7 @@ char **fetch_options(int64_t most) {
     return options;
 }
 
+/* *bytes: of the file; -1 = more than `most`. */
 void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, Said *said) {
     HcGdalErrors messages;
     char **options = fetch_options(most);
@@ -629,7 +630,9 @@ void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, 
     CSLDestroy(options);
     const char *why = result != nullptr && result->pszErrBuf != nullptr ? result->pszErrBuf : "";
     const char *code = strstr(why, "HTTP error code : ");
-    if (code != nullptr) {
+    if (strstr(why, "Maximum file size") != nullptr || strstr(messages.text, "Maximum file size") != nullptr) {
+        *bytes = -1; /* by its header, or as it came */
+    } else if (code != nullptr) {
         said->code = strtol(code + strlen("HTTP error code : "), nullptr, 10);
     } else if (result != nullptr && result->nStatus == 0 && why[0] == '\0' && result->nDataLen <= most) {
         said->code = 200;
@@ -657,6 +660,10 @@ HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *byte
         }
         fetch_once(address, static_cast<uint8_t *>(to), most, bytes, &said);
         CPLFree(address);
+        if (*bytes < 0) {
+            *bytes = 0;
+            return hc_fail(err, HC_E_INPUT, "has more than %" PRId64 " bytes, which is too long", most);
+        }
         if (said.code == 200 || said.code == 404 || said.code == 410) {
             return said.code == 200 && *bytes == 0 ? hc_fail(err, HC_E_INPUT, "has 0 bytes") : HC_OK;
         }
