@@ -223,6 +223,14 @@ static void listen_once(void) {
     }
 }
 
+/* Drivers push GDAL's quiet handler, which hands debug output on to a log: standard error where none is set.
+ * The output that is listened to (hear) would be printed there. */
+static void silence_quiet_handler(void) {
+    if (CPLGetConfigOption("CPL_DEBUG", NULL) == NULL && CPLGetConfigOption("CPL_LOG", NULL) == NULL) {
+        CPLSetConfigOption("CPL_LOG", "/dev/null");
+    }
+}
+
 /* hc_gdal_catch holds for the calling thread. Threads of GDAL (GDAL_NUM_THREADS) would print: what fails
  * there comes back as a failure of the call. */
 static void start_gdal(void) {
@@ -230,6 +238,7 @@ static void start_gdal(void) {
     hc_proj_listen();
     silence_libtiff(); /* before the driver, which may set its own */
     hc_gdal_files_install();
+    silence_quiet_handler();
     GDALAllRegister();
     CPLSetErrorHandler(on_fatal_only);
 }

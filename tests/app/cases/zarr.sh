@@ -139,6 +139,7 @@ run 0 read "$url" out.img --overwrite
 opened=$((heads + gets))
 counts
 cmp expected.img out.img || fail "other values from the server"
+[[ $err != *VSICURL* ]] || fail "debug output of GDAL: $err"
 ((heads + gets - opened <= 43 && most >= 4)) || fail "36 chunks by $((heads + gets - opened)) requests, $most at once"
 head -c 60000 /dev/zero >web/s.zarr/image/1.2.1
 GDAL_HTTP_RETRY_DELAY=100 refuse 3 "$url ... line 16, sample 16, band 3 (from 0) has more than" read "$url" out.img --overwrite
