@@ -92,6 +92,20 @@ void hc_file_list_free(char **names, size_t count) {
     free(names);
 }
 
+int hc_file_read_at(int file, void *to, size_t bytes, int64_t at) {
+    for (char *next = to; bytes > 0;) {
+        ssize_t got = pread(file, next, bytes, (off_t)at);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return got == 0 ? -1 : errno;
+        }
+        got = got > 0 ? got : 0;
+        next += got;
+        at += got;
+        bytes -= (size_t)got;
+    }
+    return 0;
+}
+
 /* ---- whole files ---- */
 
 bool hc_file_is_store(const char *path) {

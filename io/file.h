@@ -34,6 +34,8 @@ void hc_file_names_end(void);
 /* Whether such a list lacks the file. false: it may be there. */
 bool hc_file_is_unlisted(const char *path);
 
+/* Reads exactly these bytes of an open file; returns 0, an errno, or -1 where the file ends before. */
+int hc_file_read_at(int file, void *to, size_t bytes, int64_t at) HC_MUST_CHECK;
 /* Writes all bytes into an open file from `at` on; returns 0 or an errno. */
 int hc_file_write_at(int file, const void *data, size_t bytes, int64_t at) HC_MUST_CHECK;
 

@@ -1,6 +1,7 @@
 /* Bringing chunks: read, decode, and put their values where they belong. */
 #include "io/chunk/parts.h"
 #include "io/chunk/zarr.h"
+#include "io/file.h"
 #include "io/gdal/errors.h"
 
 #include <errno.h>
@@ -82,7 +83,6 @@ static HcStatus read_file(const HcChunkIndex *index, int64_t number, HcChunkWork
 static HcStatus read_stored(const HcChunkIndex *index, int64_t number, HcChunkWorkspace *workspace,
                             int64_t *stored, uint32_t *skipped, HcError *err) {
     uint8_t *to = hc_chunk_decode_input(workspace);
-    int64_t done = 0;
     *skipped = 0;
     if (index->zarr != NULL) {
         return read_file(index, number, workspace, stored, err);
@@ -104,19 +104,12 @@ static HcStatus read_stored(const HcChunkIndex *index, int64_t number, HcChunkWo
         }
         return fail_chunk(index, number, hc_errno_status(errno, HC_E_INPUT), why, err);
     }
-    while (done < place->bytes) {
-        ssize_t got =
-            pread(index->file, to + done, (size_t)(place->bytes - done), (off_t)(place->offset + done));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            char why[200];
-            snprintf(why, sizeof why, "cannot be read: %s",
-                     got < 0 ? strerror(errno) : "the file ends before its last byte");
-            return fail_chunk(index, number, HC_E_IO, why, err);
-        }
-        done += got;
+    int failed = hc_file_read_at(index->file, to, (size_t)place->bytes, place->offset);
+    if (failed != 0) {
+        char why[200];
+        snprintf(why, sizeof why, "cannot be read: %s",
+                 failed > 0 ? strerror(failed) : "the file ends before its last byte");
+        return fail_chunk(index, number, HC_E_IO, why, err);
     }
     return HC_OK;
 }

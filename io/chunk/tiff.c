@@ -29,6 +29,7 @@ typedef struct Field {
 } Field;
 
 typedef struct Tiff {
+    const char *path; /* for messages */
     int file;
     HcRemote *remote; /* instead of it, of a file of a server */
     int64_t size;
@@ -49,7 +50,6 @@ static uint64_t number_at(const uint8_t *at, int bytes, bool big_endian) {
 
 /* HC_E_IO where it cannot be read; *there is false where it ends before. */
 static HcStatus read_at(const Tiff *tiff, void *to, int64_t bytes, int64_t at, bool *there, HcError *err) {
-    int64_t done = 0;
     *there = false;
     if (at < 0 || bytes > tiff->size || at > tiff->size - bytes) {
         return HC_OK;
@@ -58,17 +58,11 @@ static HcStatus read_at(const Tiff *tiff, void *to, int64_t bytes, int64_t at, b
         *there = true;
         return hc_remote_look(tiff->remote, to, bytes, at, err);
     }
-    while (done < bytes) {
-        ssize_t got = pread(tiff->file, (char *)to + done, (size_t)(bytes - done), (off_t)(at + done));
-        if (got < 0 && errno != EINTR) {
-            return hc_fail(err, HC_E_IO, "reading failed: %s", strerror(errno));
-        }
-        if (got == 0) {
-            return HC_OK;
-        }
-        done += got > 0 ? got : 0;
+    int failed = hc_file_read_at(tiff->file, to, (size_t)bytes, at);
+    if (failed > 0) {
+        return hc_fail(err, HC_E_IO, "%s: reading failed: %s", tiff->path, strerror(failed));
     }
-    *there = true;
+    *there = failed == 0;
     return HC_OK;
 }
 
@@ -377,7 +371,7 @@ static HcStatus make_index(HcChunkIndex *index, Tiff *tiff, const HcScene *scene
 
 HcStatus hc_chunk_tiff(HcChunkIndex **out, const char *path, const HcScene *scene, HcError *err) {
     HcStatus status = HC_OK;
-    Tiff tiff = {.file = -1};
+    Tiff tiff = {.path = path, .file = -1};
     bool known = false;
     *out = NULL;
     HcChunkIndex *index = NULL;
@@ -446,7 +440,7 @@ HcStatus hc_chunk_tiff_store(const HcChunkIndex *index, int file, const char *pa
     HcStatus status = HC_OK;
     struct stat info;
     bool there = false;
-    Tiff tiff = {.file = file};
+    Tiff tiff = {.path = path, .file = file};
     if (fstat(file, &info) != 0) {
         return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
     }
@@ -492,16 +486,17 @@ static HcStatus take_field(const Tiff *tiff, const uint8_t *entry, HcTiffField *
                    there, err);
 }
 
-HcStatus hc_tiff_fields(int file, HcTiffField **out, int64_t *count, bool *big_endian, HcError *err) {
+HcStatus hc_tiff_fields(int file, const char *path, HcTiffField **out, int64_t *count, bool *big_endian,
+                        HcError *err) {
     HcStatus status = HC_OK;
     struct stat info;
     bool there = false;
-    Tiff tiff = {.file = file};
+    Tiff tiff = {.path = path, .file = file};
     HcTiffField *fields = NULL;
     *out = NULL;
     *count = 0;
     if (fstat(file, &info) != 0) {
-        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s", strerror(errno));
+        return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", path, strerror(errno));
     }
     tiff.size = info.st_size;
     HC_TRY(read_directory(&tiff, &there, err));
@@ -510,7 +505,7 @@ HcStatus hc_tiff_fields(int file, HcTiffField **out, int64_t *count, bool *big_e
         HC_TRY(take_field(&tiff, tiff.entries + f * (tiff.big ? 20 : 12), &fields[f], &there, err));
     }
     if (!there) {
-        HC_TRY(hc_fail(err, HC_E_IO, "its directory is broken"));
+        HC_TRY(hc_fail(err, HC_E_IO, "%s: its directory is broken", path));
     }
     *big_endian = tiff.big_endian;
     *count = tiff.entry_count;

@@ -47,8 +47,9 @@ typedef struct HcTiffField {
     uint8_t *data; /* count * hc_tiff_type_bytes(type) */
 } HcTiffField;
 
-/* All fields of the first directory of an open file, fresh memory. HC_E_IO where it is broken. */
-HcStatus hc_tiff_fields(int file, HcTiffField **out, int64_t *count, bool *big_endian,
+/* All fields of the first directory of an open file, fresh memory. HC_E_IO where it is broken; `path` is for
+ * that message. */
+HcStatus hc_tiff_fields(int file, const char *path, HcTiffField **out, int64_t *count, bool *big_endian,
                         HcError *err) HC_MUST_CHECK;
 /* NULL is fine. */
 void hc_tiff_fields_free(HcTiffField *fields, int64_t count);

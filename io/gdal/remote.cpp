@@ -630,7 +630,8 @@ void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, 
     CSLDestroy(options);
     const char *why = result != nullptr && result->pszErrBuf != nullptr ? result->pszErrBuf : "";
     const char *code = strstr(why, "HTTP error code : ");
-    if (strstr(why, "Maximum file size") != nullptr || strstr(messages.text, "Maximum file size") != nullptr) {
+    if (strstr(why, "Maximum file size") != nullptr ||
+        strstr(messages.text, "Maximum file size") != nullptr) {
         *bytes = -1; /* by its header, or as it came */
     } else if (code != nullptr) {
         said->code = strtol(code + strlen("HTTP error code : "), nullptr, 10);

@@ -1,7 +1,9 @@
 /* Chunks of GeoTIFFs that GDAL writes: the same values as GDAL reads, whatever the type, interleave,
  * compression, shape of chunks, memory and block; each chunk is decoded once; broken ones are refused. */
+#include "io/file.h"
 #include "io/scratch.h"
 #include "io/chunk/chunks.h"
+#include "io/chunk/tiff.h"
 #include "tests/support/check.h"
 
 #include "read_all.h"
@@ -610,6 +612,22 @@ static void broken_chunks_are_refused(void **state) {
     }
 }
 
+/* The message names the file that is made, whose temporary name nobody knows. */
+static void fields_of_a_broken_directory(void **state) {
+    static const uint8_t cut[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 3, 0};
+    HcTiffField *fields = NULL;
+    int64_t count = 0;
+    bool big_endian = false;
+    HcError err = {0};
+    (void)state;
+    int file = open(in_folder("cut.tif"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(hc_file_write_at(file, cut, sizeof cut, 0), 0);
+    assert_int_equal(hc_tiff_fields(file, "a.tif", &fields, &count, &big_endian, &err), HC_E_IO);
+    check_says(err.text, "a.tif: its directory is broken");
+    assert_null(fields);
+    close(file);
+}
+
 /* The field of the sizes of tiles says less, or more than there is. */
 static void wrong_sizes_are_refused(void **state) {
     char path[300];
@@ -693,6 +711,7 @@ int main(void) {
         cmocka_unit_test(plans_fit_their_memory),
         cmocka_unit_test(broken_chunks_are_refused),
         cmocka_unit_test(wrong_sizes_are_refused),
+        cmocka_unit_test(fields_of_a_broken_directory),
         cmocka_unit_test(short_files_are_refused),
         cmocka_unit_test(wrong_lengths_are_refused),
         cmocka_unit_test(no_place_for_a_scratch_file),

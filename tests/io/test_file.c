@@ -2,6 +2,8 @@
 #include "write_fixture.h"
 #include "io/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -45,6 +47,18 @@ static void reading_refuses(void **state) {
     assert_null(data);
     check_fails(hc_file_read(in_folder("none"), 10, &data, &bytes, &err), HC_E_INPUT, err);
     check_fails(hc_file_read(folder, 10, &data, &bytes, &err), HC_E_INPUT, err);
+}
+
+static void reading_parts(void **state) {
+    char part[4] = "";
+    (void)state;
+    put_file(in_folder("a"), "abcdef");
+    int file = open(in_folder("a"), O_RDONLY);
+    assert_int_equal(hc_file_read_at(file, part, 3, 2), 0);
+    assert_string_equal(part, "cde");
+    assert_int_equal(hc_file_read_at(file, part, 3, 4), -1);
+    close(file);
+    assert_int_equal(hc_file_read_at(-1, part, 3, 0), EBADF);
 }
 
 static void checking(void **state) {
@@ -181,10 +195,15 @@ static void identity(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        in_own_folder(write_and_read), in_own_folder(reading_refuses),
-        in_own_folder(checking),       in_own_folder(partial_with_sidecars),
-        in_own_folder(dropping),       in_own_folder(long_name),
-        in_own_folder(size_limit),     in_own_folder(only_one_wins),
+        in_own_folder(write_and_read),
+        in_own_folder(reading_refuses),
+        in_own_folder(reading_parts),
+        in_own_folder(checking),
+        in_own_folder(partial_with_sidecars),
+        in_own_folder(dropping),
+        in_own_folder(long_name),
+        in_own_folder(size_limit),
+        in_own_folder(only_one_wins),
         in_own_folder(identity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

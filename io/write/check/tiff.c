@@ -7,6 +7,7 @@
  * looks at positions alone: it decodes nothing. */
 #include "io/write/parts.h"
 #include "core/allocate.h"
+#include "io/file.h"
 #include "io/gdal/errors.h"
 
 #include <errno.h>
@@ -53,17 +54,11 @@ static HcStatus get(const Tiff *tiff, uint64_t at, void *to, uint64_t bytes, con
     if (at > tiff->size || bytes > tiff->size - at) {
         return fail_cut(tiff, what, err);
     }
-    for (uint64_t done = 0; done < bytes;) {
-        ssize_t got = pread(tiff->file, (char *)to + done, bytes - done, (off_t)(at + done));
-        if (got == 0) {
-            return fail_cut(tiff, what, err);
-        }
-        if (got < 0 && errno != EINTR) {
-            return hc_fail(err, hc_errno_status(errno, HC_E_IO), "%s: %s", tiff->path, strerror(errno));
-        }
-        done += got > 0 ? (uint64_t)got : 0;
+    int failed = hc_file_read_at(tiff->file, to, bytes, (int64_t)at);
+    if (failed > 0) {
+        return hc_fail(err, hc_errno_status(failed, HC_E_IO), "%s: %s", tiff->path, strerror(failed));
     }
-    return HC_OK;
+    return failed == 0 ? HC_OK : fail_cut(tiff, what, err);
 }
 
 /* An unsigned number of 1, 2, 4 or 8 bytes in the byte order of the file. */

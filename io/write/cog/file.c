@@ -188,21 +188,6 @@ typedef struct Copy {
     uint8_t **bytes;
 } Copy;
 
-/* Bytes that are not there count as a broken device. */
-static int read_all(int file, uint8_t *to, size_t bytes, int64_t at) {
-    while (bytes > 0) {
-        ssize_t got = pread(file, to, bytes, (off_t)at);
-        if (got <= 0 && !(got < 0 && errno == EINTR)) {
-            return got < 0 ? errno : EIO;
-        }
-        got = got > 0 ? got : 0;
-        to += got;
-        at += got;
-        bytes -= (size_t)got;
-    }
-    return 0;
-}
-
 static void copy_tile(void *user, int64_t number, int32_t thread) {
     const Copy *copy = user;
     const HcChunkPlace *place = &copy->part->index->place[number];
@@ -211,7 +196,8 @@ static void copy_tile(void *user, int64_t number, int32_t thread) {
     if (copy->failed[thread] != 0) {
         return;
     }
-    int failed = read_all(copy->part->file, bytes + FRAME, count, place->offset);
+    int failed = hc_file_read_at(copy->part->file, bytes + FRAME, count, place->offset);
+    failed = failed < 0 ? EIO : failed;
     if (failed == 0) {
         hc_tiff_put(bytes, count, FRAME, false);
         memcpy(bytes + FRAME + count, bytes + count, FRAME);
@@ -289,7 +275,7 @@ HcStatus hc_write_cog_file(const char *file, const HcCogParts *parts, const HcWr
     Cog cog = {.path = plan->path, .file = -1};
     HcTiffField *field = NULL;
     int64_t count = 0;
-    HC_TRY(hc_tiff_fields(parts->image_file, &field, &count, &cog.big_endian, err));
+    HC_TRY(hc_tiff_fields(parts->image_file, plan->path, &field, &count, &cog.big_endian, err));
     HC_TRY(make_parts(&cog, parts, field, count, err));
     lay_out(&cog, hc_text_equal(CSLFetchNameValueDef(plan->options, "BIGTIFF", ""), "YES"));
     if (cog.end > UINT32_MAX) {
