@@ -85,7 +85,8 @@ HcStatus hc_batch_make_folders(const char *output, HcError *err) {
     char *path = strdup(output);
     HC_OR_RETURN(hc_text_made(path, strlen(output), "a path", err));
     bool local = strncmp(output, "/vsi", 4) != 0; /* objects need no folders */
-    for (char *slash = strchr(path + 1, '/'); local && slash != NULL; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(path + strspn(path, "/"), '/'); local && slash != NULL;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST) {
             int number = errno;

@@ -25,7 +25,7 @@ INLINE int32_t value_at(const char *band, int64_t sample, HcType type, bool swap
         return ((const int8_t *)band)[sample];
     }
     memcpy(&bits, band + 2 * sample, sizeof bits);
-    bits = swap ? (uint16_t)(bits << 8 | bits >> 8) : bits;
+    bits = swap ? __builtin_bswap16(bits) : bits;
     return type == HC_UINT16 ? (int32_t)bits : (int32_t)(int16_t)bits;
 }
 

@@ -208,7 +208,7 @@ static void anything_makes_a_plot(void **state) {
 static void five_hundred_names_in_any_script(void **state) {
     (void)state;
     enum { COUNT = 500 };
-    static char name[COUNT][40];
+    static char name[COUNT][48];
     static char *names[COUNT];
     static uint8_t rgb[COUNT][3];
     static double y[COUNT][3];

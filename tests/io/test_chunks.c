@@ -636,7 +636,7 @@ static void wrong_sizes_are_refused(void **state) {
         snprintf(path, sizeof path, "%s", in_folder("sizes.tif"));
         write_small(path, "COMPRESS=DEFLATE");
         /* They are 16-bit numbers, wherever they lie. */
-        uint16_t sizes[3], wrong = longer ? UINT16_MAX : (uint16_t)(place_in(path, BROKEN).bytes / 2);
+        uint16_t sizes[3], wrong = (uint16_t)(longer ? UINT16_MAX : place_in(path, BROKEN).bytes / 2);
         for (int i = 0; i < 3; i++) {
             sizes[i] = (uint16_t)place_in(path, BROKEN + i).bytes;
         }

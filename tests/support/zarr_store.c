@@ -158,7 +158,7 @@ static void put_cube_chunk(const int place[3], int first) {
             at[axis_at(i)] = place[i] * shape[i] + v / stride[i] % shape[i];
         }
         uint16_t value = value_of(at[0], at[1], at[2]);
-        values[v] = big ? (uint16_t)(value << 8 | value >> 8) : value;
+        values[v] = big ? __builtin_bswap16(value) : value;
     }
     for (int i = first; i < 3; i++) {
         snprintf(name + strlen(name), sizeof name - strlen(name), "%d%.*s", place[i], i < 2, &separator);

@@ -594,7 +594,7 @@ static void indian_pines_samples(void **state) {
                    "read %s/indian-pines-samples/ip_samples.img ! classify --training "
                    "%s/indian-pines-samples/ip_samples_gt.img --split 0.5 --seed %d --report r%d.json",
                    folder, folder, seed, seed);
-        char path[16];
+        char path[24];
         snprintf(path, sizeof path, "r%d.json", seed);
         cJSON *json = knn_read_json(path);
         sum += number_of(json, "overall_accuracy");
