@@ -43,7 +43,11 @@ class Server:
             lines = [line[len("hcube: "):] for line in self.said.read().splitlines() if line.startswith("hcube: ")]
             self.end()
             raise ProgramError("; ".join(lines) or f"{path}: hcube view ended with code {code}")
-        self.layer = self.ask("scene.json")["layers"][0]
+        try:
+            self.layer = self.ask("scene.json")["layers"][0]
+        except ProgramError:
+            self.end()
+            raise
 
     def ask(self, place, **query):
         try:

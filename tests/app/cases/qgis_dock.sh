@@ -194,4 +194,18 @@ plugin.unload()
 assert process.poll() is not None and desk.menus == [] and plugin.dock is None
 QTest.qWait(50)
 canvas.xyCoordinates.emit(centre)
+
+# A program that runs on where nothing answers at its address is ended, too.
+from hcube_provider.dock import ProgramError, Server
+
+with open("deaf", "w") as file:
+    file.write("#!/bin/sh\necho $$ >deaf.pid\necho http://127.0.0.1:1/x/\nexec sleep 600\n")
+os.chmod("deaf", 0o700)
+os.environ["HCUBE"] = os.path.abspath("deaf")
+try:
+    Server("scene.img")
+    raise AssertionError("a server that does not answer is taken")
+except ProgramError as error:
+    assert "does not answer" in str(error), error
+assert not os.path.exists("/proc/" + open("deaf.pid").read().strip())
 PYTHON
