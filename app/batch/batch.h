@@ -142,6 +142,9 @@ typedef struct HcBatchClaim HcBatchClaim;
  * *claim is NULL where another one that is alive holds it. A claim survives the crash of its owner as a file
  * and is then taken over: at once on the same host, after some minutes without a sign of life on another. */
 HcStatus hc_batch_claim(const char *output, HcBatchClaim **claim, HcError *err) HC_MUST_CHECK;
+/* Whether it was taken over from a dead owner, which may have made outputs without their records. NULL is
+ * fine. */
+bool hc_batch_claim_is_inherited(const HcBatchClaim *claim);
 /* Removes what processes that died while they claimed a scene have left: another one may have done the scene
  * since, and nobody looks at it again. */
 void hc_batch_remove_dead_claims(const HcBatch *batch);
@@ -223,8 +226,8 @@ void hc_batch_unmark(const HcBatch *batch, int32_t scene);
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain);
 /* Temporary files alone. chain: planned. */
 void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain);
-/* Does the same for a scene that cannot be planned, by the files that the options name. Returns whether one
- * of them is there: a dead owner may have made it without its record, as its claim alone says. */
+/* Does the same without a plan, by the files that the options name. Returns whether one of them is there
+ * without a record: a dead owner may have made it, as its claim alone says. */
 bool hc_batch_clean_unplanned(const HcBatch *batch, int32_t scene);
 /* Does the same for a complete scene, by its record. */
 void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);

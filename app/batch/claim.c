@@ -46,6 +46,7 @@ struct HcBatchClaim {
     pthread_cond_t changed;
     pthread_t thread;
     bool touching, released;
+    bool inherited; /* from a dead owner */
 };
 
 /* ---- processes ---- */
@@ -180,13 +181,13 @@ static int put(const char *temporary, const char *path, const char *text) {
     return number == EEXIST && hc_file_same(temporary, path) ? 0 : number;
 }
 
-/* Returns 0 with *taken, or an errno. now: by the file system. */
-static int take(const char *temporary, const char *path, const char *text, time_t now, int depth,
-                bool *taken) {
+/* Returns 0 with *taken, or an errno. now: by the file system. *inherited: from a dead owner. */
+static int take(const char *temporary, const char *path, const char *text, time_t now, int depth, bool *taken,
+                bool *inherited) {
     char found[TEXT_BYTES];
     char again[TEXT_BYTES];
     time_t touched = 0;
-    *taken = false;
+    *taken = *inherited = false;
     int number = put(temporary, path, text);
     if (number == ENOENT) {
         return 0; /* the owner has removed ours with the leftovers of others */
@@ -200,12 +201,12 @@ static int take(const char *temporary, const char *path, const char *text, time_
         return number == ENOENT ? 0 : number;
     }
     char *right = hc_text_format("%s+", path);
-    bool may = false;
-    number = right != NULL ? take(temporary, right, text, now, depth - 1, &may) : ENOMEM;
+    bool may = false, unimportant;
+    number = right != NULL ? take(temporary, right, text, now, depth - 1, &may, &unimportant) : ENOMEM;
     if (may) {
         if (read_claim(path, again, &touched) == 0 && strcmp(again, found) == 0) {
             number = rename(right, path) == 0 ? 0 : errno;
-            *taken = number == 0;
+            *taken = *inherited = number == 0;
             hc_file_look_anew();
         }
         if (!*taken) {
@@ -286,7 +287,8 @@ HcStatus hc_batch_claim(const char *output, HcBatchClaim **out, HcError *err) {
     int number = write_fresh(temporary, claim->text);
     number = number == 0 && stat(temporary, &info) != 0 ? errno : number;
     /* The owner removes leftovers, ours among them: a claim that has vanished is not taken. */
-    number = number == 0 ? take(temporary, path, claim->text, info.st_mtime, DEPTH, &taken) : number;
+    number = number == 0 ? take(temporary, path, claim->text, info.st_mtime, DEPTH, &taken, &claim->inherited)
+                         : number;
     if (number != 0 && number != ENOENT) {
         HC_TRY(hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the scene cannot be claimed: %s", path,
                        number == EEXIST ? "something else has this name" : strerror(number)));
@@ -302,6 +304,10 @@ done:
     free(path);
     free_claim(claim);
     return status;
+}
+
+bool hc_batch_claim_is_inherited(const HcBatchClaim *claim) {
+    return claim != NULL && claim->inherited;
 }
 
 void hc_batch_remove_dead_claims(const HcBatch *batch) {

@@ -532,27 +532,34 @@ void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain
     }
 }
 
+typedef struct Named {
+    const HcBatch *batch;
+    int32_t scene;
+    bool unrecorded; /* one is */
+} Named;
+
 static HcStatus clean_named(const HcOption *option, const char *path, void *user, HcError *err) {
-    struct stat info;
-    bool there = false;
-    bool *any = user;
+    Named *named = user;
+    const char *output = named->batch->scenes[named->scene].output;
+    Maker maker = NOT_HCUBE; /* what cannot be looked at may be there */
     (void)option;
     clean_output(path);
-    /* What cannot be looked at may be there. */
-    *any = hc_file_look_at_link(path, &info, &there, err) != HC_OK || there || *any;
+    if (find_maker(named->batch, named->scene, path, output, &maker, err) != HC_OK || maker == NOT_HCUBE) {
+        named->unrecorded = !named->batch->owns_outputs;
+    }
     return HC_OK;
 }
 
 bool hc_batch_clean_unplanned(const HcBatch *batch, int32_t scene) {
     HcError unimportant = {0};
     HcChain *chain = NULL;
-    bool any = false;
+    Named named = {.batch = batch, .scene = scene};
     clean_output(batch->scenes[scene].output);
     if (hc_batch_chain(batch, scene, &chain, &unimportant) == HC_OK) {
-        (void)!hc_chain_each_written(chain, clean_named, &any, &unimportant);
+        (void)!hc_chain_each_written(chain, clean_named, &named, &unimportant);
     }
     hc_chain_free(chain);
-    return any;
+    return named.unrecorded;
 }
 
 void hc_batch_unmark(const HcBatch *batch, int32_t scene) {

@@ -27,7 +27,6 @@ typedef struct Ready {
     HcBatchOrigin origin;
     bool refused;  /* what has the name of an output is to blame, and neither the scene nor the chain */
     bool replaces; /* outputs of another chain */
-    bool leaves;   /* outputs of a dead owner, so its claim */
 } Ready;
 
 typedef struct Worker {
@@ -57,10 +56,14 @@ static void report_scene(Worker *worker, HcBatchWhat what, int32_t scene, HcStat
     report_event(worker, &event);
 }
 
-static void drop(Ready *ready) {
+/* done: the scene is complete. Otherwise outputs of a dead owner may be there still, which its claim alone
+ * tells from those of others. */
+static void drop(const Worker *worker, Ready *ready, int32_t scene, bool done) {
+    bool leave =
+        !done && hc_batch_claim_is_inherited(ready->claim) && hc_batch_clean_unplanned(worker->batch, scene);
     hc_chain_free(ready->chain);
     hc_batch_origin_clear(&ready->origin);
-    hc_batch_release(ready->claim, ready->leaves);
+    hc_batch_release(ready->claim, leave);
     *ready = (Ready){.scene = -1};
 }
 
@@ -76,7 +79,7 @@ static void fail_scene(Worker *worker, Ready *ready, int32_t scene, const HcErro
     if (hc_batch_is_full(error->status, error->text)) {
         atomic_store(&worker->stops, true);
     }
-    drop(ready);
+    drop(worker, ready, scene, false);
     report_scene(worker, HC_BATCH_FAILED, scene, error->status, error->text);
 }
 
@@ -112,17 +115,15 @@ static void read_ahead(const Worker *worker, const HcReader *reader) {
 
 /* Removes what a dead owner has left of a scene that is done with: it died between the end of its work and
  * that of its claim. */
-static void clean_finished(const Worker *worker, int32_t scene, HcBatchState state, Ready *ready) {
+static void clean_finished(const Worker *worker, int32_t scene, HcBatchState state) {
     HcError unimportant = {0};
     HcChain *chain = NULL;
     if (state == HC_BATCH_COMPLETE) {
         hc_batch_clean_complete(worker->batch, scene);
     } else if (hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK &&
                hc_chain_plan(chain, &unimportant) == HC_OK) {
-        hc_batch_clean_leftovers(worker->batch, scene,
-                                 chain); /* a failed scene has no record of its outputs */
-    } else {
-        ready->leaves = hc_batch_clean_unplanned(worker->batch, scene);
+        /* A failed scene has no record of its outputs. */
+        hc_batch_clean_leftovers(worker->batch, scene, chain);
     }
     hc_chain_free(chain);
 }
@@ -140,7 +141,8 @@ static HcStatus look(Worker *worker, int32_t scene, Ready *ready, bool *open, Hc
             hc_batch_unmark(worker->batch, scene);
         }
         if (claimed) {
-            clean_finished(worker, scene, state, ready);
+            clean_finished(worker, scene, state);
+            drop(worker, ready, scene, state == HC_BATCH_COMPLETE);
         }
         report_scene(worker, state == HC_BATCH_COMPLETE ? HC_BATCH_SKIPPED : HC_BATCH_EARLIER, scene, HC_OK,
                      message);
@@ -149,14 +151,14 @@ static HcStatus look(Worker *worker, int32_t scene, Ready *ready, bool *open, Hc
 }
 
 /* Plans a claimed scene. */
-static HcStatus open_scene(Worker *worker, int32_t scene, bool left, Ready *ready, HcError *err) {
+static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError *err) {
     HcError first = {0};
+    const bool left = hc_batch_claim_is_inherited(ready->claim);
     HC_OR_RETURN(hc_batch_chain(worker->batch, scene, &ready->chain, err));
     if (hc_chain_plan(ready->chain, &first) != HC_OK) {
         /* It may be the header that a dead owner has left without its data. */
-        ready->leaves = hc_batch_clean_unplanned(worker->batch, scene) && left;
+        (void)hc_batch_clean_unplanned(worker->batch, scene);
         HC_OR_RETURN(hc_chain_plan(ready->chain, err));
-        ready->leaves = false;
     }
     HC_OR_RETURN(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
     HC_OR_RETURN(hc_chain_check_files(ready->chain, NULL, err));
@@ -188,7 +190,6 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
     if (!open) {
         return HC_OK;
     }
-    bool left = is_claimed(output); /* by a dead process, where this one gets the claim */
     HC_OR_RETURN(hc_batch_claim(output, &ready->claim, err));
     if (ready->claim == NULL && again) {
         report_scene(worker, HC_BATCH_ELSEWHERE, scene, HC_OK, "");
@@ -201,9 +202,7 @@ static HcStatus try_scene(Worker *worker, int32_t scene, bool again, Ready *read
         /* Somebody may have done it since. */
         HC_OR_RETURN(look(worker, scene, ready, &open, err));
         if (open) {
-            HC_OR_RETURN(open_scene(worker, scene, left, ready, err));
-        } else {
-            drop(ready);
+            HC_OR_RETURN(open_scene(worker, scene, ready, err));
         }
     }
     return HC_OK;
@@ -281,7 +280,7 @@ static void leave(Worker *worker, Ready *ready, HcStatus status, const char *tex
     HcBatchEvent event = {
         .what = HC_BATCH_LEFT, .scene = ready->scene, .status = status, .jobs = alone ? 1 : 0};
     snprintf(event.text, sizeof event.text, "%s", text);
-    drop(ready);
+    drop(worker, ready, ready->scene, false);
     report_event(worker, &event);
 }
 
@@ -336,7 +335,7 @@ static HcStatus run_scene(Worker *worker, Ready *ready, HcError *err) {
                               .bytes = (double)report.raw_bytes,
                               .replaced = ready->replaces};
         fill_parts(ready->chain, &report, &event);
-        drop(ready);
+        drop(worker, ready, scene, true);
         report_event(worker, &event);
     } else if (status == HC_E_CANCELLED || may_be_shared(worker, status)) {
         leave(worker, ready, status, error.text, status != HC_E_CANCELLED);
@@ -538,7 +537,7 @@ HcStatus hc_batch_work(const HcBatch *batch, const HcBatchWork *work, HcError *e
 done:
     if (ready.scene >= 0) {
         int32_t scene = ready.scene;
-        drop(&ready);
+        drop(&worker, &ready, scene, false);
         report_scene(&worker, HC_BATCH_LEFT, scene, status, "");
     }
     hc_compute_close(worker.compute);

@@ -72,8 +72,8 @@ for ((kill = 0; kill < 50; kill++)); do
     fi
 done
 
-# In front of each change to the files of a scene, whose data are away for the next batch. That cannot know all outputs,
-# and the batch after it still takes those of the dead owner for its own.
+# In front of each change to the files of a scene, whose data are away for the next batch, which cannot know all outputs.
+# Then the disk is full. The batch after these still takes outputs of the dead owner for its own.
 rm -rf out && mkdir out
 for ((kill = 1; ; kill++)); do
     status=0
@@ -84,6 +84,9 @@ for ((kill = 1; ; kill++)); do
     run 9 "${batch[@]}"
     run 10 "${batch[@]}"
     mv away.img in/s2.img
+    full=0
+    (ulimit -f 4 && exec "$HCUBE" "${batch[@]}" >/dev/null 2>&1) || full=$?
+    [[ $full == 9 || -e out/s2.img.hcube.json ]] || fail "exit code $full on a full disk after kill $kill"
     run 0 "${batch[@]}"
     finished
     rm -rf out && mkdir out
@@ -178,6 +181,31 @@ ended 9
 [[ -z $(hidden) && $(open_scenes) == 1 && -e out/s1.img.hcube-failed.json ]] || fail "left $(ls -A out): $(cat log.txt)"
 run 0 "${batch[@]}" --retry-failed
 finished
+
+# With one output of two in its place. Its marker hides the scene from the next batch, and the claim says whose that is.
+rm -rf out && mkdir out
+begin 'link *s1.hdr' "${batch[@]}" --jobs 1
+for attempt in 1 2 3; do
+    next 1
+    kill -SEGV "$number"
+done
+ended 9
+[[ -e out/s1.png && ! -e out/s1.img && -e out/s1.img.hcube-failed.json ]] || fail "left $(ls -A out): $(cat log.txt)"
+run 10 "${batch[@]}"
+run 0 "${batch[@]}" --retry-failed
+finished
+
+# Another worker lets a scene go while this one claims it, and is not dead: what has the name of the output is no one's.
+rm -rf out && mkdir out
+echo mine >out/s1.img
+echo 'hcube claim' >out/.s1.img.hcube-claim
+begin 'mkdir *s1.img.hcube-claim.*.partial' "${batch[@]}" --jobs 1
+next 1
+rm out/.s1.img.hcube-claim
+go_on 1
+ended 9
+[[ $(<out/s1.img) == mine && -z $(hidden) ]] || fail "replaced a file of another, or left $(hidden): $(cat log.txt)"
+grep -q "out/s1.img: the file exists already" log.txt || fail "says $(cat log.txt)"
 
 # end_early SIGNAL: in the middle of a scene; its process ends with it, and the scene is not finished.
 end_early() {
