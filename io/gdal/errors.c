@@ -4,6 +4,7 @@
 #include "io/gdal/errors.h"
 #include "io/gdal/files.h"
 #include "io/gdal/proj.h"
+#include "io/gdal/said.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -74,55 +75,12 @@ static void keep_warning(const char *text) {
     }
 }
 
-/* ---- reads of servers ---- */
-
-static _Thread_local HcLostRead lost;
-static _Thread_local char asked[48];    /* the range that was asked for last */
-static _Thread_local int failures;      /* of it, one after the other, that GDAL repeats */
 static _Thread_local const char *heard; /* whose debug output; NULL = none */
 static _Thread_local int catching;
 
 void hc_gdal_hear_servers(const char *systems) {
     heard = systems;
-    lost = HC_READ_ALL;
-    failures = 0;
-}
-
-static void lose(HcLostRead how) {
-    lost = how > lost ? how : lost;
-}
-
-/* "Downloading 0-16383 (URL)...": a range that failed is asked for again by GDAL, as often as is set. */
-static void hear_range(const char *range) {
-    size_t length = strcspn(range, " ");
-    bool same = strncmp(range, asked, length) == 0 && asked[length] == '\0';
-    if (failures > 0 && !(same && failures <= atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0")))) {
-        lose(HC_READ_BROKEN);
-        failures = 0;
-    }
-    snprintf(asked, sizeof asked, "%.*s", (int)length, range);
-}
-
-/* Drivers hide what they could not read, and go on without it. */
-static void hear(const char *text) {
-    const char *answer = strstr(text, "Got response_code="), *range = strstr(text, "Downloading ");
-    long code = answer != NULL ? strtol(answer + strlen("Got response_code="), NULL, 10) : 0;
-    if (range != NULL) {
-        hear_range(range + strlen("Downloading "));
-    } else if ((strstr(text, "DownloadRegion(") != NULL && strstr(text, "msg=") != NULL) ||
-               strstr(text, "Got more data than expected") != NULL) { /* it keeps the rest for another part */
-        lose(HC_READ_BROKEN);
-    } else if (code == 429 || code == 500 || (code >= 502 && code <= 504)) {
-        failures++;
-    } else if (code >= 300) {
-        lose(HC_READ_REFUSED);
-    } else if (code > 0) {
-        failures = 0;
-    }
-}
-
-HcLostRead hc_gdal_lost_read(void) {
-    return failures > 0 ? HC_READ_REFUSED : lost;
+    hc_said_restart();
 }
 
 static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *text) {
@@ -130,7 +88,7 @@ static void CPL_STDCALL on_message(CPLErr level, CPLErrorNum code, const char *t
     on_fatal_only(level, code, text);
     hc_proj_note(text);
     if (heard != NULL) {
-        hear(text);
+        hc_said_hear(text);
     }
     HcGdalErrors *errors = CPLGetErrorHandlerUserData();
     if (level == CE_Warning) {

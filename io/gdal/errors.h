@@ -29,12 +29,9 @@ void hc_gdal_release(void);
  */
 HcText *hc_gdal_listen(HcText *warnings);
 
-/* From now on debug output of these file systems of servers is taken in this thread, within hc_gdal_catch;
- * NULL ends it. hc_gdal_lost_read() says whether a read has failed since then: for want of an
- * answer, or by one that GDAL takes as final. */
-typedef enum HcLostRead { HC_READ_ALL, HC_READ_BROKEN, HC_READ_REFUSED } HcLostRead;
+/* From now on debug output of these file systems of servers is taken in this thread, within hc_gdal_catch,
+ * and goes to hc_said_hear() (io/gdal/said.h); NULL ends it. */
 void hc_gdal_hear_servers(const char *systems);
-HcLostRead hc_gdal_lost_read(void);
 
 /* HDF5 prints each failure, in each thread, unless it is switched off there. From hc_gdal_catch on it is kept
  * instead: what HDF5 said last in this thread since then, of the innermost call, as one line; "" where

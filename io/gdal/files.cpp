@@ -26,6 +26,7 @@ struct Note {
     char path[1024];
     uint64_t at;
     size_t wanted;
+    HcError failure; /* in the place of error and path, HC_OK: none */
 };
 
 std::mutex lock;
@@ -34,13 +35,15 @@ std::atomic<int64_t> notes;
 thread_local bool in_pixels;
 char database[sizeof failed.path]; /* of SQLite, opened last */
 
-void put(Note &note, const char *path, int error, uint64_t at, size_t wanted, bool written = false) {
+void put(Note &note, const char *path, int error, uint64_t at, size_t wanted, bool written = false,
+         const HcError *failure = nullptr) {
     const std::lock_guard<std::mutex> guard(lock);
     note.number = ++notes;
     note.error = error;
     note.written = written;
     note.at = at;
     note.wanted = wanted;
+    note.failure = failure != nullptr ? *failure : HcError{};
     snprintf(note.path, sizeof note.path, "%s", path);
 }
 
@@ -357,6 +360,9 @@ HcStatus hc_gdal_files_check(int64_t mark, HcError *err) {
         return HC_OK;
     }
     const std::lock_guard<std::mutex> guard(lock);
+    if (failed.number > mark && failed.failure.status != HC_OK) {
+        return hc_fail(err, failed.failure.status, "%s", failed.failure.text);
+    }
     if (failed.number > mark && failed.error == 0) {
         return hc_fail(err, HC_E_INPUT, "%s: is broken, or could not be read (SQLite)", failed.path);
     }
@@ -370,6 +376,10 @@ HcStatus hc_gdal_files_check(int64_t mark, HcError *err) {
 
 void hc_gdal_files_note(const char *path, int error) {
     put(failed, path, error, 0, 0);
+}
+
+void hc_gdal_files_note_failure(const HcError *failure) {
+    put(failed, "", 0, 0, 0, false, failure);
 }
 
 void hc_gdal_files_sqlite(const char *path) {

@@ -37,6 +37,8 @@ static inline HcStatus hc_gdal_files_settle(int64_t mark, HcStatus status, const
 
 /* Adds a note of another library, whose reads do not come here. error: errno. */
 void hc_gdal_files_note(const char *path, int error);
+/* The same with the whole failure, which names the file. */
+void hc_gdal_files_note_failure(const HcError *failure);
 
 /* remote.cpp: VSIStatExL(): whether something is at the path. Notes a file or folder that cannot be looked
  * at, which is not a missing one, with every version of GDAL. */

@@ -4,6 +4,7 @@
 #include "io/gdal/remote.h"
 #include "io/gdal/errors.h"
 #include "io/gdal/files.h"
+#include "io/gdal/said.h"
 
 #include <cpl_conv.h>
 #include <cpl_http.h>
@@ -46,27 +47,10 @@ const char ALLOWED[] = "CPL_VSIL_CURL_ALLOWED_EXTENSIONS";
 thread_local bool set_here[SETTINGS], restricted, watched;
 thread_local int depth;
 
-/* What GDAL says of the last request of this thread. */
-struct Said {
-    long code;       /* of HTTP; -1 = nothing was said, 0 = the server was not reached */
-    char text[160];  /* of libcurl */
-    char answer[80]; /* <Code> of an answer in XML */
-};
-
 void CPL_STDCALL listen(CPLErr, CPLErrorNum, const char *text) {
-    Said *said = static_cast<Said *>(CPLGetErrorHandlerUserData());
-    const char *code = strstr(text, "response_code="), *message = strstr(text, "msg=");
-    if (code != nullptr) {
-        said->code = strtol(code + strlen("response_code="), nullptr, 10);
-    }
-    if (message != nullptr) {
-        snprintf(said->text, sizeof said->text, "%s", message + strlen("msg="));
-    }
-    const char *answer = strstr(text, "<Code>");
-    if (answer != nullptr) {
-        answer += strlen("<Code>");
-        int length = static_cast<int>(strcspn(answer, "<"));
-        snprintf(said->answer, sizeof said->answer, "%.*s", length, answer);
+    hc_said_take(static_cast<HcSaid *>(CPLGetErrorHandlerUserData()), text);
+    if (watched) {
+        (void)hc_said_hear_size(text);
     }
 }
 
@@ -79,7 +63,7 @@ class Listener {
     const std::string before_; /* what debug output was wanted */
 
   public:
-    explicit Listener(Said *said) : before_(CPLGetThreadLocalConfigOption("CPL_DEBUG", "")) {
+    explicit Listener(HcSaid *said) : before_(CPLGetThreadLocalConfigOption("CPL_DEBUG", "")) {
         *said = {-1, "", ""};
         VSIErrorReset();
         CPLSetThreadLocalConfigOption("CPL_DEBUG", file_systems);
@@ -93,28 +77,6 @@ class Listener {
     Listener &operator=(const Listener &) = delete;
 };
 
-/* Whether the same question may have another answer soon. */
-bool may_pass(const Said &said) {
-    return said.code <= 0 || said.code == 206 || said.code == 408 || said.code == 429 || said.code >= 500;
-}
-
-HcStatus fail(const Said &said, int64_t bytes, int64_t got, HcError *err) {
-    const char *why = said.code == 401 || said.code == 403   ? ": it may not be read by these credentials"
-                      : said.code == 404 || said.code == 410 ? ": there is no such file"
-                      : said.code == 412 || said.code == 416 ? ": the file is shorter now"
-                      : said.code == 200                     ? " and sends the whole file: it gives no ranges"
-                                                             : "";
-    bool input = said.code == 200 || (said.code >= 400 && said.code < 500 && !may_pass(said));
-    if (got > 0 || said.code == 206) {
-        return hc_fail(err, HC_E_IO, "the server sent %" PRId64 " of %" PRId64 " bytes", got, bytes);
-    }
-    if (said.code > 0) {
-        return hc_fail(err, input ? HC_E_INPUT : HC_E_IO, "the server answers %ld%s", said.code, why);
-    }
-    const char *text = said.text[0] != '\0' ? said.text : VSIGetLastErrorMsg(); /* of credentials */
-    return hc_fail(err, HC_E_IO, "the server cannot be reached%s%.300s", text[0] != '\0' ? ": " : "", text);
-}
-
 void wait_for(double seconds) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -125,13 +87,13 @@ void wait_for(double seconds) {
 }
 
 /* Whether no answer came: GDAL repeats what is answered by 429 or 5xx, but not that. */
-bool is_broken(const Said &said) {
+bool is_broken(const HcSaid &said) {
     return said.code <= 0 && said.text[0] != '\0' && strstr(said.text, "resolve") == nullptr;
 }
 
 /* Asks again, as often as is set, while `ask` fails and `passes` holds for what was said. Between begin and
  * end. */
-template <typename Ask> bool repeat(const char *path, Said *said, bool (*passes)(const Said &), Ask ask) {
+template <typename Ask> bool repeat(const char *path, HcSaid *said, bool (*passes)(const HcSaid &), Ask ask) {
     int retries = atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0"));
     double delay = CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5"));
     for (int tries = 0;; tries++, delay *= 2) {
@@ -149,7 +111,7 @@ template <typename Ask> bool repeat(const char *path, Said *said, bool (*passes)
     }
 }
 
-char **ask_headers(const char *path, Said *said) {
+char **ask_headers(const char *path, HcSaid *said) {
     char **headers = nullptr;
     VSICurlPartialClearCache(path);
     (void)repeat(path, said, is_broken, [&]() {
@@ -289,13 +251,19 @@ void hc_remote_end(void) {
 }
 
 bool hc_remote_again(const char *path, int tries) {
-    HcLostRead lost = watched ? hc_gdal_lost_read() : HC_READ_ALL;
+    HcError why = {};
+    path = find_remote(path);
+    HcLostRead lost = watched && path != nullptr ? hc_said_lost(path, &why) : HC_READ_ALL;
     bool again = lost == HC_READ_BROKEN && tries < atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0"));
     if (again) {
         wait_for(CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5")) * (1 << tries));
-        VSICurlPartialClearCache(find_remote(path));
+        std::string stem(path, strcspn(path, "?\""));
+        size_t dot = stem.find_last_of("./");
+        stem.erase(stem[dot] == '.' ? dot : stem.size());
+        VSICurlPartialClearCache(stem.c_str()); /* with what lies beside it */
+        hc_said_restart();
     } else if (lost != HC_READ_ALL) {
-        hc_gdal_files_note(path, EREMOTEIO);
+        hc_gdal_files_note_failure(&why);
     }
     return again;
 }
@@ -307,27 +275,36 @@ void hc_remote_before_fork(void) {
 /* ---- which version ---- */
 
 static char *text_of_headers(char **headers) {
-    static const char *const names[] = {"ETag", "Last-Modified", "Content-Length"};
-    char text[600] = "";
-    for (const char *name : names) {
-        const char *value = CSLFetchNameValue(headers, name);
-        size_t length = strlen(text);
-        snprintf(text + length, sizeof text - length, "%s=%.180s;", name, value != nullptr ? value : "");
+    const char *tag = CSLFetchNameValueDef(headers, "ETag", "");
+    const char *time = CSLFetchNameValueDef(headers, "Last-Modified", "");
+    /* Objects are looked at by their first part. */
+    const char *total = strrchr(CSLFetchNameValueDef(headers, "Content-Range", ""), '/');
+    const char *size = total != nullptr ? total + 1 : CSLFetchNameValueDef(headers, "Content-Length", "");
+    return hc_text_format("ETag=%.180s;Last-Modified=%.180s;size=%.20s;", tag, time, size);
+}
+
+/* GDAL would keep what is too much as the next part of an object, which then seems to end there. */
+static void drop_other_size(const char *path, char **headers) {
+    int64_t first = 0, last = 0;
+    const char *range = CSLFetchNameValueDef(headers, "Content-Range", "");
+    if (sscanf(range, "bytes %" SCNd64 "-%" SCNd64, &first, &last) == 2 &&
+        CPLAtoGIntBig(CSLFetchNameValueDef(headers, "Content-Length", "")) != last - first + 1) {
+        VSICurlPartialClearCache(path);
     }
-    return strdup(text);
 }
 
 HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
-    Said said;
+    HcSaid said;
     *state = nullptr;
     hc_remote_begin(path);
     char **headers = ask_headers(path, &said);
+    drop_other_size(path, headers);
     hc_remote_end();
     const char *code = CSLFetchNameValue(headers, "Content-Encoding");
     HcStatus status = HC_OK;
     if (headers == nullptr) {
         HcError why = {};
-        status = fail(said, 0, 0, &why);
+        status = hc_said_fail(&said, 0, 0, &why);
         (void)hc_fail(err, status, "%s: %s", path, why.text);
     } else if (code != nullptr && !EQUAL(code, "identity")) {
         status = hc_fail(err, HC_E_UNSUPPORTED,
@@ -341,30 +318,39 @@ HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
     return status;
 }
 
-/* *known: the server has answered. */
-static bool stat_remote(const char *path, VSIStatBufL *info, int flags, bool *known) {
-    Said said = {0, "", ""};
+/* HC_OK: the server has answered. */
+static HcStatus stat_remote(const char *path, VSIStatBufL *info, int flags, bool *there, HcError *err) {
+    HcSaid said = {0, "", ""};
+    HcError why = {};
     bool asks = !STARTS_WITH(path, "/vsicurl/") || strstr(path, "://") != nullptr; /* not above a server */
     hc_remote_begin(path);
-    bool there = asks && repeat(path, &said, is_broken, [&]() {
-                     *info = {};
-                     return VSIStatExL(path, info, flags) == 0;
-                 });
+    *there = asks && repeat(path, &said, is_broken, [&]() {
+                 *info = {};
+                 return VSIStatExL(path, info, flags) == 0;
+             });
     hc_remote_end();
     /* A bucket that may not be listed says 403 of what it does not have. */
-    bool refused = said.code >= 400 && said.code < 500 && !may_pass(said);
-    *known = there || refused || (said.code <= 0 && said.text[0] == '\0');
-    return there;
+    bool refused = said.code >= 400 && said.code < 500 && !hc_said_may_pass(&said);
+    if (*there || refused || (said.code <= 0 && said.text[0] == '\0')) {
+        return HC_OK;
+    }
+    said.code = said.code < 300 ? 0 : said.code; /* the answer broke off */
+    HcStatus status = hc_said_fail(&said, 0, 0, &why);
+    return hc_fail(err, status, "%s: %s", path, why.text);
 }
 
 bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
+    HcError why = {};
+    bool there = false;
     *info = {};
     errno = 0;
-    bool known = true;
-    bool there =
-        hc_remote_is(path) ? stat_remote(path, info, flags, &known) : VSIStatExL(path, info, flags) == 0;
-    if (!known || (!there && hc_errno_status(errno, HC_OK) != HC_OK)) {
-        hc_gdal_files_note(path, known ? errno : EREMOTEIO);
+    if (!hc_remote_is(path)) {
+        there = VSIStatExL(path, info, flags) == 0;
+        if (!there && hc_errno_status(errno, HC_OK) != HC_OK) {
+            hc_gdal_files_note(path, errno);
+        }
+    } else if (stat_remote(path, info, flags, &there, &why) != HC_OK) {
+        hc_gdal_files_note_failure(&why);
     }
     return there;
 }
@@ -372,9 +358,8 @@ bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
 /* ---- objects ---- */
 
 HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t *modified, HcError *err) {
-    Said said;
+    HcSaid said;
     VSIStatBufL info;
-    bool known = true;
     HcError why = {};
     memset(&info, 0, sizeof info);
     *there = false;
@@ -384,16 +369,19 @@ HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t
     }
     hc_remote_begin(path);
     char **headers = ask_headers(path, &said);
-    *there = headers != nullptr && stat_remote(path, &info, 0, &known) && !VSI_ISDIR(info.st_mode);
+    HcStatus status = HC_OK;
+    if (headers != nullptr) {
+        status = stat_remote(path, &info, 0, there, err);
+        *there = *there && !VSI_ISDIR(info.st_mode);
+    } else if (said.code != 404 && said.code != 410) {
+        status = hc_said_fail(&said, 0, 0, &why);
+        (void)hc_fail(err, status, "%s: %s", path, why.text);
+    }
     hc_remote_end();
     CSLDestroy(headers);
     *size = static_cast<int64_t>(info.st_size);
     *modified = static_cast<int64_t>(info.st_mtime);
-    if (*there || (headers != nullptr && known) || said.code == 404 || said.code == 410) {
-        return HC_OK;
-    }
-    HcStatus status = fail(said, 0, 0, &why);
-    return hc_fail(err, status, "%s: %s", path, why.text);
+    return status;
 }
 
 /* ---- sending ---- */
@@ -401,7 +389,7 @@ HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t
 namespace {
 
 /* GDAL says that a PUT has failed, and prints the answer of the server, as XML, as debug output. */
-HcStatus fail_put(const Said &said, HcError *err) {
+HcStatus fail_put(const HcSaid &said, HcError *err) {
     static const char *const full[] = {"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull",
                                        "InsufficientCapacity", "507"};
     const char *why = "";
@@ -447,14 +435,14 @@ bool send_file(const char *path, VSILFILE *from, int64_t size) {
 }
 
 /* Of an upload that failed GDAL says no more than the answer of the server. */
-bool is_unanswered(const Said &said) {
+bool is_unanswered(const HcSaid &said) {
     return said.answer[0] == '\0' || strcmp(said.answer, "NoSuchUpload") == 0; /* its end was not answered */
 }
 
 } // namespace
 
 HcStatus hc_remote_put(const char *path, const char *from, HcError *err) {
-    Said said;
+    HcSaid said;
     VSIStatBufL info;
     bool sent = false, there = false;
     int64_t size = 0, modified = 0;
@@ -491,7 +479,7 @@ HcStatus hc_remote_put(const char *path, const char *from, HcError *err) {
 }
 
 HcStatus hc_remote_remove(const char *path, HcError *err) {
-    Said said;
+    HcSaid said;
     bool there = false;
     int64_t size = 0, modified = 0;
     HC_OR_RETURN(hc_remote_look_up(path, &there, &size, &modified, err));
@@ -508,7 +496,7 @@ HcStatus hc_remote_remove(const char *path, HcError *err) {
 void hc_remote_abort(const char *path) {
     hc_remote_begin(path);
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 4, 0)
-    Said said;
+    HcSaid said;
     (void)repeat(path, &said, is_broken, [&]() { return VSIAbortPendingUploads(path) != FALSE; });
 #endif
     hc_remote_end();
@@ -520,7 +508,7 @@ HcStatus hc_remote_open(HcRemote **out, const char *path, HcError *err) {
     HcStatus status = HC_OK;
     VSIStatBufL info;
     HcGdalErrors messages;
-    bool known = true;
+    bool there = false;
     *out = nullptr;
     hc_gdal_catch(&messages);
     hc_remote_begin(path);
@@ -528,9 +516,8 @@ HcStatus hc_remote_open(HcRemote **out, const char *path, HcError *err) {
     if (file == nullptr) {
         HC_TRY(hc_fail_memory(err, sizeof *file, "a file"));
     }
-    file->handle = stat_remote(path, &info, 0, &known)
-                       ? reinterpret_cast<VSIVirtualHandle *>(VSIFOpenL(path, "rb"))
-                       : nullptr;
+    HC_TRY(stat_remote(path, &info, 0, &there, err));
+    file->handle = there ? reinterpret_cast<VSIVirtualHandle *>(VSIFOpenL(path, "rb")) : nullptr;
     if (file->handle == nullptr) {
         HC_TRY(hc_fail(err, HC_E_IO, "%s: cannot be opened%s%s", path, messages.failed ? ": " : "",
                        messages.text));
@@ -562,7 +549,7 @@ int64_t hc_remote_size(const HcRemote *file) {
 }
 
 /* One request; returns the bytes that came. */
-static int64_t ask(HcRemote *file, void *to, int64_t bytes, int64_t at, bool cached, Said *said) {
+static int64_t ask(HcRemote *file, void *to, int64_t bytes, int64_t at, bool cached, HcSaid *said) {
     size_t got = 0;
     Listener listener(said);
     if (cached || !file->by_ranges) {
@@ -579,15 +566,15 @@ static int64_t ask(HcRemote *file, void *to, int64_t bytes, int64_t at, bool cac
 }
 
 static HcStatus read_at(HcRemote *file, void *to, int64_t bytes, int64_t at, bool cached, HcError *err) {
-    Said said;
+    HcSaid said;
     double delay = file->delay;
     for (int tries = 0;; tries++, delay *= 2) {
         int64_t got = ask(file, to, bytes, at, cached, &said);
         if (got == bytes) {
             return HC_OK;
         }
-        if (tries >= file->retries || !may_pass(said)) {
-            return fail(said, bytes, got, err);
+        if (tries >= file->retries || !hc_said_may_pass(&said)) {
+            return hc_said_fail(&said, bytes, got, err);
         }
         wait_for(delay);
     }
@@ -620,7 +607,7 @@ char **fetch_options(int64_t most) {
 }
 
 /* *bytes: of the file; -1 = more than `most`. */
-void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, Said *said) {
+void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, HcSaid *said) {
     HcGdalErrors messages;
     char **options = fetch_options(most);
     *said = {0, "", ""};
@@ -648,7 +635,7 @@ void fetch_once(const char *address, uint8_t *to, int64_t most, int64_t *bytes, 
 } // namespace
 
 HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *bytes, HcError *err) {
-    Said said;
+    HcSaid said;
     HcError why = {};
     int retries = atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", defaults[0][1]));
     double delay = CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", defaults[1][1]));
@@ -668,11 +655,11 @@ HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *byte
         if (said.code == 200 || said.code == 404 || said.code == 410) {
             return said.code == 200 && *bytes == 0 ? hc_fail(err, HC_E_INPUT, "has 0 bytes") : HC_OK;
         }
-        if (tries >= retries || !may_pass(said)) {
+        if (tries >= retries || !hc_said_may_pass(&said)) {
             break;
         }
         wait_for(delay);
     }
-    HcStatus status = fail(said, most, 0, &why);
+    HcStatus status = hc_said_fail(&said, most, 0, &why);
     return hc_fail(err, status, "cannot be read: %s", why.text);
 }

@@ -100,7 +100,16 @@ for code in 401 403 404; do
 done
 # A header whose connection ends early is not one that was cut.
 faults 'only scene.hdr' stop
-refused 4 "scene.hdr: reading failed after" "$url/scene.img"
+refused 4 "scene.hdr: the answer of the server ends early" "$url/scene.img"
+faults 'only scene.hdr' short
+refused 4 "scene.hdr: the server sent ... of" "$url/scene.img"
+# The code of the server decides, and the file that it refuses is named, where drivers hide it: of parts of the header.
+for fault in '3 401' '3 403' '3 404' '3 416' '4 500' '4 503'; do
+    for name in scene.hdr scene.img; do
+        faults "only $name" "all ${fault#* }"
+        refused "${fault% *}" "/$name: the server answers ${fault#* }" "$url/scene.img"
+    done
+done
 faults 'head 503' 'all 503'
 refused 4 "scene.img ... the server answers 503" "$url/scene.img"
 faults
@@ -114,7 +123,7 @@ faults gzip
 refused 6 'tiles.tif ... gzip' "$url/tiles.tif"
 # GDAL keeps what is too much as the next part of the file, which then seems to end there.
 faults long
-refused 4 'tiles.tif: cannot be read' "$url/tiles.tif"
+refused 4 'tiles.tif: the server sends more bytes' "$url/tiles.tif"
 faults 'changes 5'
 counts
 refused 3 'tiles.tif ... changed while it was read' "$url/tiles.tif"
@@ -158,7 +167,7 @@ faults
 run 0 write "$scene" web/placed.tif --compress deflate --co TILED=YES --co BLOCKXSIZE=16 --co BLOCKYSIZE=16
 run 0 write "$url/placed.tif" placed.tif
 for number in 2 3 4 5; do
-    for fault in reset lost stop long; do
+    for fault in reset lost stop short long; do
         faults "at $number $fault"
         counts
         run 0 write "$url/placed.tif" again.tif --overwrite
@@ -169,6 +178,18 @@ for number in 2 3 4 5; do
     status=0
     "$HCUBE" write "$url/placed.tif" again.tif --overwrite --quiet 2>err.txt || status=$?
     ((status == 3 || status == 4)) || cmp placed.tif again.tif || fail "at $number 416: exit code $status, another output"
+done
+# An object is looked at by its first part, which drivers then read.
+faults
+mkdir -p web/parts
+cp web/placed.tif web/parts/
+for number in 1 2 3; do
+    for fault in reset lost stop short long; do
+        faults "at $number $fault"
+        counts
+        run 0 write s3://parts/placed.tif again.tif --overwrite
+        cmp placed.tif again.tif || fail "s3, at $number $fault: the output differs"
+    done
 done
 # The query of an address is in no message.
 faults 'from 4 any 404 NoSuchKey'
