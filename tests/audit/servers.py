@@ -6,6 +6,7 @@ A command is run once undisturbed, which counts its requests. Then one of these,
 with all after it. A run must end with exit code 0 and the same bytes, or with the exit code of the failure and one line that
 names the address without its query. What it leaves in a bucket is whole, or the same command replaces it."""
 import argparse
+import collections
 import concurrent.futures
 import http.client
 import os
@@ -18,14 +19,14 @@ import threading
 import time
 
 SECRET = "geheim"
-# Faults of any request, with the exit codes that fit where they stay.
-ANY = {"any 401 InvalidToken": {3, 4}, "any 403 AccessDenied": {3, 4}, "any 403 ExpiredToken": {3, 4},
-       "any 404 NoSuchKey": {3, 4}, "any 416 InvalidRange": {3, 4}, "any 500 InternalError": {4}, "any 503 SlowDown": {4},
-       "any 429 TooManyRequests": {4}, "any 507 QuotaExceeded": {4}, "any 301 PermanentRedirect": {3, 4},
-       "any 400 AuthorizationHeaderMalformed": {3, 4}, "reset": {4}, "lost": {4}}
-# Faults of parts that are read.
-PARTS = {"short": {3, 4}, "stop": {4}, "long": {3, 4}, "gzip": {3, 4, 6}, "whole": {3, 4, 6}, "redirect": {3, 4}, "away": {3, 4},
-         "slow": {4}}
+# Faults of any request, with the exit code where they stay: the server refuses the input (3), or cannot be asked (4).
+ANY = {"any 401 InvalidToken": 3, "any 403 AccessDenied": 3, "any 403 ExpiredToken": 3, "any 404 NoSuchKey": 3,
+       "any 416 InvalidRange": 3, "any 500 InternalError": 4, "any 503 SlowDown": 4, "any 429 TooManyRequests": 4,
+       "any 507 QuotaExceeded": 4, "any 301 PermanentRedirect": 4, "any 400 AuthorizationHeaderMalformed": 3, "reset": 4,
+       "lost": 4, "nowhere": 4}
+# Faults of parts that are read: an answer of another length is none (4); no ranges (3), encoded (6), sent
+# to a bucket that is not there (3).
+PARTS = {"short": 4, "stop": 4, "long": 4, "slow": 4, "whole": 3, "gzip": 6, "redirect": 3, "away": 4}
 # Name, whether it reads by the interface of S3, words, and what it makes.
 CASES = {
     "raw": ["write", "http://HOST/in/scene.img?token=" + SECRET, "out/a.img"],
@@ -155,10 +156,10 @@ class Rig:
         name, fault, codes = job
         place = self.place()
         place.clean()
-        host = "nowhere.invalid" if fault == "no address" else None
+        host = "nowhere.invalid" if fault == "nowhere" else None
         result = place.run(CASES[name], "" if host else fault, host)
         why = judge(self, place, name, codes, result)
-        return why and f"{name} [{fault}]: {why}"
+        return result[0], why and f"{name} [{fault}]: {why}"
 
 
 def judge(rig, place, name, codes, result):
@@ -172,7 +173,7 @@ def judge(rig, place, name, codes, result):
         # A marker that could not be removed lies beside what is complete.
         left = {key: content for key, content in left.items() if not key.endswith(".hcube-upload")}
         return None if left == expected else f"exit code 0, but {different(expected, left)}"
-    if code not in codes | ({9} if name == "both" else set()):
+    if code not in codes:
         return f"exit code {code}: {err.strip()[-300:]}"
     if len(said) != 1 or not said[0].startswith("hcube: "):
         if name != "both":
@@ -210,11 +211,12 @@ def draw(options, rig, names):
     while len(jobs) < options.faults:
         name = rng.choice(names)
         kinds = {**ANY, **PARTS} if name not in ("put", "parts") else ANY
-        kind = rng.choice(list(kinds) + ["no address"])
+        kind = rng.choice(list(kinds))
         number, way = rng.randint(1, rig.expected[name][1]), rng.choice(["at", "from"])
-        fault = kind if kind == "no address" else f"{way} {number} {kind}"
+        fault = kind if kind == "nowhere" else f"{way} {number} {kind}"
         if options.only is None or kind.startswith(options.only):
-            jobs.append((name, fault, kinds.get(kind, {4})))
+            of_outputs = {"put": {4}, "parts": {4}, "both": {9}}.get(name, set())
+            jobs.append((name, fault, {kinds[kind]} | of_outputs))
     return jobs
 
 
@@ -223,12 +225,14 @@ def main():
     names = options.case or list(CASES)
     rig = Rig(options)
     failed = 0
+    ended = collections.defaultdict(collections.Counter)  # exit codes of each kind
     try:
         for name in names:
             rig.learn(name)
         jobs = draw(options, rig, names)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for number, why in enumerate(pool.map(rig.fault, jobs), 1):
+            for number, (code, why) in enumerate(pool.map(rig.fault, jobs), 1):
+                ended[jobs[number - 1][1].split(" ", 2)[-1]][code] += 1
                 if number % 100 == 0:
                     print(f"{number} of {len(jobs)}", flush=True)
                 if why:
@@ -237,6 +241,8 @@ def main():
     finally:
         for place in rig.places:
             place.server.kill()
+    for kind, codes in sorted(ended.items()):
+        print(f"{kind}: {sum(codes.values())}, exit codes", ", ".join(f"{code} ({codes[code]})" for code in sorted(codes, key=str)))
     print(f"{len(jobs)} faults, {failed} failed")
     return 1 if failed else 0
 
