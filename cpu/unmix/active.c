@@ -1,6 +1,7 @@
 /* Active sets: the best abundances of a set of spectra are those of a small system of equations, and spectra
- * enter and leave the set until none would lower F (Lawson and Hanson 1974; Bro and de Jong 1997). Cholesky
- * factors of the set follow its changes, and a pixel begins with the set of its left neighbour. */
+ * enter and leave the set until none would lower F (Lawson and Hanson 1974; Bro and de Jong 1997). The
+ * inverse of the Cholesky factor follows the changes of the set: products with it have no chain of divisions.
+ * A pixel begins with the set of its left neighbour. */
 #include "cpu/unmix/unmix.h"
 
 #include <math.h>
@@ -16,17 +17,29 @@ static const double rounding = 0x1p-45;
 /* Abundances are corrected by what the slopes of their residual say, at most so often. */
 enum { CORRECTIONS = 3 };
 
+/* Rows of the inverse are multiplied by so many columns at a time. */
+enum { LANES = 8 };
+typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+/* Two spectra enter at a time while slopes are above this multiple of the tolerance; the second one has at
+ * least this share of the largest slope. */
+static const double far = 0x1p10;
+static const double alike = 0.5;
+
 typedef struct Active {
     const double *gram;
     int64_t spectra;
     bool sum_to_one;
     double lambda;
-    int32_t capacity, count;
-    int32_t *member;           /* [capacity] spectra of the set, as they came */
-    double *factor;            /* [capacity][capacity] lower triangle L, L L' = gram of the members */
-    double *value;             /* [capacity] abundances: not negative */
-    double *best;              /* [capacity] the best of the set, whatever their signs */
-    double *ones;              /* [capacity] */
+    int32_t capacity, stride, count;
+    int32_t *member; /* [capacity] spectra of the set, as they came */
+    /* [capacity][stride] lower triangle R, R'R = inv(gram of the members); zeros up to a multiple of LANES */
+    double *inverse;
+    double *value;             /* [stride] abundances: not negative */
+    double *best;              /* [stride] the best of the set, whatever their signs */
+    double *reached;           /* [stride] R (start - lambda) */
+    double *ones;              /* [stride] R 1 */
+    double *help, *turned;     /* [stride] */
     const double *usual_price; /* [spectra] 1 / norm; 0 where that is 0 */
     double *price;             /* [spectra] 1 / norm; 0 = may not enter */
     double *origin; /* [spectra] abundances that the slopes `start` belong to; 0 outside of the set */
@@ -41,25 +54,36 @@ static int32_t capacity_of(const HcUnmixing *unmixing) {
     return (int32_t)hc_min64(unmixing->rule.spectra, (int64_t)unmixing->rule.bands + 2);
 }
 
+/* Entries up to the next multiple of LANES. */
+static int32_t padded(int32_t count) {
+    return (count + LANES - 1) / LANES * LANES;
+}
+
 size_t hc_unmix_active_scratch(const HcUnmixing *unmixing) {
     size_t capacity = (size_t)capacity_of(unmixing);
-    return capacity * capacity + 4 * capacity + 4 * (size_t)unmixing->rule.spectra;
+    size_t stride = (size_t)padded(capacity_of(unmixing));
+    return capacity * stride + 7 * stride + 4 * (size_t)unmixing->rule.spectra;
 }
 
 static Active lay_out(const HcUnmixing *unmixing, double *scratch) {
     int32_t capacity = capacity_of(unmixing);
+    int32_t stride = padded(capacity);
     int64_t spectra = unmixing->rule.spectra;
     Active active = {.gram = unmixing->gram,
                      .spectra = spectra,
                      .sum_to_one = unmixing->rule.sum_to_one,
                      .lambda = unmixing->rule.lambda,
                      .capacity = capacity,
+                     .stride = stride,
                      .usual_price = unmixing->price};
-    active.factor = scratch;
-    active.value = active.factor + (int64_t)capacity * capacity;
-    active.best = active.value + capacity;
-    active.ones = active.best + capacity;
-    active.price = active.ones + capacity;
+    active.inverse = scratch;
+    active.value = active.inverse + (int64_t)capacity * stride;
+    active.best = active.value + stride;
+    active.reached = active.best + stride;
+    active.ones = active.reached + stride;
+    active.help = active.ones + stride;
+    active.turned = active.help + stride;
+    active.price = active.turned + stride;
     active.origin = active.price + spectra;
     active.start = active.origin + spectra;
     active.slope = active.start + spectra;
@@ -89,113 +113,179 @@ HC_CLONES static void subtract_rows(const double *gram, int64_t n, const int32_t
     }
 }
 
-/* x = inv(L) x. */
-static void solve_lower(const Active *active, int32_t count, double *x) {
+/* product = R vector; the vector has zeros up to a multiple of LANES. */
+HC_CLONES static void multiply(const double *inverse, int64_t stride, int32_t count, const double *vector,
+                               double *product) {
     for (int32_t i = 0; i < count; i++) {
-        const double *row = active->factor + (int64_t)i * active->capacity;
-        double sum = x[i];
-        for (int32_t j = 0; j < i; j++) {
-            sum -= row[j] * x[j];
+        Lanes sum = {0};
+        for (int32_t j = 0; j <= i; j += LANES) {
+            sum += *(const Lanes *)(inverse + i * stride + j) * *(const Lanes *)(vector + j);
         }
-        x[i] = sum / row[i];
+        product[i] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
     }
 }
 
-/* x = inv(L') x. */
-static void solve_upper(const Active *active, double *x) {
-    for (int32_t i = active->count - 1; i >= 0; i--) {
-        const double *row = active->factor + (int64_t)i * active->capacity;
-        x[i] /= row[i];
-        for (int32_t j = 0; j < i; j++) {
-            x[j] -= x[i] * row[j];
+/* product = R' vector, up to a multiple of LANES. */
+HC_CLONES static void multiply_turned(const double *inverse, int64_t stride, int32_t count,
+                                      const double *vector, double *product) {
+    for (int32_t j = 0; j < count; j += LANES) {
+        Lanes sum = {0};
+        for (int32_t i = j; i < count; i++) {
+            sum += vector[i] * *(const Lanes *)(inverse + i * stride + j);
         }
+        *(Lanes *)(product + j) = sum;
     }
+}
+
+static double dot(int32_t count, const double *a, const double *b) {
+    double sum = 0;
+    for (int32_t i = 0; i < count; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+static void clear_rest(double *vector, int32_t count) {
+    memset(vector + count, 0, (size_t)(padded(count) - count) * sizeof *vector);
+}
+
+/* The slope of spectrum k in equations of the set. */
+static double wanted(const Active *active, int32_t k) {
+    return active->start[k] - (active->sum_to_one ? 0 : active->lambda);
 }
 
 static void append(Active *active, int32_t k) {
     int32_t n = active->count;
-    double *row = active->factor + (int64_t)n * active->capacity;
+    double *row = active->inverse + (int64_t)n * active->stride;
     const double *gram = active->gram + k * active->spectra;
     for (int32_t i = 0; i < n; i++) {
-        row[i] = gram[active->member[i]];
+        active->help[i] = gram[active->member[i]];
     }
-    solve_lower(active, n, row);
-    double pivot = gram[k];
+    clear_rest(active->help, n);
+    multiply(active->inverse, active->stride, n, active->help, active->turned);
+    double square = gram[k] - dot(n, active->turned, active->turned);
+    double pivot = sqrt(fmax(square, least_pivot * gram[k]));
+    multiply_turned(active->inverse, active->stride, n, active->turned, row);
     for (int32_t i = 0; i < n; i++) {
-        pivot -= row[i] * row[i];
+        row[i] = -row[i] / pivot;
     }
-    row[n] = sqrt(fmax(pivot, least_pivot * gram[k]));
+    row[n] = 1 / pivot;
+    clear_rest(row, n + 1);
+    active->reached[n] = (wanted(active, k) - dot(n, active->turned, active->reached)) / pivot;
+    if (active->sum_to_one) {
+        active->ones[n] = (1 - dot(n, active->turned, active->ones)) / pivot;
+    }
     active->member[n] = k;
     active->value[n] = 0;
     active->price[k] = 0;
     active->count = n + 1;
 }
 
-/* Takes a row out of the factor: those below move up, and rotations of columns bring back the triangle. */
-static void shrink_factor(Active *active, int32_t gone) {
-    int64_t stride = active->capacity;
-    int32_t count = active->count - 1;
-    for (int32_t i = gone; i < count; i++) {
-        memcpy(active->factor + i * stride, active->factor + (i + 1) * stride,
-               (size_t)(i + 2) * sizeof(double));
+static void reach(Active *active) {
+    for (int32_t i = 0; i < active->count; i++) {
+        active->help[i] = wanted(active, active->member[i]);
     }
-    for (int32_t j = gone; j < count; j++) {
-        double *at = active->factor + j * stride + j;
-        double length = sqrt(at[0] * at[0] + at[1] * at[1]);
-        double c = at[0] / length;
-        double s = at[1] / length;
-        for (int32_t i = j; i < count; i++, at += stride) {
-            double left = at[0];
-            at[0] = c * left + s * at[1];
-            at[1] = c * at[1] - s * left;
+    clear_rest(active->help, active->count);
+    multiply(active->inverse, active->stride, active->count, active->help, active->reached);
+}
+
+/* Takes column `gone` out of the rows from `gone` on, and rotates each row from there with the next one. */
+HC_CLONES static void rotate_rows(double *inverse, int64_t stride, int32_t gone, int32_t count,
+                                  const double *c, const double *s) {
+    for (int32_t i = gone; i < count; i++) {
+        double *row = inverse + i * stride;
+        for (int32_t j = gone; j < i; j++) {
+            row[j] = row[j + 1];
         }
+        row[i] = 0;
+    }
+    for (int32_t j = 0; j < count; j += LANES) {
+        int32_t i = gone > j ? gone : j;
+        double *at = inverse + i * stride + j;
+        Lanes upper = *(Lanes *)at;
+        for (; i + 1 < count; i++, at += stride) {
+            Lanes lower = *(Lanes *)(at + stride);
+            *(Lanes *)at = c[i] * upper - s[i] * lower;
+            upper = s[i] * upper + c[i] * lower;
+        }
+    }
+}
+
+static void rotate_vector(double *vector, int32_t gone, int32_t count, const double *c, const double *s) {
+    double upper = vector[gone];
+    for (int32_t i = gone; i + 1 < count; i++) {
+        double lower = vector[i + 1];
+        vector[i] = c[i] * upper - s[i] * lower;
+        upper = s[i] * upper + c[i] * lower;
+    }
+}
+
+/* Takes a row and a column out of the inverse: rotations of rows bring the column into the last row. */
+static void shrink_inverse(Active *active, int32_t gone) {
+    double *c = active->help;
+    double *s = active->turned;
+    const double *column = active->inverse + gone;
+    double upper = column[(int64_t)gone * active->stride];
+    double square = upper * upper;
+    for (int32_t i = gone; i + 1 < active->count; i++) {
+        double lower = column[(int64_t)(i + 1) * active->stride];
+        square += lower * lower;
+        double length = sqrt(square);
+        c[i] = lower / length;
+        s[i] = upper / length;
+        upper = length;
+    }
+    rotate_rows(active->inverse, active->stride, gone, active->count, c, s);
+    rotate_vector(active->reached, gone, active->count, c, s);
+    if (active->sum_to_one) {
+        rotate_vector(active->ones, gone, active->count, c, s);
     }
 }
 
 static void leave(Active *active, int32_t i) {
     int32_t k = active->member[i];
     size_t behind = (size_t)(active->count - 1 - i);
-    if (active->origin[k] != 0) {
+    bool moves = active->origin[k] != 0;
+    if (moves) {
         double taken = -active->origin[k];
         subtract_rows(active->gram, active->spectra, &k, &taken, 1, active->start);
         active->origin[k] = 0;
     }
-    shrink_factor(active, i);
+    shrink_inverse(active, i);
     memmove(active->member + i, active->member + i + 1, behind * sizeof *active->member);
     memmove(active->value + i, active->value + i + 1, behind * sizeof *active->value);
     memmove(active->best + i, active->best + i + 1, behind * sizeof *active->best);
     active->price[k] = active->usual_price[k];
     active->count--;
+    if (moves) {
+        reach(active);
+    }
 }
 
 /* best and level: the least F of the set, signs aside. */
 static void find_best(Active *active) {
-    double sum = -1;
-    double ones = 0;
-    for (int32_t i = 0; i < active->count; i++) {
-        active->best[i] = active->start[active->member[i]] - (active->sum_to_one ? 0 : active->lambda);
-        active->ones[i] = 1;
-    }
-    solve_lower(active, active->count, active->best);
-    solve_upper(active, active->best);
+    const double *reached = active->reached;
     active->level = active->lambda;
     if (active->sum_to_one) {
-        solve_lower(active, active->count, active->ones);
-        solve_upper(active, active->ones);
+        double sum = dot(active->count, active->ones, active->reached) - 1;
         for (int32_t i = 0; i < active->count; i++) {
-            sum += active->origin[active->member[i]] + active->best[i];
-            ones += active->ones[i];
+            sum += active->origin[active->member[i]];
         }
-        active->level = sum / ones;
+        active->level = sum / dot(active->count, active->ones, active->ones);
+        for (int32_t i = 0; i < active->count; i++) {
+            active->help[i] = reached[i] - active->level * active->ones[i];
+        }
+        reached = active->help;
     }
+    multiply_turned(active->inverse, active->stride, active->count, reached, active->best);
     for (int32_t i = 0; i < active->count; i++) {
-        double drawn = active->sum_to_one ? active->level * active->ones[i] : 0;
-        active->best[i] += active->origin[active->member[i]] - drawn;
+        active->best[i] += active->origin[active->member[i]];
     }
 }
 
 /* From the set of another pixel: those that would be negative leave at once. */
 static void begin(Active *active) {
+    reach(active);
     for (bool all = false; !all;) {
         all = true;
         find_best(active);
@@ -233,49 +323,63 @@ static void descend(Active *active) {
         }
         active->value[first] = 0;
         for (int32_t i = active->count - 1; i >= 0; i--) {
-            if (!(active->value[i] > 0)) {
+            if (!(active->value[i] > 0 || active->best[i] > 0)) { /* of two that enter one may wait */
                 leave(active, i);
             }
         }
     }
 }
 
-HC_CLONES static double most(const double *slope, const double *price, int64_t n, double level) {
-    double lane[8] = {0};
+/* The largest of each class of spectra, whose numbers leave the same rest. */
+HC_CLONES static void most(const double *slope, const double *price, int64_t n, double level,
+                           double *largest) {
+    double lane[LANES] = {0};
     int64_t k = 0;
-    for (; k + 8 <= n; k += 8) {
-        for (int64_t l = 0; l < 8; l++) {
+    for (; k + LANES <= n; k += LANES) {
+        for (int64_t l = 0; l < LANES; l++) {
             double value = (slope[k + l] - level) * price[k + l];
             lane[l] = value > lane[l] ? value : lane[l];
         }
     }
-    for (; k < n; k++) {
+    for (int64_t l = 0; k < n; k++, l++) {
         double value = (slope[k] - level) * price[k];
-        lane[0] = value > lane[0] ? value : lane[0];
+        lane[l] = value > lane[l] ? value : lane[l];
     }
-    for (int64_t l = 1; l < 8; l++) {
-        lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
-    }
-    return lane[0];
+    memcpy(largest, lane, sizeof lane);
 }
 
-/* The spectrum that lowers F most for its length; -1 = none does. */
-static int32_t choose(Active *active, double tolerance) {
-    double *change = active->ones;
+/* The spectra that lower F most for their length, of two classes, the largest first; returns how many do. */
+static int32_t choose(Active *active, double tolerance, int32_t room, int32_t *chosen) {
+    double *change = active->help;
+    double largest[LANES];
+    int32_t class[2] = {0, -1};
     for (int32_t i = 0; i < active->count; i++) {
         change[i] = active->value[i] - active->origin[active->member[i]];
     }
     memcpy(active->slope, active->start, (size_t)active->spectra * sizeof *active->slope);
     subtract_rows(active->gram, active->spectra, active->member, change, active->count, active->slope);
-    double largest = most(active->slope, active->price, active->spectra, active->level);
-    if (!(largest > tolerance)) {
-        return -1;
+    most(active->slope, active->price, active->spectra, active->level, largest);
+    for (int32_t l = 1; l < LANES; l++) {
+        if (largest[l] > largest[class[0]]) {
+            class[1] = class[0];
+            class[0] = l;
+        } else if (class[1] < 0 || largest[l] > largest[class[1]]) {
+            class[1] = l;
+        }
     }
-    int32_t k = 0;
-    while ((active->slope[k] - active->level) * active->price[k] != largest) {
-        k++;
+    double first = largest[class[0]];
+    if (!(first > tolerance)) {
+        return 0;
     }
-    return k;
+    int32_t count = room > 1 && first > far * tolerance && largest[class[1]] > alike * first ? 2 : 1;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t k = class[i];
+        while ((active->slope[k] - active->level) * active->price[k] != largest[class[i]]) {
+            k += LANES;
+        }
+        chosen[i] = k;
+    }
+    return count;
 }
 
 /* The spectrum that is best alone. */
@@ -306,16 +410,21 @@ static int32_t improve(Active *active, double tolerance, int32_t limit) {
         begin(active);
     }
     while (entered < limit && active->count < active->capacity) {
-        int32_t k = choose(active, tolerance);
-        if (k < 0) {
+        int32_t chosen[2];
+        int32_t room = (int32_t)hc_min64(limit - entered, active->capacity - active->count);
+        int32_t count = choose(active, tolerance, room, chosen);
+        if (count == 0) {
             break;
         }
-        append(active, k);
-        descend(active);
-        if (active->count == 0 || active->member[active->count - 1] != k) {
-            active->price[k] = 0;
+        for (int32_t i = 0; i < count; i++) {
+            append(active, chosen[i]);
         }
-        entered++;
+        descend(active);
+        int32_t last = active->count > 0 ? active->member[active->count - 1] : -1;
+        if (last != chosen[0] && last != chosen[count - 1]) {
+            active->price[chosen[0]] = 0;
+        }
+        entered += count;
     }
     return entered;
 }
