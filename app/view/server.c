@@ -1,7 +1,7 @@
 /* The server of the page: libmicrohttpd on the loopback interface. It answers whoever knows the token, from a
- * page of its own address: the header Host must name it (a foreign name that resolves to 127.0.0.1 does not,
- * DNS rebinding), and so must Origin where a browser sends it. Four threads answer; connections beyond the
- * limit wait, and idle ones end after some seconds. */
+ * page of its own address. The header Host must name it, and so must Origin where a browser sends it. A
+ * foreign name that resolves to 127.0.0.1 (DNS rebinding) is refused. Four threads answer; connections beyond
+ * the limit wait, and idle ones end after some seconds. */
 #include "app/view/answer.h"
 
 #ifdef HC_HAS_MICROHTTPD

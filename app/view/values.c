@@ -1,6 +1,6 @@
 /* Pixels of a layer, wherever they are asked for. A plain file is read by pread, by some threads at once, and
  * only where the wanted bytes lie: whole runs of a line where the gaps are small, else value by value, or
- * pixel by pixel (BIP). So a spectrum of a BSQ file costs a read for each band, and a coarse tile a read for
+ * pixel by pixel (BIP). So a spectrum of a BSQ file costs a read for each band. A coarse tile costs one for
  * each of its lines or pixels. Other files give whole lines of the wanted bands, one thread at a time. */
 #include "app/view/view.h"
 #include "core/allocate.h"

@@ -1,9 +1,9 @@
 /* Few training spectra (centres of clusters): the float64 distances of a pixel from all of them at once,
  * without candidates.
  *
- * A thread has a pixel. A warp brings its 32 pixels to shared memory, FEW_BANDS bands at a time, since
- * threads that read along their own pixels would read each line of memory again and again. Every thread
- * block turns the spectra to float64 once. */
+ * A thread has a pixel. A warp brings its 32 pixels to shared memory, FEW_BANDS bands at a time. Threads that
+ * read along their own pixels would read each line of memory again and again. Every thread block turns the
+ * spectra to float64 once. */
 #include "gpu/knn/knn.cuh"
 
 namespace {

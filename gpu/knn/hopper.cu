@@ -1,9 +1,9 @@
 /* Candidates on Hopper's matrix units (wgmma): what find_candidates() of knn.cu finds.
  *
  * The halves of a thread block's pixels stay in shared memory. One warp brings training spectra, a step of 64
- * at a time, into a ring of slots. Each group of four warps has 64 pixels of its own and takes the slots at
- * its own pace, so that some groups multiply while others look through their products. A warp has 16 pixels
- * with all of the 64 spectra: their lists, thresholds and counts are its own. */
+ * at a time, into a ring of slots. Each group of four warps has 64 pixels of its own. It takes the slots at
+ * its own pace: some groups multiply while others look through their products. A warp has 16 pixels with all
+ * of the 64 spectra: their lists, thresholds and counts are its own. */
 #include "gpu/knn/knn.cuh"
 #include "gpu/knn/lists.cuh"
 

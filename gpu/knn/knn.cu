@@ -1,8 +1,8 @@
 /* Nearest training spectra: candidates by products on the matrix units, survivors by exact distances.
  *
- * With x' and t' about the centre of the training spectra, s = x' t' - |t'|^2 / 2 is larger the nearer t is,
- * and (|x'|^2 - |x - t|^2) / 2 exactly. Each factor is written as two halves, v = high + low, and high high +
- * high low + low high are summed in float32. Whoever is among the k nearest has an s of at least the k-th
+ * x' and t' are about the centre of the training spectra. s = x' t' - |t'|^2 / 2 is larger the nearer t is:
+ * it is (|x'|^2 - |x - t|^2) / 2 exactly. Each factor is written as two halves, v = high + low, and high high
+ * + high low + low high are summed in float32. Whoever is among the k nearest has an s of at least the k-th
  * largest less twice the bound of the error, error_of() below; all those get their exact distance. Where the
  * bound does not do, or too many remain, a pixel is compared with every training spectrum. (Tiles of
  * distances that are never written, with a running list of the best: the paper, section 3.) For angles, x and
