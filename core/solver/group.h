@@ -52,7 +52,7 @@ static inline int64_t hc_group_last(const HcGroupFrame *frame, int64_t line) {
 /* A value as it goes into a transform: one that is not finite leaves no number of its group in the band, in
  * whatever order and with whatever zeros a backend sums. */
 HC_ANYWHERE float hc_group_load(float value) {
-    return value >= -FLT_MAX && value <= FLT_MAX ? value : NAN;
+    return fabsf(value) <= FLT_MAX ? value : NAN;
 }
 
 /* Weight of a band of a group, from the sum of its squared Wiener weights; 0 where that is not finite. */

@@ -1,8 +1,8 @@
 /* Groups of patches that are alike: found in the pilot, filtered together, and averaged.
  *
  * Groups are filtered some hundred at a time, a thread each; their contributions then go to the lines of the
- * output, a thread a line. Contributions are integers, so that their order does not matter. Each band of a
- * group lies as [pixel of the patch][patch], so that the cosine transform runs over whole vectors. */
+ * output, a thread a line. Contributions are integers, so that their order does not matter. Some bands at a
+ * time lie as [pixel of the patch][patch][band], so that all transforms run over whole vectors. */
 #include "core/operation/svd/groups.h"
 #include "core/solver/group.h"
 #include "cpu/work.h"
@@ -36,9 +36,13 @@ typedef struct Job {
     int32_t *weights; /* [groups][band] */
 } Job;
 
-/* A band of a group: [pixel of the patch][patch]. */
+/* Bands of a group that are filtered at a time; those beyond the last one are 0. */
+enum { LANES = 8 };
+typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
+
+/* Some bands of a group: [pixel of the patch][patch]. */
 typedef struct Stack {
-    float value[PIXELS][COUNT];
+    Lanes value[PIXELS][COUNT];
 } Stack;
 
 static int32_t pixels_of(const HcGroupFrame *frame) {
@@ -188,25 +192,60 @@ static void fill_masked(const Job *job, const Place *patch, int32_t m, Stack *st
     int32_t across = job->frame.across.size;
     int32_t pixels = pixels_of(&job->frame);
     int32_t valid = common_pixels(job, patch, patch);
-    float sum = 0;
+    Lanes sum = {0};
     for (int32_t p = 0; p < pixels && valid < pixels; p++) {
-        sum += mask_at(job, patch, p / across)[p % across] != 0 ? stack->value[p][m] : 0;
+        if (mask_at(job, patch, p / across)[p % across] != 0) {
+            sum += stack->value[p][m];
+        }
     }
     for (int32_t p = 0; p < pixels && valid < pixels; p++) {
-        bool masked = mask_at(job, patch, p / across)[p % across] == 0;
-        stack->value[p][m] = masked ? sum / (float)valid : stack->value[p][m];
+        if (mask_at(job, patch, p / across)[p % across] == 0) {
+            stack->value[p][m] = sum / (float)valid;
+        }
     }
 }
 
-static void load(const Job *job, const HcBlock *block, const Group *group, int64_t band, Stack *stack) {
+/* Copies some of LANES values. A count that the compiler knows is a move of one vector. */
+static inline void copy_lanes(void *to, const void *from, int32_t lanes) {
+    if (lanes == LANES) {
+        memcpy(to, from, LANES * sizeof(float));
+    } else {
+        memcpy(to, from, (size_t)lanes * sizeof(float));
+    }
+}
+
+/* A line of a patch: its values lie in one array, or the compiler makes no vectors of what is done to them.
+ */
+enum { LINE = HC_GROUP_SIZE_MAX * LANES };
+
+static inline void take_pixels(const float *from, int64_t stride, int32_t pixels, int32_t lanes,
+                               float *value) {
+    for (int32_t p = 0; p < pixels; p++) {
+        copy_lanes(value + (int64_t)p * LANES, from + p * stride, lanes);
+    }
+}
+
+/* Bands of some pixels side by side, `stride` values apart. */
+HC_CLONES static void load_pixels(const float *from, int64_t stride, int32_t pixels, int32_t lanes,
+                                  Lanes (*to)[COUNT]) {
+    float value[LINE] = {0};
+    take_pixels(from, stride, pixels, lanes, value);
+    for (int32_t i = 0; i < LINE; i++) {
+        value[i] = hc_group_load(value[i]);
+    }
+    for (int32_t p = 0; p < pixels; p++) {
+        memcpy(to[p], value + (int64_t)p * LANES, sizeof(Lanes));
+    }
+}
+
+static void load(const Job *job, const HcBlock *block, const Group *group, int64_t band, int32_t lanes,
+                 Stack *stack) {
     int32_t across = job->frame.across.size;
     for (int32_t m = 0; m < group->count; m++) {
         for (int32_t l = 0; l < job->frame.down.size; l++) {
-            const float *from = hc_cpu_line(block, group->line[m] + l) + band;
-            for (int32_t s = 0; s < across; s++) {
-                float value = from[(group->sample[m] + (int64_t)s) * block->bands];
-                stack->value[l * across + s][m] = hc_group_load(value);
-            }
+            const float *from =
+                hc_cpu_line(block, group->line[m] + l) + group->sample[m] * block->bands + band;
+            load_pixels(from, block->bands, across, lanes, (Lanes(*)[COUNT]) & stack->value[l * across][m]);
         }
         if (job->masked) {
             fill_masked(job, &(Place){group->line[m], group->sample[m]}, m, stack);
@@ -215,23 +254,34 @@ static void load(const Job *job, const HcBlock *block, const Group *group, int64
 }
 
 /* to[u] = sum over x of matrix[u][x] from[x], or of matrix[x][u]; vectors `stride` apart. */
-HC_CLONES static void turn(float (*vector)[COUNT], int32_t size, int32_t stride,
+static inline void turn_by(Lanes (*vector)[COUNT], int32_t size, int32_t stride,
                            const float (*matrix)[HC_GROUP_SIZE_MAX], bool back, int32_t count) {
-    float to[HC_GROUP_SIZE_MAX][COUNT];
+    float factor[HC_GROUP_SIZE_MAX][HC_GROUP_SIZE_MAX];
     for (int32_t u = 0; u < size; u++) {
-        for (int32_t m = 0; m < count; m++) {
-            to[u][m] = 0;
-        }
         for (int32_t x = 0; x < size; x++) {
-            float factor = back ? matrix[x][u] : matrix[u][x];
-            const float *from = vector[x * stride];
-            for (int32_t m = 0; m < count; m++) {
-                to[u][m] += factor * from[m];
-            }
+            factor[u][x] = back ? matrix[x][u] : matrix[u][x];
         }
     }
-    for (int32_t u = 0; u < size; u++) {
-        memcpy(vector[u * stride], to[u], (size_t)count * sizeof(float));
+    for (int32_t m = 0; m < count; m++) {
+        Lanes to[HC_GROUP_SIZE_MAX];
+        for (int32_t u = 0; u < size; u++) {
+            to[u] = (Lanes){0};
+            for (int32_t x = 0; x < size; x++) {
+                to[u] += factor[u][x] * vector[x * stride][m];
+            }
+        }
+        for (int32_t u = 0; u < size; u++) {
+            vector[u * stride][m] = to[u];
+        }
+    }
+}
+
+HC_CLONES static void turn(Lanes (*vector)[COUNT], int32_t size, int32_t stride,
+                           const float (*matrix)[HC_GROUP_SIZE_MAX], bool back, int32_t count) {
+    if (size == 4) { /* the default: vectors stay in registers */
+        turn_by(vector, 4, stride, matrix, back, count);
+    } else {
+        turn_by(vector, size, stride, matrix, back, count);
     }
 }
 
@@ -248,33 +298,39 @@ static void cosines(const HcGroupFrame *frame, Stack *stack, bool back, int32_t 
 static const float half_root = 0.70710678118654752F;
 
 /* In place: the sum of each pair lies where its first was, the difference where its second was. */
-static void haar(float *vector, int32_t count) {
-    for (int32_t step = 1; step < count; step *= 2) {
-        for (int32_t i = 0; i < count; i += 2 * step) {
-            float sum = (vector[i] + vector[i + step]) * half_root;
-            vector[i + step] = (vector[i] - vector[i + step]) * half_root;
-            vector[i] = sum;
+HC_CLONES static void haar(Stack *stack, int32_t pixels, int32_t count) {
+    for (int32_t p = 0; p < pixels; p++) {
+        Lanes *vector = stack->value[p];
+        for (int32_t step = 1; step < count; step *= 2) {
+            for (int32_t i = 0; i < count; i += 2 * step) {
+                Lanes sum = (vector[i] + vector[i + step]) * half_root;
+                vector[i + step] = (vector[i] - vector[i + step]) * half_root;
+                vector[i] = sum;
+            }
         }
     }
 }
 
-static void haar_back(float *vector, int32_t count) {
-    for (int32_t step = count / 2; step >= 1; step /= 2) {
-        for (int32_t i = 0; i < count; i += 2 * step) {
-            float first = (vector[i] + vector[i + step]) * half_root;
-            vector[i + step] = (vector[i] - vector[i + step]) * half_root;
-            vector[i] = first;
+HC_CLONES static void haar_back(Stack *stack, int32_t pixels, int32_t count) {
+    for (int32_t p = 0; p < pixels; p++) {
+        Lanes *vector = stack->value[p];
+        for (int32_t step = count / 2; step >= 1; step /= 2) {
+            for (int32_t i = 0; i < count; i += 2 * step) {
+                Lanes first = (vector[i] + vector[i + step]) * half_root;
+                vector[i + step] = (vector[i] - vector[i + step]) * half_root;
+                vector[i] = first;
+            }
         }
     }
 }
 
-/* Multiplies by the Wiener weights; returns the sum of their squares. */
-HC_CLONES static float weigh(Stack *stack, const Stack *pilot, int32_t pixels, int32_t count) {
-    float part[COUNT] = {0};
+/* Multiplies by the Wiener weights; squares = the sums of their squares [LANES]. */
+HC_CLONES static void weigh(Stack *stack, const Stack *pilot, int32_t pixels, int32_t count, float *squares) {
+    Lanes part[COUNT] = {{0}};
     for (int32_t p = 0; p < pixels; p++) {
         for (int32_t m = 0; m < count; m++) {
-            float square = pilot->value[p][m] * pilot->value[p][m];
-            float weight = square / (square + 1);
+            Lanes square = pilot->value[p][m] * pilot->value[p][m];
+            Lanes weight = square / (square + 1);
             stack->value[p][m] *= weight;
             part[m] += weight * weight;
         }
@@ -284,35 +340,55 @@ HC_CLONES static float weigh(Stack *stack, const Stack *pilot, int32_t pixels, i
             part[m] += part[m + step];
         }
     }
-    return part[0];
+    memcpy(squares, part, sizeof *part);
 }
 
-static void filter_band(const Job *job, const Group *group, int64_t band, int32_t *shares, int32_t *weight) {
+/* What pixels of one line of a patch contribute. */
+HC_CLONES static void store_pixels(Lanes (*from)[COUNT], const float *before, int64_t stride, int32_t pixels,
+                                   int32_t lanes, const int32_t *weight, int32_t *to) {
+    float value[LINE] = {0};
+    float own[LINE] = {0};
+    int32_t weights[LINE] = {0};
+    int32_t share[LINE];
+    take_pixels(before, stride, pixels, lanes, own);
+    for (int32_t p = 0; p < pixels; p++) {
+        memcpy(value + (int64_t)p * LANES, from[p], sizeof(Lanes));
+        copy_lanes(weights + (int64_t)p * LANES, weight, lanes);
+    }
+    for (int32_t i = 0; i < LINE; i++) {
+        share[i] = hc_group_value(value[i] - own[i], weights[i]);
+    }
+    for (int32_t p = 0; p < pixels; p++) {
+        copy_lanes(to + p * stride, share + (int64_t)p * LANES, lanes);
+    }
+}
+
+static void filter_bands(const Job *job, const Group *group, int64_t band, int32_t lanes, int32_t *shares,
+                         int32_t *weight) {
     Stack stack;
     Stack pilot;
+    float squares[LANES];
     int64_t bands = job->in->bands;
     int32_t across = job->frame.across.size;
     int32_t pixels = pixels_of(&job->frame);
     int32_t count = group->count;
-    load(job, job->in, group, band, &stack);
-    load(job, job->pilot, group, band, &pilot);
+    load(job, job->in, group, band, lanes, &stack);
+    load(job, job->pilot, group, band, lanes, &pilot);
     cosines(&job->frame, &stack, false, count);
     cosines(&job->frame, &pilot, false, count);
-    for (int32_t p = 0; p < pixels; p++) {
-        haar(stack.value[p], count);
-        haar(pilot.value[p], count);
+    haar(&stack, pixels, count);
+    haar(&pilot, pixels, count);
+    weigh(&stack, &pilot, pixels, count, squares);
+    for (int32_t i = 0; i < lanes; i++) {
+        weight[i] = hc_group_weight(squares[i]);
     }
-    *weight = hc_group_weight(weigh(&stack, &pilot, pixels, count));
-    for (int32_t p = 0; p < pixels; p++) {
-        haar_back(stack.value[p], count);
-    }
+    haar_back(&stack, pixels, count);
     cosines(&job->frame, &stack, true, count);
     for (int32_t m = 0; m < count; m++) {
-        for (int32_t p = 0; p < pixels; p++) {
+        for (int32_t p = 0; p < pixels; p += across) {
             const float *line = hc_cpu_line(job->pilot, group->line[m] + p / across);
-            float before = line[(group->sample[m] + (int64_t)(p % across)) * bands + band];
-            shares[((int64_t)m * pixels + p) * bands + band] =
-                hc_group_value(stack.value[p][m] - before, *weight);
+            store_pixels((Lanes(*)[COUNT]) & stack.value[p][m], line + group->sample[m] * bands + band, bands,
+                         across, lanes, weight, shares + ((int64_t)m * pixels + p) * bands + band);
         }
     }
 }
@@ -330,8 +406,9 @@ static void do_groups(void *user, int64_t i, int64_t end, int32_t thread) {
         if (!reaches_output(job, group)) {
             group->count = 0;
         }
-        for (int64_t b = 0; b < bands && group->count > 0; b++) {
-            filter_band(job, group, b, job->shares + i * values, &job->weights[i * bands + b]);
+        for (int64_t b = 0; b < bands && group->count > 0; b += LANES) {
+            filter_bands(job, group, b, (int32_t)hc_min64(LANES, bands - b), job->shares + i * values,
+                         &job->weights[i * bands + b]);
         }
     }
 }
