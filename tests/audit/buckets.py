@@ -29,7 +29,8 @@ def arguments():
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--percent", type=int, default=5, help="of the requests that fail")
     parser.add_argument("--share", choices=["claims", "worker"], default="claims", help="how the processes share the list")
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("HCUBE_AUDIT_SEED") or 1))
+    commit = os.environ.get("HCUBE_AUDIT_SEED") or "1"
+    parser.add_argument("--seed", type=int, default=int(commit[:8], 16))
     return parser.parse_args()
 
 

@@ -47,7 +47,8 @@ def arguments():
     parser.add_argument("--folder", default="/tmp/hcube-servers")
     parser.add_argument("--case", action="append", choices=list(CASES))
     parser.add_argument("--faults", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("HCUBE_AUDIT_SEED") or 1))
+    commit = os.environ.get("HCUBE_AUDIT_SEED") or "1"
+    parser.add_argument("--seed", type=int, default=int(commit[:8], 16))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", metavar="FAULT", help="only faults that begin so")
     return parser.parse_args()
