@@ -61,8 +61,9 @@ HcStatus hc_file_read_remote(const char *path, size_t limit, char **data, size_t
                              HcError *err) HC_MUST_CHECK;
 HcStatus hc_file_check_remote(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;
 /* Puts the marker of an object that is about to be sent, by a local file beside `near`. *fresh: none of that
- * name was there but what a killed process has left. The marker goes when the record is there. */
-HcStatus hc_file_begin_upload(const char *path, const char *near, bool overwrite, bool *fresh,
+ * name was there but what a killed process has left; *left: that has left its marker. The marker goes when
+ * the record is there. */
+HcStatus hc_file_begin_upload(const char *path, const char *near, bool overwrite, bool *fresh, bool *left,
                               HcError *err) HC_MUST_CHECK;
 /* Sends FROM/NAME as TO/NAME. */
 HcStatus hc_file_upload(const char *from, const char *to, const char *name, HcError *err) HC_MUST_CHECK;

@@ -187,19 +187,20 @@ done:
     return status;
 }
 
-HcStatus hc_file_begin_upload(const char *path, const char *near, bool overwrite, bool *fresh, HcError *err) {
+HcStatus hc_file_begin_upload(const char *path, const char *near, bool overwrite, bool *fresh, bool *left,
+                              HcError *err) {
     struct stat info;
-    bool there = false, left = false;
+    bool there = false;
     HC_OR_RETURN(hc_file_look_remote(path, &info, &there, err));
-    HC_OR_RETURN(hc_file_is_left(path, &left, err));
-    *fresh = !there || left;
-    if (there && !overwrite && !left) {
+    HC_OR_RETURN(hc_file_is_left(path, left, err));
+    *fresh = !there || *left;
+    if (there && !overwrite && !*left) {
         return hc_file_fail_exists(err, path);
     }
-    if (left) {
+    if (*left) {
         hc_remote_abort(path);
     }
-    return needs_marker(path) && !left ? put_marker(path, near, err) : HC_OK;
+    return needs_marker(path) && !*left ? put_marker(path, near, err) : HC_OK;
 }
 
 void hc_file_end_upload(const char *path) {

@@ -37,6 +37,7 @@ typedef struct Step {
     struct stat made;   /* the file that was named */
     bool remote;        /* objects of a server */
     bool marked, fresh; /* such an upload has begun; it replaces nothing */
+    bool left;          /* a dead process had begun it */
 } Step;
 
 /* A file that stays as it is. */
@@ -341,7 +342,8 @@ static HcStatus mark_step(const Set *set, Step *step, HcError *err) {
             return hc_fail(err, HC_E_USAGE, "%s: is read by this command, and not replaced", step->path);
         }
     }
-    HC_OR_RETURN(hc_file_begin_upload(step->path, step->partial, step->overwrite, &step->fresh, err));
+    HC_OR_RETURN(
+        hc_file_begin_upload(step->path, step->partial, step->overwrite, &step->fresh, &step->left, err));
     step->marked = true;
     return HC_OK;
 }
@@ -364,11 +366,11 @@ static HcStatus send_step(Step *step, HcError *err) {
 }
 
 /* What was replaced is gone, and its record too, or something cannot be removed: the marker then stays, so
- * that the next run replaces the rest. */
+ * that the next run replaces the rest. So does that of what a dead process has sent and nobody replaced. */
 static void undo_sent(Step *step) {
     char target[HC_FILE_PATH];
     HcError unimportant = {0};
-    bool gone = !step->named || hc_remote_remove(step->path, &unimportant) == HC_OK;
+    bool gone = step->named ? hc_remote_remove(step->path, &unimportant) == HC_OK : !step->left;
     while (step->placed > 0) {
         gone = hc_file_join_into(target, step->to, step->names[--step->placed]) &&
                hc_remote_remove(target, &unimportant) == HC_OK && gone;

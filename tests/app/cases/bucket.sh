@@ -105,7 +105,14 @@ holds "$err" 'No space left' || fail "says $err"
 faults 'put 3 403 AccessDenied' # the marker, the style, the file
 refuse 4 '/vsis3/four/a.tif ... AccessDenied' write "$scene" s3://four/a.tif
 objects four
+# What a killed run has sent keeps its marker until it is replaced.
+mkdir -p web/four
+printf x | tee web/four/a.tif >web/four/.a.tif.hcube-upload
+faults 'put 1 403 AccessDenied'
+refuse 4 '/vsis3/four/a.qml ... AccessDenied' write "$scene" s3://four/a.tif
 faults
+run 0 write "$scene" s3://four/a.tif
+objects four a.qml a.tif a.tif.hcube.json
 
 # A batch: complete scenes are known by their records in the bucket, another chain is refused, a marker of a killed run is not.
 for name in r s t; do
