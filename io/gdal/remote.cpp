@@ -15,6 +15,7 @@
 #include <gdal_version.h>
 #include <cerrno>
 #include <cinttypes>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,9 +50,7 @@ thread_local int depth;
 
 void CPL_STDCALL listen(CPLErr, CPLErrorNum, const char *text) {
     hc_said_take(static_cast<HcSaid *>(CPLGetErrorHandlerUserData()), text);
-    if (watched) {
-        (void)hc_said_hear_size(text);
-    }
+    (void)(watched && hc_said_hear_size(text));
 }
 
 /* Whose debug output is listened to. That of others, as on credentials, would go past the handler to standard
@@ -252,20 +251,34 @@ void hc_remote_end(void) {
 
 bool hc_remote_again(const char *path, int tries) {
     HcError why = {};
+    HcGdalErrors messages;
     path = find_remote(path);
+    hc_gdal_catch(&messages);
     HcLostRead lost = watched && path != nullptr ? hc_said_lost(path, &why) : HC_READ_ALL;
+    hc_gdal_release();
     bool again = lost == HC_READ_BROKEN && tries < atoi(CPLGetConfigOption("GDAL_HTTP_MAX_RETRY", "0"));
     if (again) {
         wait_for(CPLAtof(CPLGetConfigOption("GDAL_HTTP_RETRY_DELAY", "0.5")) * (1 << tries));
-        std::string stem(path, strcspn(path, "?\""));
-        size_t dot = stem.find_last_of("./");
-        stem.erase(stem[dot] == '.' ? dot : stem.size());
-        VSICurlPartialClearCache(stem.c_str()); /* with what lies beside it */
-        hc_said_restart();
+        hc_said_forget(path);
     } else if (lost != HC_READ_ALL) {
         hc_gdal_files_note_failure(&why);
     }
     return again;
+}
+
+void hc_remote_watch(const char *path) {
+    if (depth == 0 && find_remote(path) != nullptr) {
+        hc_gdal_hear_servers(file_systems);
+        watched = true;
+    }
+}
+
+void hc_remote_settle(const char *path) {
+    if (depth == 0 && watched) {
+        (void)hc_remote_again(path, INT_MAX);
+        hc_gdal_hear_servers(nullptr);
+        watched = false;
+    }
 }
 
 void hc_remote_before_fork(void) {
@@ -275,12 +288,12 @@ void hc_remote_before_fork(void) {
 /* ---- which version ---- */
 
 static char *text_of_headers(char **headers) {
-    const char *tag = CSLFetchNameValueDef(headers, "ETag", "");
-    const char *time = CSLFetchNameValueDef(headers, "Last-Modified", "");
     /* Objects are looked at by their first part. */
     const char *total = strrchr(CSLFetchNameValueDef(headers, "Content-Range", ""), '/');
     const char *size = total != nullptr ? total + 1 : CSLFetchNameValueDef(headers, "Content-Length", "");
-    return hc_text_format("ETag=%.180s;Last-Modified=%.180s;size=%.20s;", tag, time, size);
+    return hc_text_format("ETag=%.180s;Last-Modified=%.180s;size=%.20s;",
+                          CSLFetchNameValueDef(headers, "ETag", ""),
+                          CSLFetchNameValueDef(headers, "Last-Modified", ""), size);
 }
 
 /* GDAL would keep what is too much as the next part of an object, which then seems to end there. */

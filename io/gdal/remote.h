@@ -39,6 +39,11 @@ void hc_remote_end(void);
  * `tries` is the number of times that it was. What is lost for good is noted (io/gdal/files.h). */
 bool hc_remote_again(const char *path, int tries);
 
+/* Around pixels that GDAL reads, each file once, outside of begin and end: what is lost between the two is
+ * noted and not repeated, since drivers go on with the next block, and each would be repeated. */
+void hc_remote_watch(const char *path);
+void hc_remote_settle(const char *path);
+
 /* Closes the connections of this thread, before a fork: the child would use them, too. */
 void hc_remote_before_fork(void);
 

@@ -74,6 +74,17 @@ void hc_said_restart(void) {
     memset(&lost, 0, sizeof lost);
 }
 
+void hc_said_forget(const char *path) {
+    char *stem = strndup(path, strcspn(path, "?\""));
+    char *dot = stem != NULL ? strrchr(stem, '.') : NULL;
+    if (dot != NULL && strchr(dot, '/') == NULL) {
+        *dot = '\0';
+    }
+    VSICurlPartialClearCache(stem != NULL ? stem : path);
+    free(stem);
+    hc_said_restart();
+}
+
 static void lose(HcLostRead how) {
     if (how > lost.how) {
         free(lost.part);
@@ -171,19 +182,21 @@ static int64_t cached(const char *file, int64_t from, int64_t to, int64_t *bytes
     return got;
 }
 
-/* The first part that is not whole. */
+/* A part that is not whole. The newest are looked at first, as far as the cache goes back. */
 static bool find_short(const char *path, HcError *err) {
     bool found = false;
-    char *all = hc_text_take(&parts); /* reading adds to them */
-    for (char *part = all; part != NULL && *part != '\0' && !found; part += strcspn(part, "\n") + 1) {
+    char *all = hc_text_take(&parts);
+    size_t end = all != NULL ? strlen(all) : 0;
+    while (end > 0 && !found && parts.length == 0) { /* else one was asked for again */
         int64_t from = 0, to = 0, bytes = 0;
-        size_t length = strcspn(part, "\n");
+        all[end - 1] = '\0';
+        const char *before = strrchr(all, '\n'), *part = before != NULL ? before + 1 : all;
         const char *url = strchr(part, '(');
-        if (sscanf(part, "%" SCNd64 "-%" SCNd64, &from, &to) != 2 || url == NULL || url >= part + length) {
+        end = (size_t)(part - all);
+        if (sscanf(part, "%" SCNd64 "-%" SCNd64, &from, &to) != 2 || url == NULL) {
             continue;
         }
-        url++;
-        char *file = file_of(path, url, length - 1 - (size_t)(url - part));
+        char *file = file_of(path, url + 1, strlen(url) - 2);
         int64_t got = file != NULL ? cached(file, from, to + 1, &bytes) : -1;
         found = got >= 0 && got < bytes;
         if (found) {

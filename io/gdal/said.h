@@ -29,6 +29,8 @@ HcStatus hc_said_fail(const HcSaid *said, int64_t bytes, int64_t got, HcError *e
 
 /* Of all reads of this thread since the last restart, while it opens a file. */
 void hc_said_restart(void);
+/* A restart with a cache that holds nothing of a file and of those beside it with the same stem. */
+void hc_said_forget(const char *path);
 void hc_said_hear(const char *text);
 /* Whether a line is of the size of an object, which GDAL asks for by its first part. */
 bool hc_said_hear_size(const char *text);

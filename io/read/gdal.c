@@ -264,6 +264,7 @@ HcStatus hc_reader_read_mask(const HcReader *reader, int64_t line0, int32_t line
         return HC_OK;
     }
     HC_OR_RETURN(hc_new(values, (size_t)(hc_min64(step, lines) * samples), "the mask", err));
+    hc_remote_watch(reader->path);
     hc_gdal_catch(&messages);
     hc_gdal_files_pixels(true);
     for (int64_t done = 0; done < lines && result == CE_None; done += step) {
@@ -272,6 +273,7 @@ HcStatus hc_reader_read_mask(const HcReader *reader, int64_t line0, int32_t line
     }
     hc_gdal_files_pixels(false);
     hc_gdal_release();
+    hc_remote_settle(reader->path);
     free(values);
     HC_OR_RETURN(hc_gdal_files_check(reader->mark, err));
     return result == CE_None && !messages.failed ? HC_OK
@@ -337,6 +339,7 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
         raw->stride_band = bytes;
     }
     HcGdalErrors messages;
+    hc_remote_watch(reader->path);
     hc_gdal_catch(&messages);
     hc_gdal_files_pixels(true);
     CPLErr result =
@@ -345,6 +348,7 @@ HcStatus hc_read_gdal_lines(HcReader *reader, int64_t line0, int32_t lines, void
                               bands, numbers, raw->stride_sample, raw->stride_line, raw->stride_band, NULL);
     hc_gdal_files_pixels(false);
     hc_gdal_release();
+    hc_remote_settle(reader->path);
     free(numbers);
     /* For raw files GDAL gives zeros where a server fails, with only a message. */
     if (result != CE_None || messages.failed) {
