@@ -215,7 +215,7 @@ def draw(options, rig, names):
         number, way = rng.randint(1, rig.expected[name][1]), rng.choice(["at", "from"])
         fault = kind if kind == "nowhere" else f"{way} {number} {kind}"
         if options.only is None or kind.startswith(options.only):
-            others = {"put": {4}, "parts": {4}, "both": {9}}.get(name, set())  # of outputs and of batches
+            others = {"put": {4}, "parts": {4}, "both": {4, 9}}.get(name, set())  # of outputs and of batches
             if name == "s3" and kind == "redirect":  # which no object store sends: a header may seem not to be there
                 others = {4}
             jobs.append((name, fault, {kinds[kind]} | others))
