@@ -13,9 +13,9 @@
 #include <cpl_vsi_error.h>
 #include <cpl_vsi_virtual.h>
 #include <gdal_version.h>
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -150,8 +150,7 @@ const char *hc_remote_name(const char *path) {
     return path;
 }
 
-/* Where the name of a file of a server begins in a text, "HDF5:\"/vsis3/...\"://array" too; NULL = nowhere.
- */
+/* Where the name of a file of a server begins in a text, "HDF5:\"/vsis3/...\"://array" too; or NULL. */
 static const char *find_remote(const char *text) {
     static const char *const systems[] = {"/vsicurl/", "/vsis3/",  "/vsigs/",    "/vsiaz/",
                                           "/vsiadls/", "/vsioss/", "/vsiswift/", "/vsiwebhdfs/"};
@@ -275,7 +274,7 @@ void hc_remote_watch(const char *path) {
 
 void hc_remote_settle(const char *path) {
     if (depth == 0 && watched) {
-        (void)hc_remote_again(path, INT_MAX);
+        (void)hc_remote_again(path, INT32_MAX);
         hc_gdal_hear_servers(nullptr);
         watched = false;
     }
@@ -317,8 +316,7 @@ HcStatus hc_remote_state(const char *path, char **state, HcError *err) {
     HcStatus status = HC_OK;
     if (headers == nullptr) {
         HcError why = {};
-        status = hc_said_fail(&said, 0, 0, &why);
-        (void)hc_fail(err, status, "%s: %s", path, why.text);
+        status = hc_fail(err, hc_said_fail(&said, 0, 0, &why), "%s: %s", path, why.text);
     } else if (code != nullptr && !EQUAL(code, "identity")) {
         status = hc_fail(err, HC_E_UNSUPPORTED,
                          "%s: the server encodes it (Content-Encoding: %.40s): its bytes "
@@ -372,9 +370,8 @@ bool hc_gdal_stat(const char *path, VSIStatBufL *info, int flags) {
 
 HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t *modified, HcError *err) {
     HcSaid said;
-    VSIStatBufL info;
+    VSIStatBufL info = {};
     HcError why = {};
-    memset(&info, 0, sizeof info);
     *there = false;
     const char *bucket = strchr(path + 1, '/');
     if (hc_remote_takes(path) && (bucket == nullptr || strchr(bucket + 1, '/') == nullptr)) {
@@ -387,8 +384,7 @@ HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t
         status = stat_remote(path, &info, 0, there, err);
         *there = *there && !VSI_ISDIR(info.st_mode);
     } else if (said.code != 404 && said.code != 410) {
-        status = hc_said_fail(&said, 0, 0, &why);
-        (void)hc_fail(err, status, "%s: %s", path, why.text);
+        status = hc_fail(err, hc_said_fail(&said, 0, 0, &why), "%s: %s", path, why.text);
     }
     hc_remote_end();
     CSLDestroy(headers);
@@ -419,8 +415,7 @@ HcStatus fail_put(const HcSaid &said, HcError *err) {
 /* At most 10,000 parts are taken; GDAL holds one in memory. */
 int64_t part_bytes(int64_t size) {
     const int64_t mib = 1 << 20, least = 16, parts = 9000;
-    int64_t needed = size / parts / mib + 1;
-    return (needed < least ? least : needed) * mib;
+    return std::max(least, size / parts / mib + 1) * mib;
 }
 
 /* Returns the bytes that were taken. */
@@ -499,11 +494,9 @@ HcStatus hc_remote_remove(const char *path, HcError *err) {
     hc_remote_begin(path);
     bool gone = !there || repeat(path, &said, is_unanswered, [&]() { return VSIUnlink(path) == 0; });
     hc_remote_end();
-    if (gone) {
-        return HC_OK;
-    }
-    return hc_fail(err, HC_E_IO, "%s: cannot be removed: %s%s", path, said.answer,
-                   said.answer[0] ? "" : said.text);
+    return gone ? HC_OK
+                : hc_fail(err, HC_E_IO, "%s: cannot be removed: %s%s", path, said.answer,
+                          said.answer[0] ? "" : said.text);
 }
 
 void hc_remote_abort(const char *path) {
@@ -673,6 +666,5 @@ HcStatus hc_remote_fetch(const char *path, void *to, int64_t most, int64_t *byte
         }
         wait_for(delay);
     }
-    HcStatus status = hc_said_fail(&said, most, 0, &why);
-    return hc_fail(err, status, "cannot be read: %s", why.text);
+    return hc_fail(err, hc_said_fail(&said, most, 0, &why), "cannot be read: %s", why.text);
 }
