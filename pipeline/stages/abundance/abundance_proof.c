@@ -90,7 +90,7 @@ static void put_place(const char *name, const HcPixelProof *pixel, HcJson *to) {
     hc_json_open_object(to, name);
     hc_json_put_number(to, "sample_from_0", (double)pixel->sample);
     hc_json_put_number(to, "line_from_0", (double)pixel->line);
-    hc_json_put_number(to, "error", pixel->error);
+    hc_json_put_double(to, "error", pixel->error);
     hc_json_close(to);
 }
 

@@ -715,7 +715,8 @@ static void pixels_without_proof_are_named(void **state) {
     assert_int_equal(cJSON_GetArraySize(list), 3);
     check_near(number_of(cJSON_GetArrayItem(list, 2), "sample_from_0"), 49, 0);
     check_near(number_of(cJSON_GetArrayItem(list, 2), "line_from_0"), 5, 0);
-    check_near(number_of(cJSON_GetArrayItem(list, 2), "error"), (double)5e-3F, 0);
+    const cJSON *worst = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 2), "error");
+    check_near(strtod(worst->valuestring, NULL), (double)5e-3F, 0); /* raw until it is written */
     hc_json_clear(&json);
     /* More than anybody wants to read. */
     for (size_t i = 0; i < 300; i++) {
