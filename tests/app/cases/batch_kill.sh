@@ -168,13 +168,19 @@ grep -q "signal 11" out/s0.img.hcube-failed.json || fail "the marker says $(<out
 [[ -z $(hidden) && ! -e out/s0.img && -e out/s0.img.hcube-failed.json ]] || fail "left $(ls -A out)"
 rm out/s0.* in/s0.*
 finished
+
+# crash_at CALL: a new batch, whose three processes die in front of that call, one after the other.
+crash_at() {
+    rm -rf out && mkdir out
+    begin "$1" "${batch[@]}" --jobs 1
+    for attempt in 1 2 3; do
+        next 1
+        kill -SEGV "$number"
+    done
+}
+
 # The same before the scene is claimed.
-rm -rf out && mkdir out
-begin 'mkdir *s1.img.hcube-claim.*.partial' "${batch[@]}" --jobs 1
-for attempt in 1 2 3; do
-    next 1
-    kill -SEGV "$number"
-done
+crash_at 'mkdir *s1.img.hcube-claim.*.partial'
 next 1 # the batch itself, which leaves the marker
 go_on 1
 ended 9
@@ -183,12 +189,7 @@ run 0 "${batch[@]}" --retry-failed
 finished
 
 # With one output of two in its place. Its marker hides the scene from the next batch, and the claim says whose that is.
-rm -rf out && mkdir out
-begin 'link *s1.hdr' "${batch[@]}" --jobs 1
-for attempt in 1 2 3; do
-    next 1
-    kill -SEGV "$number"
-done
+crash_at 'link *s1.hdr'
 ended 9
 [[ -e out/s1.png && ! -e out/s1.img && -e out/s1.img.hcube-failed.json ]] || fail "left $(ls -A out): $(cat log.txt)"
 run 10 "${batch[@]}"
