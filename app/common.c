@@ -205,16 +205,21 @@ static bool is_short_form(int32_t word_count, const char *const *words) {
     return kind != NULL && kind->role != HC_ROLE_SOURCE && !steps;
 }
 
+/* 0, or the errno that says why no file can be made there. */
+static int look_at_folder(const char *folder) {
+    struct stat info;
+    if (stat(folder, &info) != 0) {
+        return errno;
+    }
+    return !S_ISDIR(info.st_mode) ? ENOTDIR : access(folder, W_OK | X_OK) != 0 ? errno : 0;
+}
+
 HcStatus hc_use_scratch(const HcCommon *common, HcError *err) {
     char *folder = common->scratch != NULL ? realpath(common->scratch, NULL) : NULL;
-    struct stat info;
-    if (common->scratch != NULL) {
-        bool good = folder != NULL && stat(folder, &info) == 0;
-        errno = good && !S_ISDIR(info.st_mode) ? ENOTDIR : errno;
-        if (!good || !S_ISDIR(info.st_mode) || access(folder, W_OK | X_OK) != 0) {
-            free(folder);
-            return hc_fail(err, HC_E_USAGE, "--scratch %s: %s", common->scratch, strerror(errno));
-        }
+    int number = common->scratch == NULL ? 0 : folder == NULL ? errno : look_at_folder(folder);
+    if (number != 0) {
+        free(folder);
+        return hc_fail(err, HC_E_USAGE, "--scratch %s: %s", common->scratch, strerror(number));
     }
     bool used = hc_scratch_use(folder, (double)common->scratch_space / hc_ranks_local_count(app_ranks));
     free(folder);

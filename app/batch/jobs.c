@@ -5,8 +5,8 @@
 #include "app/batch/batch.h"
 #include "core/system/team.h"
 #include "io/file.h"
-#include "io/scratch.h"
 #include "io/scene_files.h"
+#include "io/scratch.h"
 
 #include <errno.h>
 #include <poll.h>
