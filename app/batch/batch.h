@@ -226,8 +226,8 @@ void hc_batch_unmark(const HcBatch *batch, int32_t scene);
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain);
 /* Temporary files alone. chain: planned. */
 void hc_batch_clean_leftovers(const HcBatch *batch, int32_t scene, const HcChain *chain);
-/* Does the same without a plan, by the files that the options name. Returns whether one of them is there
- * without a record: a dead owner may have made it, as its claim alone says. */
+/* Removes them without a plan: those of the files that the options name. Returns whether such a file has no
+ * record. A dead owner may have made it, and its claim alone says so. */
 bool hc_batch_clean_unplanned(const HcBatch *batch, int32_t scene);
 /* Does the same for a complete scene, by its record. */
 void hc_batch_clean_complete(const HcBatch *batch, int32_t scene);

@@ -17,7 +17,7 @@ static const double rounding = 0x1p-45;
 /* Abundances are corrected by what the slopes of their residual say, at most so often. */
 enum { CORRECTIONS = 3 };
 
-/* Rows of the inverse are multiplied by so many columns at a time. */
+/* Columns by which a row of the inverse is multiplied at a time. */
 enum { LANES = 8 };
 typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 
