@@ -22,6 +22,11 @@ static inline size_t hc_local_numbers(const HcLocalRule *rule) {
     return 1 + (size_t)rule->directions + hc_local_products(rule);
 }
 
+/* float64 of a row in which a thread of a host eliminates: C, z, up to a multiple of 8. */
+static inline size_t hc_local_stride(const HcLocalRule *rule) {
+    return (size_t)rule->directions / 8 * 8 + 8;
+}
+
 /* float64 that an elimination works in: rows of C from the diagonal on, each with its z, the diagonal, and
  * the factors of a step. */
 static inline size_t hc_local_matrix(const HcLocalRule *rule) {

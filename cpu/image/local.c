@@ -25,11 +25,15 @@ typedef struct Span {
     HcWide *column; /* [samples][numbers] */
 } Span;
 
+/* Numbers of a row that are eliminated at a time. */
+enum { LANES = 8 };
+typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+
 /* What a thread works in. */
 typedef struct Own {
-    HcWide *outer, *inner; /* sums of the window and of the guard */
-    double *scratch;       /* [directions][directions + 1], and their diagonal */
-    int64_t *whole;        /* [directions] */
+    HcWide *sums;    /* of the window, less those of the guard */
+    double *scratch; /* [directions][stride], and their diagonal */
+    int64_t *whole;  /* [2][directions] of two pixels */
 } Own;
 
 struct HcLocal {
@@ -43,10 +47,9 @@ struct HcLocal {
 static HcStatus open_own(Own *own, const HcLocalRule *rule, size_t numbers, HcError *err) {
     static const char what[] = "the sums of local windows";
     size_t n = (size_t)rule->directions;
-    HC_OR_RETURN(hc_new(own->outer, 2 * numbers, what, err));
-    own->inner = own->outer + numbers;
-    HC_OR_RETURN(hc_new(own->scratch, n * (n + 2), what, err));
-    return hc_new(own->whole, n, what, err);
+    HC_OR_RETURN(hc_new(own->sums, numbers, what, err));
+    HC_OR_RETURN(hc_new(own->scratch, n * (hc_local_stride(rule) + 1), what, err));
+    return hc_new(own->whole, 2 * n, what, err);
 }
 
 HcStatus hc_cpu_local_open(HcCompute *compute, const HcLocalRule *rule, HcLocal **out, HcError *err) {
@@ -77,7 +80,7 @@ void hc_cpu_local_close(HcLocal *local) {
         return;
     }
     for (int t = 0; t < local->threads; t++) {
-        free(local->own[t].outer);
+        free(local->own[t].sums);
         free(local->own[t].scratch);
         free(local->own[t].whole);
     }
@@ -100,15 +103,17 @@ typedef struct Line {
 } Line;
 
 /* The integers of a pixel; false where it takes no part. */
-static bool whole(const HcLocalRule *rule, const float *x, int64_t *v) {
-    for (int32_t i = 0; i < rule->directions; i++) {
-        double value = (double)x[i] * rule->per_unit;
-        if (!(fabs(value) <= HC_LOCAL_LARGEST)) {
-            return false;
-        }
-        v[i] = (int64_t)rint(value);
+HC_CLONES static bool whole(const HcLocalRule *rule, const float *restrict x, int64_t *restrict v) {
+    int64_t n = rule->directions;
+    double per_unit = rule->per_unit;
+    int32_t beyond = 0;
+    for (int64_t i = 0; i < n; i++) {
+        beyond |= !(fabs((double)x[i] * per_unit) <= HC_LOCAL_LARGEST);
     }
-    return true;
+    for (int64_t i = 0; i < n && beyond == 0; i++) {
+        v[i] = (int64_t)rint((double)x[i] * per_unit);
+    }
+    return beyond == 0;
 }
 
 static bool whole_at(const Line *line, int64_t row, int64_t sample, int64_t *v) {
@@ -117,32 +122,38 @@ static bool whole_at(const Line *line, int64_t row, int64_t sample, int64_t *v) 
            whole(rule, hc_cpu_line(line->in, row) + sample * rule->directions, v);
 }
 
-/* Adds the integers of a pixel, or (sign -1) subtracts them. */
-static void add_pixel(HcWide *to, const int64_t *v, int32_t directions, int64_t sign) {
+/* Adds the integers of a pixel and subtracts those of another. */
+HC_CLONES static void exchange_pixels(HcWide *restrict to, const int64_t *restrict in,
+                                      const int64_t *restrict out, int64_t n) {
     HcWide *sum = to + 1;
-    HcWide *product = sum + directions;
-    *to += sign;
-    for (int32_t i = 0; i < directions; i++) {
-        sum[i] += sign * v[i];
-        int64_t own = sign * v[i];
-        for (int32_t j = i; j < directions; j++) {
-            *product++ += (HcWide)own * v[j];
+    HcWide *product = sum + n;
+    for (int64_t i = 0; i < n; i++) {
+        sum[i] += in[i] - out[i];
+        for (int64_t j = i; j < n; j++) {
+            *product++ += (HcWide)in[i] * in[j] - (HcWide)out[i] * out[j];
         }
     }
+}
+
+/* The integers of a pixel, or zeros; returns whether it takes part. */
+static int32_t take(const Line *line, bool is_due, int64_t row, int64_t sample, int64_t *v) {
+    bool takes = is_due && whole_at(line, row, sample, v);
+    if (!takes) {
+        memset(v, 0, (size_t)line->local->head.rule.directions * sizeof *v);
+    }
+    return takes;
 }
 
 static void move_column(const Line *line, int64_t *v, const Span *from, const Span *to, int64_t sample) {
     int32_t n = line->local->head.rule.directions;
     HcWide *column = from->column + (size_t)sample * line->local->numbers;
-    for (int64_t row = from->end; row < to->end; row++) {
-        if (whole_at(line, row, sample, v)) {
-            add_pixel(column, v, n, 1);
-        }
-    }
-    for (int64_t row = from->first; row < to->first; row++) {
-        if (whole_at(line, row, sample, v)) {
-            add_pixel(column, v, n, -1);
-        }
+    int64_t in = from->end;
+    int64_t out = from->first;
+    for (; in < to->end || out < to->first; in++, out++) {
+        int32_t more = take(line, in < to->end, in, sample, v);
+        int32_t less = take(line, out < to->first, out, sample, v + n);
+        *column += more - less;
+        exchange_pixels(column, v, v + n, n);
     }
 }
 
@@ -186,51 +197,91 @@ static void move(Line *line, const HcCpu *cpu) {
 
 /* ---- scores ---- */
 
-/* Sums of a window slide along a line; nothing where `first` = `end`. */
-static void slide(const HcLocal *local, const Span *span, int64_t sample, int32_t side, int64_t *first,
-                  int64_t *end, HcWide *sums) {
+HC_CLONES static void add_column(HcWide *restrict sums, const HcWide *restrict column, size_t numbers) {
+    for (size_t k = 0; k < numbers; k++) {
+        sums[k] += column[k];
+    }
+}
+
+HC_CLONES static void subtract_column(HcWide *restrict sums, const HcWide *restrict column, size_t numbers) {
+    for (size_t k = 0; k < numbers; k++) {
+        sums[k] -= column[k];
+    }
+}
+
+/* Sums of a window, or less those of a guard, slide along a line; nothing where `first` = `end`. */
+static void slide(const HcLocal *local, const Span *span, bool less, int64_t sample, int32_t side,
+                  int64_t *first, int64_t *end, HcWide *sums) {
     int64_t to_first = hc_max64(sample - side / 2, 0);
     int64_t to_end = hc_min64(sample + side / 2 + 1, local->head.rule.samples);
+    size_t numbers = local->numbers;
     for (; *end < to_end; ++*end) {
-        const HcWide *column = span->column + (size_t)*end * local->numbers;
-        for (size_t k = 0; k < local->numbers; k++) {
-            sums[k] += column[k];
-        }
+        (less ? subtract_column : add_column)(sums, span->column + (size_t)*end * numbers, numbers);
     }
     for (; *first < to_first; ++*first) {
-        const HcWide *column = span->column + (size_t)*first * local->numbers;
-        for (size_t k = 0; k < local->numbers; k++) {
-            sums[k] -= column[k];
+        (less ? add_column : subtract_column)(sums, span->column + (size_t)*first * numbers, numbers);
+    }
+}
+
+/* The nearest double, ties to even; |value| < 2^127. libgcc takes five times as long. */
+static inline double rounded(HcWide value) {
+    int64_t high = (int64_t)(value >> 64);
+    uint64_t low = (uint64_t)value;
+    if ((int64_t)low == value) {
+        return (double)(int64_t)low;
+    }
+    int shift = 65 - __builtin_clzll((uint64_t)(high ^ high >> 63) | 1);  /* 2 to 64: to 63 bits and a sign */
+    int64_t top = (int64_t)(value >> shift) | (low << (64 - shift) != 0); /* ties are even numbers */
+    int64_t bits = (int64_t)(1023 + shift) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return (double)top * power;
+}
+
+/* Row i of scratch[n][stride]: C from its diagonal on, and z as number n. Numbers before the diagonal do not
+ * count; they are 0 in its lanes. */
+HC_CLONES static void form_rows(const HcLocalRule *rule, const HcWide *sums, const int64_t *whole,
+                                double *scratch) {
+    int64_t n = rule->directions;
+    int64_t stride = (int64_t)hc_local_stride(rule);
+    int64_t count = (int64_t)sums[0];
+    const HcWide *sum = sums + 1;
+    const HcWide *product = sum + n;
+    double pixels = (double)count;
+    double per_unit = rule->per_unit;
+    double scale = (1 - rule->share) / (per_unit * per_unit * pixels * (pixels - 1));
+    for (int64_t i = 0; i < n; i++, scratch += stride) {
+        int64_t own = (int64_t)sum[i];
+        for (int64_t j = i / LANES * LANES; j < i; j++) {
+            scratch[j] = 0;
         }
+        for (int64_t j = i; j < n; j++, product++) {
+            scratch[j] = rounded((uint64_t)count * *product - (HcWide)own * (int64_t)sum[j]) * scale;
+        }
+        scratch[i] += rule->share;
+        scratch[n] = (double)(count * whole[i] - own) / (per_unit * pixels);
     }
 }
 
-static double rounded(HcWide value) {
-    int64_t low = (int64_t)value;
-    return low == value ? (double)low : (double)value;
-}
-
-/* z' inv(C) z by elimination: row i of scratch[n][n + 1] has C from its diagonal on, and z. After them, n
- * numbers of scratch. NaN: C has no inverse. */
-static double distance(double *scratch, size_t n) {
-    size_t step = n + 1;
-    double *diagonal = scratch + n * step;
+/* z' inv(C) z by elimination. After the rows, n numbers of scratch. NaN: C has no inverse. */
+HC_CLONES static double distance(double *scratch, int64_t n, int64_t stride) {
+    double *diagonal = scratch + n * stride;
     double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        diagonal[i] = scratch[i * step + i];
+    for (int64_t i = 0; i < n; i++) {
+        diagonal[i] = scratch[i * stride + i];
     }
-    for (size_t i = 0; i < n; i++) {
-        const double *own = scratch + i * step;
+    for (int64_t i = 0; i < n; i++) {
+        const double *own = scratch + i * stride;
         double pivot = own[i];
         if (!(pivot > 16 * (double)n * DBL_EPSILON * diagonal[i])) {
             return NAN;
         }
         sum += own[n] * own[n] / pivot;
-        for (size_t j = i + 1; j < n; j++) {
+        for (int64_t j = i + 1; j < n; j++) {
             double factor = own[j] / pivot;
-            double *other = scratch + j * step;
-            for (size_t k = j; k <= n; k++) {
-                other[k] -= factor * own[k];
+            double *other = scratch + j * stride;
+            for (int64_t k = j / LANES * LANES; k < stride; k += LANES) {
+                *(Lanes *)(other + k) -= factor * *(const Lanes *)(own + k);
             }
         }
     }
@@ -239,29 +290,11 @@ static double distance(double *scratch, size_t n) {
 
 static double score_of(const HcLocalRule *rule, const Own *own) {
     int32_t n = rule->directions;
-    double share = rule->share;
-    double *scratch = own->scratch;
-    const HcWide *outer = own->outer;
-    const HcWide *inner = own->inner;
-    HcWide count = outer[0] - inner[0];
-    if (count < 2 || (!(share > 0) && count < n + 1)) {
+    if (own->sums[0] < 2 || (!(rule->share > 0) && own->sums[0] < n + 1)) {
         return NAN;
     }
-    double pixels = (double)count;
-    double per_unit = rule->per_unit;
-    double scale = (1 - share) / (per_unit * per_unit * pixels * (pixels - 1));
-    size_t product = 1 + (size_t)n;
-    for (int32_t i = 0; i < n; i++) {
-        HcWide sum = outer[1 + i] - inner[1 + i];
-        double *row = scratch + (size_t)i * ((size_t)n + 1);
-        for (int32_t j = i; j < n; j++, product++) {
-            HcWide other = outer[1 + j] - inner[1 + j];
-            row[j] = rounded(count * (outer[product] - inner[product]) - sum * other) * scale;
-        }
-        row[i] += share;
-        row[n] = rounded(count * own->whole[i] - sum) / (per_unit * pixels);
-    }
-    return distance(scratch, (size_t)n);
+    form_rows(rule, own->sums, own->whole, own->scratch);
+    return distance(own->scratch, n, (int64_t)hc_local_stride(rule));
 }
 
 static void score_columns(void *user, int64_t s, int64_t end, int32_t thread) {
@@ -273,10 +306,10 @@ static void score_columns(void *user, int64_t s, int64_t end, int32_t thread) {
     int64_t outer_end = outer_first;
     int64_t inner_first = hc_max64(s - rule->guard / 2, 0);
     int64_t inner_end = inner_first;
-    memset(own->outer, 0, 2 * local->numbers * sizeof *own->outer);
+    memset(own->sums, 0, local->numbers * sizeof *own->sums);
     for (; s < end; s++) {
-        slide(local, &local->outer, s, rule->window, &outer_first, &outer_end, own->outer);
-        slide(local, &local->inner, s, rule->guard, &inner_first, &inner_end, own->inner);
+        slide(local, &local->outer, false, s, rule->window, &outer_first, &outer_end, own->sums);
+        slide(local, &local->inner, true, s, rule->guard, &inner_first, &inner_end, own->sums);
         double value = whole_at(line, line->line, s, own->whole) ? score_of(rule, own) : NAN;
         line->mask[s] = (uint8_t)!isnan(value);
         line->score[s] = isnan(value) ? 0 : (float)value;

@@ -11,7 +11,8 @@ size_t hc_local_host_bytes(const HcLocalRule *rule) {
 
 size_t hc_local_thread_bytes(const HcLocalRule *rule) {
     size_t n = (size_t)rule->directions;
-    return 2 * hc_local_numbers(rule) * sizeof(HcWide) + n * (n + 2) * sizeof(double) + n * sizeof(int64_t);
+    return hc_local_numbers(rule) * sizeof(HcWide) + n * (hc_local_stride(rule) + 1) * sizeof(double) +
+           2 * n * sizeof(int64_t);
 }
 
 size_t hc_local_device_bytes(const HcLocalRule *rule) {
