@@ -201,12 +201,38 @@ static double find_stop(int64_t rows, const double *place, const double *gain, d
     return high;
 }
 
-/* Rows up to the stop: list[] of them. */
-static int32_t list_rows(int64_t rows, const double *place, double stop, int32_t *list) {
+/* Rows up to a place: list[] of them; *sum = their gains. */
+static int32_t list_rows(int64_t rows, const double *place, const double *gain, double at, int32_t *list,
+                         double *sum) {
     int32_t count = 0;
     for (int64_t i = 0; i < rows; i++) {
         list[count] = (int32_t)i;
-        count += place[i] <= stop;
+        count += place[i] <= at;
+    }
+    *sum = 0;
+    for (int32_t p = 0; p < count; p++) {
+        *sum += gain[list[p]];
+    }
+    return count;
+}
+
+/* Lists rows up to a place where the gains are `need`, and moves their places and gains to the beginning,
+ * filled up with rows that lie nowhere. Most pivots pass few rows; gains grow about as the place squared. */
+static int32_t take_near_rows(int64_t rows, double *place, double *gain, double need, int32_t *list) {
+    double at = fmax(2 * sqrt(need / sum_of(gain, rows)), 0x1p-60);
+    double sum;
+    int32_t count = list_rows(rows, place, gain, fmin(at, 1), list, &sum);
+    while (at < 1 && !(sum >= need)) {
+        at *= 3;
+        count = list_rows(rows, place, gain, fmin(at, 1), list, &sum);
+    }
+    for (int32_t p = 0; p < count; p++) {
+        place[p] = place[list[p]];
+        gain[p] = gain[list[p]];
+    }
+    for (int32_t p = count; p % LANES != 0; p++) {
+        place[p] = 2;
+        gain[p] = 0;
     }
     return count;
 }
@@ -381,17 +407,18 @@ static void change_basis(const HcLad *lad, HcLadWorkspace *work, int32_t j, int3
     work->residual[enters] = 0;
 }
 
-/* Turns the listed rows before the stop to their other sides. Returns the fastest that lies there. */
+/* Turns the listed rows before the stop to their other sides. Returns the fastest that lies at it. */
 static int32_t pass_rows(const HcLad *lad, HcLadWorkspace *work, double stop, const int32_t *list,
                          int32_t listed) {
     int32_t fastest = -1;
     for (int32_t p = 0; p < listed; p++) {
         int32_t i = list[p];
-        if (work->place[i] < stop) {
+        if (work->place[p] < stop) {
             add_multiple(lad->problem.width, -work->side[i] * work->range[i],
                          lad->problem.row + i * lad->problem.width, work->pull);
             work->side[i] = -work->side[i];
-        } else if (fastest < 0 || fabs(work->speed[i]) > fabs(work->speed[fastest])) {
+        } else if (work->place[p] <= stop &&
+                   (fastest < 0 || fabs(work->speed[i]) > fabs(work->speed[fastest]))) {
             fastest = i;
         }
     }
@@ -414,11 +441,11 @@ static bool descend(const HcLad *lad, HcLadWorkspace *work, int32_t j, double ex
     double unit = sum_of(work->residual, rows) / sum_of(work->speed, rows);
     find_places(rows, work->side, work->residual, work->speed, work->range, fmax(unit, 0x1p-900),
                 HC_LAD_PIVOT * largest_of(work->speed, rows), work->place, work->gain);
-    double stop = find_stop(rows, work->place, work->gain, fabs(excess));
-    int32_t listed = list_rows(rows, work->place, fmin(stop, 1), list);
+    int32_t listed = take_near_rows(rows, work->place, work->gain, fabs(excess), list);
     if (listed == 0) {
         return false;
     }
+    double stop = find_stop(listed, work->place, work->gain, fabs(excess));
     int32_t enters = pass_rows(lad, work, stop, list, listed);
     double step = fmax(-work->residual[enters] / work->speed[enters], 0);
     add_multiple(rows, step, work->speed, work->residual);
