@@ -276,15 +276,17 @@ static Alm alm_new(const HcUnmixing *unmixing, const HcUnmixPanel *panel) {
 /* On a working set. There multipliers are counted by slopes: p = M d, which is not above 0, and 0 for members
  * of u. */
 typedef struct Few {
-    bool is_due;                                     /* the inverse, since set or penalty changed */
-    double penalty;                                  /* [units] */
-    double price[HC_WORKING_MAX];                    /* M d */
-    double inverse[HC_WORKING_MAX * HC_WORKING_MAX]; /* -inv(D W D' + penalty M) [units] */
+    bool is_due;                  /* the inverse, since set or penalty changed */
+    double penalty;               /* [units] */
+    double price[HC_WORKING_MAX]; /* M d */
+    /* -inv(D W D' + penalty M) [units] */
+    double inverse[HC_WORKING_MAX * HC_WORKING_MAX] __attribute__((aligned(64)));
 } Few;
 
 static void invert_few(const HcWorking *working, Few *few) {
+    int32_t width = (working->count + HC_WORKING_LANES - 1) / HC_WORKING_LANES * HC_WORKING_LANES;
     for (int32_t i = 0; i < working->count; i++) {
-        for (int32_t j = 0; j < working->count; j++) {
+        for (int32_t j = 0; j < width; j++) {
             int32_t at = i * HC_WORKING_MAX + j;
             few->inverse[at] = (1 + few->penalty) * working->metric[at] - working->rest[at];
         }

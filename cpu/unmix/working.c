@@ -6,24 +6,27 @@
 
 enum { MEMBERS_MAX = HC_WORKING_MAX };
 
+enum { LANES = HC_WORKING_LANES };
+typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+
 /* Sweeps `pivot` into (sign 1) or out of (-1) the symmetric matrix (Beaton 1964). */
 HC_CLONES static void sweep(int32_t count, double *restrict matrix, int32_t pivot, double sign) {
-    double row[MEMBERS_MAX];
-    double value = matrix[pivot * MEMBERS_MAX + pivot];
-    for (int32_t j = 0; j < count; j++) {
-        row[j] = matrix[pivot * MEMBERS_MAX + j];
+    double factor[MEMBERS_MAX];
+    double *own = matrix + pivot * MEMBERS_MAX;
+    double value = own[pivot];
+    for (int32_t j = 0; j < count; j += LANES) {
+        *(Lanes *)(factor + j) = *(const Lanes *)(own + j) / value;
+    }
+    for (int32_t j = 0; j < count; j += LANES) {
+        Lanes row = *(const Lanes *)(own + j);
+        for (int32_t i = 0; i < count; i++) {
+            *(Lanes *)(matrix + i * MEMBERS_MAX + j) -= factor[i] * row;
+        }
     }
     for (int32_t i = 0; i < count; i++) {
-        double factor = row[i] / value;
-        for (int32_t j = 0; j < count; j++) {
-            matrix[i * MEMBERS_MAX + j] -= factor * row[j];
-        }
-        matrix[i * MEMBERS_MAX + pivot] = matrix[pivot * MEMBERS_MAX + i] = sign * factor;
+        own[i] = matrix[i * MEMBERS_MAX + pivot] = sign * factor[i];
     }
-    for (int32_t j = 0; j < count; j++) {
-        matrix[pivot * MEMBERS_MAX + j] = sign * row[j] / value;
-    }
-    matrix[pivot * MEMBERS_MAX + pivot] = -1 / value;
+    own[pivot] = -1 / value;
 }
 
 static void exchange(HcWorking *working, int32_t i) {
@@ -39,11 +42,12 @@ void hc_working_invert(int32_t count, double *matrix) {
 
 HC_CLONES void hc_working_multiply(int32_t count, const double *restrict matrix,
                                    const double *restrict vector, double *restrict product) {
-    memset(product, 0, (size_t)count * sizeof *product);
-    for (int32_t j = 0; j < count; j++) {
-        for (int32_t i = 0; i < count; i++) {
-            product[i] += vector[j] * matrix[j * MEMBERS_MAX + i];
+    for (int32_t i = 0; i < count; i += LANES) {
+        Lanes sum = {0};
+        for (int32_t j = 0; j < count; j++) {
+            sum += vector[j] * *(const Lanes *)(matrix + j * MEMBERS_MAX + i);
         }
+        *(Lanes *)(product + i) = sum;
     }
 }
 
@@ -210,53 +214,75 @@ static double level_of(const HcUnmixing *unmixing, const double *abundance, cons
     return unmixing->rule.sum_to_one ? level : unmixing->rule.lambda;
 }
 
-/* How much spectrum k asks for, for its length. */
-static double asked(const HcUnmixing *unmixing, const double *slope, double level, int32_t k) {
-    return (slope[k] - level) * unmixing->price[k];
+/* How much each spectrum asks for, for its length. */
+HC_CLONES static void ask(const HcUnmixing *unmixing, const double *restrict slope, double level,
+                          double *restrict value) {
+    const double *restrict price = unmixing->price;
+    int32_t spectra = unmixing->rule.spectra;
+    for (int32_t k = 0; k < spectra; k++) {
+        value[k] = (slope[k] - level) * price[k];
+    }
+}
+
+HC_CLONES static bool any_above(const double *value, int64_t count, double bound) {
+    int64_t above = 0;
+    for (int64_t k = 0; k < count; k++) {
+        above |= value[k] > bound;
+    }
+    return above != 0;
 }
 
 /* Whether no spectrum outside of the set asks for much. */
 static bool suffices(const HcUnmixing *unmixing, const HcWorking *working, const double *abundance,
                      const double *slope) {
-    bool inside[HC_UNMIX_SPECTRA_MAX] = {false};
-    double level = level_of(unmixing, abundance, slope);
+    double value[HC_UNMIX_SPECTRA_MAX];
     double most = 0;
+    ask(unmixing, slope, level_of(unmixing, abundance, slope), value);
     for (int32_t i = 0; i < working->count; i++) {
         int32_t k = working->number[i];
-        double value = asked(unmixing, slope, level, k);
-        inside[k] = true;
-        most = fmax(most, abundance[k] > 0 ? fabs(value) : value);
+        most = fmax(most, abundance[k] > 0 ? fabs(value[k]) : value[k]);
+        value[k] = -INFINITY;
     }
-    for (int32_t k = 0; k < unmixing->rule.spectra; k++) {
-        if (!inside[k] && asked(unmixing, slope, level, k) > HC_WORKING_OUTSIDE * most) {
-            return false;
-        }
-    }
-    return true;
+    return !any_above(value, unmixing->rule.spectra, HC_WORKING_OUTSIDE * most);
 }
 
-/* The spectrum outside of the set, of each class, that would lower the function most; -1 = none. */
+/* The first largest of each class. */
+HC_CLONES static void find_largest(const double *restrict value, int64_t count, int64_t *restrict at,
+                                   double *restrict most) {
+    int64_t k = 0;
+    for (; k + HC_WORKING_CLASSES <= count; k += HC_WORKING_CLASSES) {
+        for (int64_t c = 0; c < HC_WORKING_CLASSES; c++) {
+            bool more = value[k + c] > most[c];
+            most[c] = more ? value[k + c] : most[c];
+            at[c] = more ? k + c : at[c];
+        }
+    }
+    for (int64_t c = 0; k < count; k++, c++) {
+        bool more = value[k] > most[c];
+        most[c] = more ? value[k] : most[c];
+        at[c] = more ? k : at[c];
+    }
+}
+
+/* The spectrum without abundance, of each class, that would lower the function most; -1 = none. */
 static void find_candidates(const HcUnmixing *unmixing, const double *abundance, const double *slope,
-                            int32_t *candidate, double *most) {
-    double level = level_of(unmixing, abundance, slope);
+                            int64_t *candidate, double *most) {
+    double value[HC_UNMIX_SPECTRA_MAX];
+    ask(unmixing, slope, level_of(unmixing, abundance, slope), value);
     for (int32_t c = 0; c < HC_WORKING_CLASSES; c++) {
         candidate[c] = -1;
         most[c] = -INFINITY;
     }
     for (int32_t k = 0; k < unmixing->rule.spectra; k++) {
-        int32_t c = k % HC_WORKING_CLASSES;
-        double value = asked(unmixing, slope, level, k);
-        if (!(abundance[k] > 0) && value > most[c]) {
-            candidate[c] = k;
-            most[c] = value;
-        }
+        value[k] = abundance[k] > 0 ? -INFINITY : value[k];
     }
+    find_largest(value, unmixing->rule.spectra, candidate, most);
 }
 
 /* Adds those that ask for most. */
 static void add_candidates(const HcUnmixing *unmixing, const double *abundance, const double *slope,
                            HcWorking *working) {
-    int32_t candidate[HC_WORKING_CLASSES];
+    int64_t candidate[HC_WORKING_CLASSES];
     double most[HC_WORKING_CLASSES];
     int32_t before = working->count;
     int32_t wanted = before == 0 ? HC_WORKING_FIRST : HC_WORKING_ADDED;
@@ -267,7 +293,7 @@ static void add_candidates(const HcUnmixing *unmixing, const double *abundance, 
         if (candidate[at] < 0 || (working->count > 0 && !(most[at] > 0))) {
             break;
         }
-        working->number[working->count++] = candidate[at];
+        working->number[working->count++] = (int32_t)candidate[at];
         candidate[at] = -1;
         most[at] = -INFINITY;
     }
@@ -305,6 +331,10 @@ static void gather(const HcUnmixing *unmixing, const double *product, const doub
         working->x[i] = abundance[k];
         working->product[i] = scale * (product[k] - lambda);
         working->member[i] = false;
+        for (int32_t j = working->count; j % LANES != 0; j++) {
+            int32_t at = i * MEMBERS_MAX + j;
+            working->metric[at] = working->table[at] = working->rest[at] = 0;
+        }
         for (int32_t j = 0; j < working->count; j++) {
             int64_t at = k * n + working->number[j];
             working->metric[i * MEMBERS_MAX + j] = working->table[i * MEMBERS_MAX + j] =

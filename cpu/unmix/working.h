@@ -1,11 +1,13 @@
 /* Working sets (core/solver/working.h): FISTA and augmented Lagrangians take their steps for a pixel on few
  * spectra, and look at all of them after each. M is the metric among the spectra of a set, and slopes are
- * counted in units of its level. */
+ * counted in units of its level. Rows of matrices end with zeros up to a multiple of HC_WORKING_LANES. */
 #ifndef HC_CPU_UNMIX_WORKING_H
 #define HC_CPU_UNMIX_WORKING_H
 
 #include "core/solver/working.h"
 #include "cpu/unmix/unmix.h"
+
+enum { HC_WORKING_LANES = 8 };
 
 typedef struct HcWorking {
     int32_t count;
@@ -14,7 +16,7 @@ typedef struct HcWorking {
     double turned[HC_WORKING_MAX];  /* M x */
     double slope[HC_WORKING_MAX];   /* D W (y - D'x) - lambda [units] */
     double product[HC_WORKING_MAX]; /* D W y - lambda [units] */
-    double metric[HC_WORKING_MAX * HC_WORKING_MAX];
+    double metric[HC_WORKING_MAX * HC_WORKING_MAX] __attribute__((aligned(64)));
     double rest[HC_WORKING_MAX * HC_WORKING_MAX];  /* M - D W D' [units] */
     double table[HC_WORKING_MAX * HC_WORKING_MAX]; /* M, swept on the members */
     bool member[HC_WORKING_MAX];
@@ -37,7 +39,7 @@ void hc_working_solve(const HcUnmixing *unmixing, HcUnmixPanel *panel, HcWorking
 void hc_working_nearest(const HcUnmixing *unmixing, HcWorking *working, const double *b, double *x,
                         double *turned);
 
-/* product = matrix vector, of a set's size. */
+/* product = matrix vector, of a set's size; product [HC_WORKING_MAX]. */
 void hc_working_multiply(int32_t count, const double *matrix, const double *vector, double *product);
 
 /* matrix = -inv(matrix). */
