@@ -22,6 +22,7 @@ enum {
 typedef struct Search {
     HcQuery query;
     float margin;  /* twice the bound of a product of all bands */
+    float slack;   /* rough products are at most that much too large, and never too small */
     float enough;  /* candidates have this similarity or a larger one */
     int32_t found; /* in `index` and `distance`, which are sorted */
     int32_t waiting;
@@ -43,7 +44,8 @@ typedef struct Work {
     float *moved;      /* [PANEL][bands] */
     float *turned;     /* [PANEL][HC_KNN_TERMS] */
     float *product;    /* [PANEL][TILE] */
-    bool has_axes;     /* they have served so far */
+    HcKnnBytes bytes;  /* of PANEL */
+    bool is_rough;     /* rough products have served so far */
 } Work;
 
 typedef struct Job {
@@ -158,10 +160,12 @@ HC_CLONES static float multiply(const float *restrict x, const float *restrict t
     for (; b < bands; b++) {
         rest += x[b] * t[b];
     }
-    for (int i = 0; i < CHUNK; i++) {
-        rest += sum[i];
+    for (int half = CHUNK / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; i++) {
+            sum[i] += sum[i + half];
+        }
     }
-    return rest;
+    return sum[0] + rest;
 }
 
 /* Finds the similarities of all bands of rough candidates, and forgets those that are not enough. */
@@ -216,18 +220,29 @@ HC_CLONES static int64_t find_chunk(const float *restrict product, const float *
     return from;
 }
 
+/* Lists the similarities that are enough. */
+static int32_t list_chunk(const float *product, const float *half, int64_t from, int64_t end, float enough,
+                          int32_t *list) {
+    int32_t count = 0;
+    for (; from < end; from++) {
+        list[count] = (int32_t)from;
+        count += product[from] - half[from] >= enough;
+    }
+    return count;
+}
+
 static void scan(const Job *job, Search *search, const float *product, const float *half, int64_t first,
                  int64_t count) {
     int64_t from = 0;
     while (from < count) {
         from = find_chunk(product, half, from, count, search->enough);
         int64_t end = hc_min64(from + CHUNK, count);
-        for (; from < end; from++) {
-            float similarity = product[from] - half[from];
-            if (similarity >= search->enough) {
-                add_candidate(job, search, (int32_t)(first + from), similarity);
-            }
+        int32_t list[CHUNK];
+        int32_t listed = list_chunk(product, half, from, end, search->enough, list);
+        for (int32_t i = 0; i < listed; i++) {
+            add_candidate(job, search, (int32_t)first + list[i], product[list[i]] - half[list[i]]);
         }
+        from = end;
     }
 }
 
@@ -281,11 +296,15 @@ static void begin(const Job *job, Search *search, bool is_rough) {
     }
 }
 
-/* Similarities of the searches with `count` spectra from `first` on, by products of all bands or along the
- * axes. */
+/* Similarities of the searches with `count` spectra from `first` on, by products of all bands, along the axes
+ * or of bytes. */
 static void multiply_tile(const Job *job, Work *work, int32_t searches, int64_t first, int count) {
     const HcTraining *training = job->training;
     bool is_rough = work->search[0].is_rough;
+    if (is_rough && training->word != NULL) {
+        hc_knn_multiply_bytes(training, &work->bytes, searches, first, count, work->product, TILE);
+        return;
+    }
     int terms = is_rough ? HC_KNN_TERMS : training->bands;
     const float *spectra = is_rough ? training->turned : training->moved;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, searches, count, terms, 1.0F,
@@ -305,10 +324,7 @@ static bool search_tiles(const Job *job, Work *work, int32_t searches) {
             Search *search = &work->search[i];
             const float *product = work->product + (int64_t)i * TILE;
             if (first == 0 && job->k <= CHUNK) {
-                float rest = search->is_rough ? 2 * (1 + 0x1p-20F) * training->rest *
-                                                    work->turned[(i + 1) * HC_KNN_TERMS - 1]
-                                              : 0;
-                look_ahead(job, search, product, tile, search->margin + rest);
+                look_ahead(job, search, product, tile, search->margin + search->slack);
             }
             scan(job, search, product, training->half + first, first, tile);
             if (search->is_rough) {
@@ -327,17 +343,21 @@ static bool search_by(const Job *job, Work *work, int32_t searches, bool is_roug
     const HcTraining *training = job->training;
     for (int32_t i = 0; i < searches; i++) {
         begin(job, &work->search[i], is_rough);
-        work->search[i].moved = work->moved + (int64_t)i * training->bands;
-        if (is_rough) {
-            hc_knn_turn(training, work->search[i].moved, work->turned + (int64_t)i * HC_KNN_TERMS);
+        const float *moved = work->search[i].moved = work->moved + (int64_t)i * training->bands;
+        float slack = 0;
+        if (is_rough && training->word != NULL) {
+            slack = hc_knn_take_bytes(training, moved, i, &work->bytes);
+        } else if (is_rough) {
+            slack = training->rest * hc_knn_turn(training, moved, work->turned + (int64_t)i * HC_KNN_TERMS);
         }
+        work->search[i].slack = 2 * (1 + 0x1p-20F) * slack;
     }
     return search_tiles(job, work, searches);
 }
 
 static void search_fast(const Job *job, Work *work, int32_t searches) {
-    work->has_axes = work->has_axes && search_by(job, work, searches, true);
-    if (!work->has_axes) {
+    work->is_rough = work->is_rough && search_by(job, work, searches, true);
+    if (!work->is_rough) {
         search_by(job, work, searches, false);
     }
     for (int32_t i = 0; i < searches; i++) {
@@ -407,6 +427,9 @@ static void work_clear(Work *work) {
     free(work->moved);
     free(work->turned);
     free(work->product);
+    free(work->bytes.word);
+    free(work->bytes.start);
+    free(work->bytes.scale);
 }
 
 static HcStatus work_init(Work *work, const Job *job, HcError *err) {
@@ -417,10 +440,15 @@ static HcStatus work_init(Work *work, const Job *job, HcError *err) {
     HC_OR_RETURN(hc_new_aligned(work->moved, PANEL * bands, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->turned, (size_t)PANEL * HC_KNN_TERMS, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->product, (size_t)PANEL * TILE, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->bytes.word, PANEL * (size_t)hc_knn_words(job->training->bands),
+                                "panels of neighbours", err));
+    HC_OR_RETURN(hc_new(work->bytes.start, PANEL, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new(work->bytes.scale, 2 * PANEL, "panels of neighbours", err));
+    work->bytes.above = work->bytes.scale + PANEL;
     for (size_t i = 0; i < PANEL; i++) {
         work->search[i].similarity = work->similarity + i * k;
     }
-    work->has_axes = job->training->axis != NULL && job->k <= CHUNK;
+    work->is_rough = (job->training->axis != NULL || job->training->word != NULL) && job->k <= CHUNK;
     return HC_OK;
 }
 

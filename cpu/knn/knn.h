@@ -29,10 +29,29 @@ struct HcTraining {
     double *axis;  /* [bands][HC_KNN_TERMS] */
     float *turned; /* t' along the axes, and its length beyond them [count][HC_KNN_TERMS] */
     float rest;    /* the largest length beyond the axes */
+    /* t' in steps, plus 128, four bands a word [blocks][words][HC_KNN_BLOCK]; NULL = they do not serve. */
+    int32_t *word;
+    float step;
+    double off; /* largest length that steps leave */
 };
 
 /* Terms of a product along the principal axes. */
 enum { HC_KNN_TERMS = 32 };
+
+/* Pixels and training spectra whose words lie side by side. */
+enum { HC_KNN_BLOCK = 16 };
+
+/* Words of a spectrum in bytes. */
+static inline int64_t hc_knn_words(int32_t bands) {
+    return (bands + 3) / 4;
+}
+
+/* Pixels in bytes, and what makes sums of bytes to products. */
+typedef struct HcKnnBytes {
+    int32_t *word;        /* [blocks][words][HC_KNN_BLOCK] */
+    int32_t *start;       /* of the sums */
+    float *scale, *above; /* products get `above`, so that none is too small */
+} HcKnnBytes;
 
 /* A pixel that looks for its neighbours. */
 typedef struct HcQuery {
@@ -55,6 +74,21 @@ void hc_knn_distances(const HcTraining *training, const HcPair *pair, int32_t co
 /* The pixel as x', moved[bands]. Returns twice the bound of the error of a similarity. Each of the k
  * nearest is at most that much below the k-th largest similarity. INFINITY = float32 is not enough. */
 float hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved);
+
+/* The length of x, added by vectors. */
+double hc_knn_length(const float *x, int32_t bands);
+
+/* Makes words of bytes, where they are worth it and axes do not serve. */
+HcStatus hc_knn_make_bytes(HcTraining *training, HcError *err);
+
+/* x' as pixel i of `bytes`. Returns a bound: its products are x'.t' at least, and at most twice the bound
+ * more. */
+float hc_knn_take_bytes(const HcTraining *training, const float *moved, int32_t i, HcKnnBytes *bytes);
+
+/* product[pixels][stride]: upper bounds of x'.t' with `count` spectra from `first` on. Both are filled up to
+ * whole blocks. */
+void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t pixels, int64_t first,
+                           int64_t count, float *product, int64_t stride);
 
 /* Finds the axes, where they are worth it. */
 HcStatus hc_knn_find_axes(HcCompute *compute, HcTraining *training, HcError *err);

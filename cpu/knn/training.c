@@ -22,7 +22,7 @@ HC_CLONES static void move(const float *restrict x, const double *restrict centr
     }
 }
 
-HC_CLONES static double length_of(const float *x, int32_t bands) {
+HC_CLONES double hc_knn_length(const float *x, int32_t bands) {
     enum { LANES = 8 };
     double sum[LANES] = {0};
     double rest = 0;
@@ -68,7 +68,7 @@ static double bound(const HcTraining *training, double length) {
 float hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved) {
     bool angle = training->metric == HC_METRIC_ANGLE;
     move(query->x, training->centre, angle ? query->norm : 1, training->scale, training->bands, moved);
-    double length = length_of(moved, training->bands) * (1 + 0x1p-20);
+    double length = hc_knn_length(moved, training->bands) * (1 + 0x1p-20);
     return (float)(2 * (1 + 0x1p-20) * bound(training, length));
 }
 
@@ -144,6 +144,7 @@ HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     memcpy(training->spectra, spectra, values * sizeof(float));
     make_ready(training, work, work + count);
     HC_TRY(hc_knn_find_axes(compute, training, err));
+    HC_TRY(hc_knn_make_bytes(training, err));
     *out = training;
     training = NULL;
 done:
@@ -161,6 +162,7 @@ void hc_cpu_training_close(HcTraining *training) {
         free(training->centre);
         free(training->axis);
         free(training->turned);
+        free(training->word);
         free(training);
     }
 }

@@ -47,7 +47,7 @@ HcKnnFn hc_knn HC_MUST_CHECK;
 /* Host memory that each thread takes where device memory is host memory, at most: a panel of pixels, their
  * products with some training spectra, their candidates and neighbours [bytes]. */
 static inline size_t hc_knn_thread_bytes(int32_t bands, int32_t k) {
-    return 384 * ((size_t)bands + (size_t)k + 1200) * sizeof(float);
+    return 384 * ((size_t)bands * 5 / 4 + (size_t)k + 1200) * sizeof(float);
 }
 
 #ifdef __cplusplus

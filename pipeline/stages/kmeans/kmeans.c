@@ -127,7 +127,7 @@ static size_t found_bytes(const HcStage *stage) {
 static void plan_needs(HcStage *stage) {
     int32_t bands = stage->in.bands;
     size_t clusters = (size_t)clusters_of(stage);
-    size_t model = clusters * (2 * (size_t)bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
+    size_t model = clusters * ((size_t)bands * (2 * sizeof(float) + 1) + sizeof(double) + sizeof(int32_t));
     stage->output = params_of(stage)->files.path;
     stage->needs.has_output = stage->output != NULL;
     stage->needs.observes = !stage->settled;

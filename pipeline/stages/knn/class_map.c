@@ -190,8 +190,8 @@ static void plan_needs(HcStage *stage) {
     size_t scores = plan->scored ? hc_scores_bytes_device(kind, bands, labels) +
                                        hc_scores_bytes_model(kind, bands, labels)
                                  : 0;
-    /* The model may keep its spectra in two forms, and their norms. */
-    size_t model = count * (2 * (size_t)bands * sizeof(float) + sizeof(double) + sizeof(int32_t));
+    /* The model may keep its spectra in two forms, and in bytes, and their norms. */
+    size_t model = count * ((size_t)bands * (2 * sizeof(float) + 1) + sizeof(double) + sizeof(int32_t));
     size_t gathered = hc_spectra_bytes(&state->training, bands) + hc_spectra_bytes(&state->validation, bands);
     stage->needs =
         (HcNeeds){.observes = !stage->settled && !(state->from_library && !hc_knn_validates(stage)),
