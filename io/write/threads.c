@@ -151,7 +151,7 @@ static int32_t rows_of(const HcScene *scene, const HcWritePlan *plan, double byt
     double line = segment * scene->bands;
     double rows = bytes / line;
     if (plan->interleave == HC_BSQ && rows * segment < 65536) {
-        rows = 65536 / segment;
+        rows = ceil(65536 / segment);
         rows = rows * line > 32 * MIB ? 32 * MIB / line : rows;
     }
     rows = rows < 1 ? 1 : rows;

@@ -172,6 +172,17 @@ static void stored_in_place(void **state) {
     }
 }
 
+/* Lines of a band that fill no whole number of times the shortest stretch. */
+static void many_bands(void **state) {
+    HcScene scene = plain_scene(30, 1242, 285);
+    HcWriterOptions options = {.large = 1, .threads = 4, .overwrite = true};
+    HcError err = {0};
+    skip_without_memory(state);
+    put_bytes = 0;
+    check_ok(write_scene(in_folder("a.img"), &scene, &options, &err), err);
+    assert_int_equal(put_bytes, 0);
+}
+
 /* Small files, files on disks, few threads, an old kernel, no addresses. */
 static void written_instead(void **state) {
     HcScene scene = plain_scene(700, 311, 5);
@@ -445,15 +456,11 @@ static void full_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        in_memory(stored_in_place),
-        in_memory(written_instead),
-        in_memory(begun_early),
-        in_memory(few_pages_are_kept),
-        in_memory(full_disk_is_noticed_at_once),
-        in_memory(reserving_fails),
-        in_memory(pages_fail),
-        in_memory(file_is_shortened),
-        in_memory(limit_of_a_joined_file),
+        in_memory(stored_in_place),    in_memory(many_bands),
+        in_memory(written_instead),    in_memory(begun_early),
+        in_memory(few_pages_are_kept), in_memory(full_disk_is_noticed_at_once),
+        in_memory(reserving_fails),    in_memory(pages_fail),
+        in_memory(file_is_shortened),  in_memory(limit_of_a_joined_file),
         in_memory(full_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
