@@ -16,15 +16,14 @@ int32_t hc_pass_times(const HcChain *chain, const HcPass *pass) {
     return !pass->stops ? 1 : last->needs.passes_through ? rounds_left(last) - 1 : rounds_left(last);
 }
 
-/* Walks back from the end of the pass: what a stage needs is added to what is needed of it. */
-static void pass_halos(const HcChain *chain, HcPass *pass) {
+void hc_pass_halos(const HcChain *chain, bool observes, HcPass *pass) {
     int32_t halo = 0;
     for (int32_t s = pass->end - 1; s >= 0; s--) {
         const HcStage *stage = &chain->stages[s];
         pass->halo[s] = halo;
         bool processes = !stage->needs.passes_through && !(pass->stops && s == pass->end - 1);
         int32_t before = processes ? halo + stage->needs.halo : halo;
-        if (hc_pass_observes(pass, stage) && stage->needs.halo > before) {
+        if (observes && hc_pass_observes(pass, stage) && stage->needs.halo > before) {
             before = stage->needs.halo;
         }
         halo = before;
@@ -41,7 +40,7 @@ void hc_pass_after(const HcChain *chain, int32_t settled_before, HcPass *pass) {
             pass->stops = true;
         }
     }
-    pass_halos(chain, pass);
+    hc_pass_halos(chain, true, pass);
 }
 
 void hc_pass_next(const HcChain *chain, HcPass *pass) {

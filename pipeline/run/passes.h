@@ -25,6 +25,10 @@ void hc_pass_after(const HcChain *chain, int32_t settled_before, HcPass *pass);
 /* How often the scene is read for it: a stage that it stops at may have several rounds. */
 int32_t hc_pass_times(const HcChain *chain, const HcPass *pass);
 
+/* Fills the halos of a pass: walks back from its end, and adds what a stage looks at to what is needed of it.
+ * observes: with what stages look at that observe. */
+void hc_pass_halos(const HcChain *chain, bool observes, HcPass *pass);
+
 /* Whether a stage observes in this pass. */
 bool hc_pass_observes(const HcPass *pass, const HcStage *stage);
 

@@ -106,7 +106,7 @@ static HcStatus bring_line(HcFlow *flow, HcSpan span, const Probe *probe, HcRaw 
     }
     int32_t above = 0;
     int32_t below = 0;
-    hc_flow_halo(flow, span, flow->layout.raw_halo, &above, &below);
+    hc_flow_halo(flow, span, flow->pass.halo[0], &above, &below);
     int32_t rows = above + span.lines + below;
     const char *host = probe->raw.data;
     HC_OR_RETURN(hc_view_read(view, span.line0 - above, rows, probe->raw.data, raw, err));
@@ -149,7 +149,7 @@ static HcStatus sample_line(HcFlow *flow, int64_t line, const Probe *probe, bool
 
 static HcStatus open_probe(HcFlow *flow, Probe *probe, HcError *err) {
     int32_t bands = 1;
-    int64_t rows = 1 + 2 * (int64_t)flow->layout.raw_halo;
+    int64_t rows = 1 + 2 * (int64_t)flow->pass.halo[0];
     size_t raw = hc_view_bytes(flow->chain->source->view, rows);
     for (int32_t s = 0; s < flow->pass.end; s++) {
         bands = flow->chain->stages[s].out.bands > bands ? flow->chain->stages[s].out.bands : bands;
@@ -179,11 +179,13 @@ static HcStatus sample_pairs(HcFlow *flow, const Probe *probe, HcError *err) {
 HcStatus hc_flow_sample(HcFlow *flow, HcError *err) {
     HcStatus status = HC_OK;
     Probe probe = {0};
+    const HcPass pass = flow->pass;
     int64_t lines = flow->chain->stages[0].out.lines;
     bool compares = any_wants(flow, wants_neighbours);
     if (!compares && !any_wants(flow, wants_sample)) {
         return HC_OK;
     }
+    hc_pass_halos(flow->chain, false, &flow->pass); /* nothing observes the lines */
     HC_TRY(open_probe(flow, &probe, err));
     if (compares) {
         HC_TRY(sample_pairs(flow, &probe, err));
@@ -198,6 +200,7 @@ HcStatus hc_flow_sample(HcFlow *flow, HcError *err) {
         }
     }
 done:
+    flow->pass = pass;
     hc_memory_release(flow->compute, &probe.raw);
     hc_memory_release(flow->compute, &probe.line);
     hc_memory_release(flow->compute, &probe.device);
