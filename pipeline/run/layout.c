@@ -440,6 +440,9 @@ static void take_fewer_threads(HcChain *chain, HcCompute *compute, HcComputeInfo
     }
 }
 
+/* Least lines of a block, in lines of context on one side: each block works on its context again. */
+enum { HALOS = 2 };
+
 static HcStatus make_layout(HcLayout *layout, HcChain *chain, HcCompute *compute, HcComputeInfo *info,
                             const HcRunSettings *settings, HcRunReport *report, HcError *err) {
     HcError unimportant = {0};
@@ -457,8 +460,10 @@ static HcStatus make_layout(HcLayout *layout, HcChain *chain, HcCompute *compute
     }
     share_more(chain, info, &limits);
     share_threads(chain, info, &limits);
-    int64_t wanted = settings->block_lines > 0 ? settings->block_lines
-                                               : (int64_t)(info->block_bytes / hc_rows_bytes(scene, 1));
+    int64_t wanted =
+        settings->block_lines > 0
+            ? settings->block_lines
+            : hc_max64((int64_t)(info->block_bytes / hc_rows_bytes(scene, 1)), HALOS * (int64_t)limits.halo);
     int64_t own = lines_of(&limits);
     wanted = limits.every > 1 ? 1 : wanted > own ? own : wanted;
     int64_t lines = wanted < 1 ? 1 : wanted;
