@@ -38,7 +38,7 @@ typedef struct HcSlot {
  * copied. */
 typedef struct HcHand {
     struct {
-        HcBuffer buffer;
+        char *memory; /* of the flow's pieces */
         HcQueue *queue;
         int64_t block; /* that its bytes are of, which are on their way; -1 = none */
     } piece[2];
@@ -69,8 +69,9 @@ typedef struct HcFlow {
     HcRaw *kept_raw;                /* [layout.kept_blocks] what lies there, data NULL until it does */
     HcParcel *parcels;              /* all of them, [parcel_count] */
     int32_t parcel_count;
-    HcTeam *team;  /* reads pieces */
-    HcHand *hands; /* [hand_count] one a thread of it; NULL unless the layout is straight */
+    HcTeam *team;    /* reads pieces */
+    HcHand *hands;   /* [hand_count] one a thread of it; NULL unless the layout is straight */
+    HcBuffer pieces; /* [host] of all hands */
     int32_t hand_count;
     int64_t next_block; /* the piece that no thread has taken, and its block; by the lock */
     int32_t next_piece;

@@ -39,11 +39,12 @@ static HcStatus open_hands(HcFlow *flow, HcError *err) {
     HC_OR_RETURN(hc_new(flow->missing, layout->blocks, "blocks", err));
     HC_OR_RETURN(hc_new(flow->hands, count, "pieces of the scene", err));
     flow->hand_count = count;
+    HC_OR_RETURN(hc_flow_host_memory(flow, 2 * (size_t)count * layout->piece_bytes, "pieces of the scene",
+                                     &flow->pieces, err)); /* in one go: pinned memory is slow to get */
     for (int32_t k = 0; k < 2 * count; k++) {
         flow->hands[k / 2].piece[k % 2].block = -1;
+        flow->hands[k / 2].piece[k % 2].memory = (char *)flow->pieces.data + (size_t)k * layout->piece_bytes;
         HC_OR_RETURN(hc_queue_open(flow->compute, &flow->hands[k / 2].piece[k % 2].queue, err));
-        HC_OR_RETURN(hc_flow_host_memory(flow, layout->piece_bytes, "a piece of the scene",
-                                         &flow->hands[k / 2].piece[k % 2].buffer, err));
     }
     return HC_OK;
 }
@@ -51,8 +52,8 @@ static HcStatus open_hands(HcFlow *flow, HcError *err) {
 static void close_hands(HcFlow *flow) {
     for (int32_t k = 0; k < 2 * flow->hand_count; k++) {
         hc_queue_close(flow->hands[k / 2].piece[k % 2].queue);
-        hc_memory_release(flow->compute, &flow->hands[k / 2].piece[k % 2].buffer);
     }
+    hc_memory_release(flow->compute, &flow->pieces);
     hc_team_close(flow->team);
     free(flow->hands);
     free(flow->missing);

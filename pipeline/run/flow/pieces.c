@@ -96,7 +96,7 @@ static HcStatus send_piece(HcFlow *flow, HcHand *hand, int64_t block, int32_t nu
     const int64_t line0 = hc_flow_raw_lines(flow, block, &lines);
     hand->now ^= 1;
     HC_OR_RETURN(arrive(flow, hand, hand->now, err));
-    char *memory = hand->piece[hand->now].buffer.data;
+    char *memory = hand->piece[hand->now].memory;
     HC_OR_RETURN(hc_view_read_part(view, line0, lines, at, bytes, memory, err));
     HC_OR_RETURN(
         hc_upload(hand->piece[hand->now].queue, memory, hc_flow_place(flow, block) + at, (size_t)bytes, err));
