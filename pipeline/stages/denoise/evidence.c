@@ -4,6 +4,7 @@
 #include "pipeline/stages/denoise/evidence.h"
 #include "core/allocate.h"
 #include "core/block.h"
+#include "core/system/team.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static const double deviations = 6; /* of chance */
 
 /* Stripes, or noise that is correlated, make more components than that, or than half of the columns. Where
  * fewer are left, or pixels, they show nothing. */
-enum { USED_MAX = 64, LEFT_MIN = 8, PIXELS_MIN = 500 };
+enum { USED_MAX = 64, LEFT_MIN = 8, PIXELS_MIN = 500, TEAM = 16 };
 
 static const char what[] = "a test of noise";
 
@@ -37,17 +38,18 @@ typedef struct Look {
     const HcTransform *transform;
     const HcEvidenceChange *change;
     size_t bands, used;
-    double *expected; /* [bands] variance of what is left; 0 = the band takes no part */
-    double *beside;   /* [bands] the same of products with the next band */
-    double *rest;     /* [count][bands] what is left, in deviations */
-    double *power;    /* [count] mean square of the spectrum */
+    double *expected;  /* [bands] variance of what is left; 0 = the band takes no part */
+    double *beside;    /* [bands] the same of products with the next band */
+    double *rest;      /* [count][bands] what is left, in deviations */
+    double *power;     /* [count] mean square of the spectrum */
+    double *component; /* [threads][used] */
     Sums sums;
 } Look;
 
 static void look_clear(Look *look) {
     Sums *sums = &look->sums;
-    double *all[] = {look->expected, look->beside, look->rest,      look->power,    sums->square,
-                     sums->fourth,   sums->beside, sums->shared[0], sums->shared[1]};
+    double *all[] = {look->expected, look->beside, look->rest,      look->power,     sums->square,
+                     sums->fourth,   sums->beside, sums->shared[0], sums->shared[1], look->component};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         free(all[i]);
     }
@@ -81,7 +83,10 @@ static void expect(Look *look) {
 }
 
 /* The components of a pixel, and what is left of it. */
-static void take_rest(const Look *look, size_t p, double *component) {
+static void take_rest(void *user, int64_t item, int32_t thread) {
+    const Look *look = user;
+    size_t p = (size_t)item;
+    double *component = look->component + (size_t)thread * look->used;
     const HcTransform *transform = look->transform;
     const float *x = look->stage->neighbours.values + p * look->bands;
     size_t sample = (size_t)(look->stage->neighbours.at[p] % look->stage->in.samples);
@@ -228,7 +233,8 @@ void hc_evidence_plan(HcStage *stage) {
 HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransform *transform, int32_t used,
                           const HcEvidenceChange *change, double *own, HcError *err) {
     HcStatus status = HC_OK;
-    double *component = NULL;
+    HcTeam *team = NULL;
+    HcComputeInfo info;
     Look look = {.stage = stage,
                  .transform = transform,
                  .change = change,
@@ -241,10 +247,12 @@ HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransfo
         return HC_OK;
     }
     HC_TRY(look_init(&look, err));
-    HC_TRY(hc_new(component, look.used, what, err));
+    hc_compute_info(stage->compute, &info);
+    team = hc_team_open(hc_team_count(info.threads, TEAM));
+    HC_TRY(hc_new(look.component, (size_t)hc_team_threads(team) * look.used, what, err));
     expect(&look);
-    for (size_t p = 0; p < (size_t)stage->neighbours.count; p++) {
-        take_rest(&look, p, component);
+    hc_team_run(team, stage->neighbours.count, take_rest, &look);
+    for (size_t p = 0; p < (size_t)stage->neighbours.count; p++) { /* sums have one order */
         add_pixel(&look, p);
     }
     add_neighbours(&look);
@@ -253,7 +261,7 @@ HcStatus hc_evidence_find(HcEvidence *out, const HcStage *stage, const HcTransfo
         find_own(&look, own);
     }
 done:
-    free(component);
+    hc_team_close(team);
     look_clear(&look);
     return status;
 }
