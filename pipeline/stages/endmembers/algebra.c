@@ -108,18 +108,34 @@ typedef double Lanes
     __attribute__((vector_size(HC_LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 typedef int64_t Bits __attribute__((vector_size(HC_LANES * sizeof(int64_t)), may_alias));
 
-HC_CLONES void hc_largest_sums(const double *f, int32_t rows, int32_t width, const float *x,
-                               double largest[HC_LANES]) {
-    const Lanes *row = (const Lanes *)f;
-    Lanes most = {0};
-    for (int32_t r = 0; r < rows; r++, row += width + 1) {
-        Lanes sum = row[0];
+void hc_widen(const float *x, int32_t width, int32_t pixels, double wide[][HC_PIXELS]) {
+    for (int32_t p = 0; p < HC_PIXELS; p++) { /* the last one again where there are fewer */
+        const float *from = x + (size_t)(p < pixels ? p : pixels - 1) * (size_t)width;
         for (int32_t k = 0; k < width; k++) {
-            sum += row[k + 1] * (double)x[k];
+            wide[k][p] = (double)from[k];
         }
-        Bits size = (Bits)sum & INT64_MAX; /* without the sign */
-        Bits larger = (Lanes)size > most;
-        most = (Lanes)((size & larger) | ((Bits)most & ~larger));
     }
-    memcpy(largest, &most, sizeof most);
+}
+
+HC_CLONES void hc_largest_sums(const double *f, int32_t rows, int32_t width, const double wide[][HC_PIXELS],
+                               double largest[HC_PIXELS][HC_LANES]) {
+    const Lanes *row = (const Lanes *)f;
+    Lanes most[HC_PIXELS] = {0};
+    for (int32_t r = 0; r < rows; r++, row += width + 1) {
+        Lanes sum[HC_PIXELS];
+        for (int32_t p = 0; p < HC_PIXELS; p++) {
+            sum[p] = row[0];
+        }
+        for (int32_t k = 0; k < width; k++) {
+            for (int32_t p = 0; p < HC_PIXELS; p++) {
+                sum[p] += row[k + 1] * wide[k][p];
+            }
+        }
+        for (int32_t p = 0; p < HC_PIXELS; p++) {
+            Bits size = (Bits)sum[p] & INT64_MAX; /* without the sign */
+            Bits larger = (Lanes)size > most[p];
+            most[p] = (Lanes)((size & larger) | ((Bits)most[p] & ~larger));
+        }
+    }
+    memcpy(largest, most, sizeof most);
 }

@@ -11,8 +11,7 @@ typedef struct Left {
     double *basis; /* [count][width] */
 } Left;
 
-static void score(const void *user, const float *x, int64_t pixel, HcBest *best) {
-    const Left *left = user;
+static void score_pixel(const Left *left, const float *x, int64_t pixel, HcBest *best) {
     int32_t width = left->method->reduced->width;
     double rest[HC_ENDMEMBERS_MAX];
     double sum = 0;
@@ -24,6 +23,13 @@ static void score(const void *user, const float *x, int64_t pixel, HcBest *best)
         sum += rest[k] * rest[k];
     }
     hc_best_offer(best, sum, pixel, 0);
+}
+
+static void score(const void *user, const float *x, int64_t pixel, int32_t pixels, HcBest *best) {
+    const Left *left = user;
+    for (int32_t p = 0; p < pixels; p++, x += left->method->reduced->width) {
+        score_pixel(left, x, pixel + p, best);
+    }
 }
 
 HcStatus hc_method_atgp(const HcMethod *method, int64_t *pixel, HcError *err) {

@@ -61,11 +61,16 @@ void hc_remove_parts(double *x, const double *basis, int32_t count, int32_t n);
  * determinant: that of many components is beyond the range of a double. -INFINITY: it has no inverse. */
 double hc_invert(double *matrix, double *inverse, int32_t n);
 
-/* Sums that scans compare pixels by, eight starts side by side. */
-enum { HC_LANES = 8 };
+/* Sums that scans compare pixels by: eight starts side by side, of pixels that share what is read for them.
+ */
+enum { HC_LANES = 8, HC_PIXELS = 4 };
 
-/* largest[lane]: the largest magnitude among the sums f[row][0] + f[row][1] x[0] + ... of a lane, where f is
- * [rows][1 + width][HC_LANES]. Each sum is added in that order. */
-void hc_largest_sums(const double *f, int32_t rows, int32_t width, const float *x, double largest[HC_LANES]);
+/* wide[width][HC_PIXELS] of x[pixels][width], 1 to HC_PIXELS of them. */
+void hc_widen(const float *x, int32_t width, int32_t pixels, double wide[][HC_PIXELS]);
+
+/* largest[pixel][lane]: the largest magnitude among the sums f[row][0] + f[row][1] x[0] + ... of a lane,
+ * where f is [rows][1 + width][HC_LANES]. Each sum is added in that order. */
+void hc_largest_sums(const double *f, int32_t rows, int32_t width, const double wide[][HC_PIXELS],
+                     double largest[HC_PIXELS][HC_LANES]);
 
 #endif

@@ -42,19 +42,26 @@ static void offer(const Simplices *simplices, int32_t start, const float *x, int
     }
 }
 
-static void score(const void *user, const float *x, int64_t pixel, HcBest *best) {
+static void score(const void *user, const float *x, int64_t pixel, int32_t pixels, HcBest *best) {
     const Simplices *simplices = user;
     int32_t count = simplices->method->count;
-    const double *lanes = simplices->lanes;
-    double largest[HC_LANES] = {0};
-    for (int32_t i = 0; i < simplices->open_count; i++) {
-        if (i % HC_LANES == 0) {
-            hc_largest_sums(lanes, count, count - 1, x, largest);
-            lanes += (size_t)count * (size_t)count * HC_LANES;
-        }
-        int32_t start = simplices->open[i];
-        if (largest[i % HC_LANES] >= best[start].score) {
-            offer(simplices, start, x, pixel, &best[start]);
+    double wide[HC_ENDMEMBERS_MAX][HC_PIXELS];
+    double largest[HC_PIXELS][HC_LANES];
+    for (int32_t first = 0; first < pixels; first += HC_PIXELS, x += HC_PIXELS * (count - 1)) {
+        int32_t few = pixels - first < HC_PIXELS ? pixels - first : HC_PIXELS;
+        hc_widen(x, count - 1, few, wide);
+        const double *lanes = simplices->lanes;
+        for (int32_t i = 0; i < simplices->open_count; i++) {
+            if (i % HC_LANES == 0) {
+                hc_largest_sums(lanes, count, count - 1, wide, largest);
+                lanes += (size_t)count * (size_t)count * HC_LANES;
+            }
+            int32_t start = simplices->open[i];
+            for (int32_t p = 0; p < few; p++) {
+                if (largest[p][i % HC_LANES] >= best[start].score) {
+                    offer(simplices, start, x + p * (count - 1), pixel + first + p, &best[start]);
+                }
+            }
         }
     }
 }

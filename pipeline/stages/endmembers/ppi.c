@@ -12,8 +12,7 @@ typedef struct Skewers {
     const double *f; /* [count][width] */
 } Skewers;
 
-static void score(const void *user, const float *x, int64_t pixel, HcBest *best) {
-    const Skewers *skewers = user;
+static void score_pixel(const Skewers *skewers, const float *x, int64_t pixel, HcBest *best) {
     int32_t width = skewers->width;
     const double *f = skewers->f;
     for (int32_t s = 0; s < skewers->count; s++, f += width) {
@@ -23,6 +22,13 @@ static void score(const void *user, const float *x, int64_t pixel, HcBest *best)
         }
         hc_best_offer(&best[2 * s], sum, pixel, 0);
         hc_best_offer(&best[2 * s + 1], -sum, pixel, 0);
+    }
+}
+
+static void score(const void *user, const float *x, int64_t pixel, int32_t pixels, HcBest *best) {
+    const Skewers *skewers = user;
+    for (int32_t p = 0; p < pixels; p++, x += skewers->width) {
+        score_pixel(skewers, x, pixel + p, best);
     }
 }
 

@@ -19,26 +19,38 @@ typedef struct Directions {
     int64_t *pixel;
 } Directions;
 
-static void score(const void *user, const float *x, int64_t pixel, HcBest *best) {
+/* What the product of a pixel is divided by, at most 0 where it is not compared. */
+static double divisor_of(const HcMethod *method, const float *x) {
+    double divisor = method->direction != NULL ? 0 : 1;
+    for (int32_t k = 0; k < method->reduced->width && method->direction != NULL; k++) {
+        divisor += method->direction[k] * (double)x[k];
+    }
+    return divisor;
+}
+
+static void score(const void *user, const float *x, int64_t pixel, int32_t pixels, HcBest *best) {
     const Directions *to = user;
     const HcMethod *method = to->method;
     int32_t width = method->reduced->width;
-    double divisor = 1;
-    if (method->direction != NULL) {
-        divisor = 0;
-        for (int32_t k = 0; k < width; k++) {
-            divisor += method->direction[k] * (double)x[k];
+    double wide[HC_ENDMEMBERS_MAX][HC_PIXELS];
+    double largest[HC_PIXELS][HC_LANES];
+    for (int32_t first = 0; first < pixels; first += HC_PIXELS, x += HC_PIXELS * width) {
+        int32_t few = pixels - first < HC_PIXELS ? pixels - first : HC_PIXELS;
+        hc_widen(x, width, few, wide);
+        double divisor[HC_PIXELS];
+        for (int32_t p = 0; p < few; p++) {
+            divisor[p] = divisor_of(method, x + p * width);
         }
-        if (!(divisor > 0)) {
-            return;
+        for (int32_t s = 0; s < method->starts; s++) {
+            if (s % HC_LANES == 0) {
+                hc_largest_sums(to->lanes + (size_t)s * (size_t)(width + 1), 1, width, wide, largest);
+            }
+            for (int32_t p = 0; p < few; p++) {
+                if (divisor[p] > 0) {
+                    hc_best_offer(&best[s], largest[p][s % HC_LANES] / divisor[p], pixel + first + p, 0);
+                }
+            }
         }
-    }
-    double largest[HC_LANES] = {0};
-    for (int32_t s = 0; s < method->starts; s++) {
-        if (s % HC_LANES == 0) {
-            hc_largest_sums(to->lanes + (size_t)s * (size_t)(width + 1), 1, width, x, largest);
-        }
-        hc_best_offer(&best[s], largest[s % HC_LANES] / divisor, pixel, 0);
     }
 }
 
@@ -52,13 +64,16 @@ static void lay_lane(const Directions *to, int32_t start) {
     }
 }
 
-static void score_length(const void *user, const float *x, int64_t pixel, HcBest *best) {
+static void score_length(const void *user, const float *x, int64_t pixel, int32_t pixels, HcBest *best) {
     const HcMethod *method = user;
-    double sum = 0;
-    for (int32_t k = 0; k < method->reduced->width; k++) {
-        sum += (double)x[k] * (double)x[k];
+    int32_t width = method->reduced->width;
+    for (int32_t p = 0; p < pixels; p++, x += width) {
+        double sum = 0;
+        for (int32_t k = 0; k < width; k++) {
+            sum += (double)x[k] * (double)x[k];
+        }
+        hc_best_offer(best, sum, pixel + p, 0);
     }
-    hc_best_offer(best, sum, pixel, 0);
 }
 
 /* y of a pixel x: on the plane where its product with the direction of the mean is 1, or lifted. */

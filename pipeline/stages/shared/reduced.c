@@ -10,6 +10,7 @@
 #include "pipeline/memory.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -253,8 +254,8 @@ static void count_chunk(void *user, const HcReduced *reduced, const Chunk *chunk
     for (int64_t i = 0; i < chunk->count; i++) {
         const float *x = chunk->value + (size_t)i * (size_t)reduced->width;
         bool finite = true;
-        for (int32_t k = 0; k < reduced->width; k++) {
-            finite = finite && isfinite(x[k]);
+        for (int32_t k = 0; k < reduced->width; k++) { /* without branches */
+            finite &= fabsf(x[k]) <= FLT_MAX;
         }
         bool there = mask[chunk->first + i] != 0;
         unusable += there && !finite;
@@ -336,11 +337,16 @@ typedef struct Search {
 static void search_chunk(void *user, const HcReduced *reduced, const Chunk *chunk) {
     const Search *search = user;
     HcBest *best = search->best + (size_t)chunk->thread * (size_t)search->count;
-    for (int64_t i = 0; i < chunk->count; i++) {
-        if (takes_part(reduced, chunk->first + i)) {
-            search->score(search->user, chunk->value + (size_t)i * (size_t)reduced->width,
-                          reduced->first + chunk->first + i, best);
+    for (int64_t i = 0; i < chunk->count;) {
+        int64_t end = i;
+        while (end < chunk->count && takes_part(reduced, chunk->first + end)) {
+            end++;
         }
+        if (end > i) {
+            search->score(search->user, chunk->value + (size_t)i * (size_t)reduced->width,
+                          reduced->first + chunk->first + i, (int32_t)(end - i), best);
+        }
+        i = end + 1;
     }
 }
 

@@ -69,8 +69,8 @@ static inline void hc_best_offer(HcBest *best, double score, int64_t pixel, int3
     }
 }
 
-/* Offers the pixel x[width] to best[count]. */
-typedef void HcScoreFn(const void *user, const float *x, int64_t pixel, HcBest *best);
+/* Offers pixels x[pixels][width] to best[count]; `pixel` is the first of them. */
+typedef void HcScoreFn(const void *user, const float *x, int64_t pixel, int32_t pixels, HcBest *best);
 
 /* All ranks: the best of all pixels. */
 HcStatus hc_reduced_search(HcReduced *reduced, HcScoreFn *score, const void *user, HcBest *best,
