@@ -29,6 +29,9 @@ enum { CLUSTERS_MAX = 254 };
 /* Centres that a pixel is compared with: its own, and the next one where gaps are wanted. */
 enum { NEAREST = 2 };
 
+/* Pixels that a thread looks at together. */
+enum { CHUNK = 4096 };
+
 /* What rounding makes of distances, relative to them, at most. */
 static const double rounding = 1e-9;
 
@@ -39,21 +42,33 @@ typedef struct Params {
     bool distance;
 } Params;
 
+/* A piece of the scene whose neighbours are looked for. */
+typedef struct Piece {
+    HcQueue *queue; /* brings what is found while the next piece is in work; NULL = one piece at a time */
+    double *found, *fetched; /* [device], [host] distances, then numbers */
+    const float *values;
+    int64_t first;
+    size_t pixels; /* 0 = none */
+} Piece;
+
 typedef struct State {
     char *header;
     HcReduced reduced;
-    bool scratch;                /* the scene does not lie in memory */
-    HcClusterSums sums;          /* of the pixels of this rank */
-    HcClusterSums all;           /* of all ranks */
-    int32_t *label;              /* [pixels of the rank] cluster, -1 = none */
-    double *distance;            /* [pixels of the rank] squared, from the centre; or with has_gaps: how much
-                                    farther the second centre is at least */
-    bool wants_gaps, has_gaps;   /* of this step, of the steps before */
-    double drift[CLUSTERS_MAX];  /* of the centres in this step, at most */
-    double widest;               /* of these */
-    uint8_t *wanted;             /* [pixels of a piece] those that are looked at */
-    HcMove *move;                /* [pixels of a piece] */
-    HcBuffer found, fetched;     /* [device], [host] distances and numbers of a piece */
+    bool scratch;               /* the scene does not lie in memory */
+    HcClusterSums sums;         /* of the pixels of this rank */
+    HcClusterSums all;          /* of all ranks */
+    int32_t *label;             /* [pixels of the rank] cluster, -1 = none */
+    double *distance;           /* [pixels of the rank] squared, from the centre; or with has_gaps: how much
+                                   farther the second centre is at least */
+    bool wants_gaps, has_gaps;  /* of this step, of the steps before */
+    double drift[CLUSTERS_MAX]; /* of the centres in this step, at most */
+    double widest;              /* of these */
+    uint8_t *wanted;            /* [pixels of a piece] those that are looked at */
+    HcMove *move;               /* [pixels of a piece] */
+    int64_t *moves;             /* [chunks of a piece] */
+    HcBuffer found, fetched;    /* [device], [host] of a piece, or of two */
+    Piece piece[2];
+    int32_t now;                 /* the one that was begun last */
     float *centre;               /* [clusters][bands] */
     HcTraining *model;           /* the centres on the device */
     HcBuffer number;             /* [device] [clusters] their numbers in the map */
@@ -119,7 +134,7 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-/* Distances and numbers of a piece [bytes]. */
+/* Distances and numbers of a piece, or without gaps of two [bytes]. */
 static size_t found_bytes(const HcStage *stage) {
     return NEAREST * hc_reduced_piece_pixels(stage, stage->in.bands) * (sizeof(double) + sizeof(int32_t));
 }
@@ -167,6 +182,24 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 
 /* ---- the first pass keeps the scene ---- */
 
+/* Two pieces with room for one neighbour, or one with room for two. */
+static HcStatus open_pieces(HcStage *stage, HcError *err) {
+    HcComputeInfo info;
+    State *state = stage->state;
+    hc_compute_info(stage->compute, &info);
+    bool two = !info.shared_memory && !state->scratch;
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, found_bytes(stage), &state->found, err));
+    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, found_bytes(stage), &state->fetched, err));
+    for (int32_t p = 0; p < 2; p++) {
+        Piece *piece = &state->piece[p];
+        size_t at = two ? (size_t)p * found_bytes(stage) / 2 / sizeof *piece->found : 0;
+        piece->found = (double *)state->found.data + at;
+        piece->fetched = (double *)state->fetched.data + at;
+        HC_OR_RETURN(two ? hc_queue_open(stage->compute, &piece->queue, err) : HC_OK);
+    }
+    return HC_OK;
+}
+
 static HcStatus open_kmeans(HcStage *stage, HcError *err) {
     State *state = stage->state;
     int32_t bands = stage->in.bands;
@@ -181,8 +214,9 @@ static HcStatus open_kmeans(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_new(state->centre, (size_t)clusters * (size_t)bands, "centres", err));
     HC_OR_RETURN(hc_cluster_sums_open(&state->sums, clusters, bands, err));
     HC_OR_RETURN(hc_cluster_sums_open(&state->all, clusters, bands, err));
-    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, found_bytes(stage), &state->found, err));
-    return hc_alloc(stage->compute, HC_MEMORY_HOST, found_bytes(stage), &state->fetched, err);
+    HC_OR_RETURN(
+        hc_new(state->moves, hc_reduced_piece_pixels(stage, bands) / CHUNK + 1, "pixels of a piece", err));
+    return open_pieces(stage, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
@@ -208,45 +242,82 @@ static bool choose_wanted(State *state, const uint8_t *mask, int64_t first, size
     return any;
 }
 
-/* The pixels of a piece join their nearest centres. */
-static HcStatus assign_piece(void *user, HcQueue *queue, const HcBlock *piece, const float *values,
-                             int64_t first, HcError *err) {
+/* A chunk of a piece: the pixels that change go to its own place in the list of moves. */
+static void note_moves(void *user, int64_t item, int32_t thread) {
     const HcStage *stage = user;
     State *state = stage->state;
-    HcBlock part = *piece;
-    size_t pixels = hc_block_pixels(piece);
+    const Piece *piece = &state->piece[state->now];
     size_t k = state->wants_gaps ? NEAREST : 1;
-    double *distance = state->found.data;
-    int32_t *index = (int32_t *)(distance + k * pixels);
-    const double *far = state->fetched.data;
-    const int32_t *nearest = (const int32_t *)(far + k * pixels);
-    size_t moves = 0;
-    if (state->wants_gaps) {
-        part.mask = state->wanted;
-        if (!choose_wanted(state, piece->mask, first, pixels)) {
-            return HC_OK;
-        }
-    }
-    HC_OR_RETURN(hc_knn(queue, &part, state->model, (int32_t)k, index, distance, err));
-    HC_OR_RETURN(hc_download(queue, distance, state->fetched.data,
-                             k * pixels * (sizeof *distance + sizeof *index), err));
-    HC_OR_RETURN(hc_wait(queue, err));
-    for (size_t i = 0; i < pixels; i++) {
-        int32_t *label = &state->label[(size_t)first + i];
-        double *kept = &state->distance[(size_t)first + i];
+    const double *far = piece->fetched;
+    const int32_t *nearest = (const int32_t *)(far + k * piece->pixels);
+    size_t begin = (size_t)item * CHUNK;
+    size_t end = (size_t)hc_min64((int64_t)begin + CHUNK, (int64_t)piece->pixels);
+    HcMove *move = state->move + begin;
+    (void)thread;
+    for (size_t i = begin; i < end; i++) {
+        int32_t *label = &state->label[(size_t)piece->first + i];
+        double *kept = &state->distance[(size_t)piece->first + i];
         if (state->wants_gaps && state->wanted[i] == 0) {
             continue;
         }
         *kept = state->wants_gaps ? sqrt(far[k * i + 1]) * (1 - rounding) - sqrt(far[k * i]) * (1 + rounding)
                                   : far[i];
         if (nearest[k * i] != *label) {
-            state->move[moves++] = (HcMove){(int64_t)i, *label, nearest[k * i]};
+            *move++ = (HcMove){(int64_t)i, *label, nearest[k * i]};
             *label = nearest[k * i];
         }
     }
+    state->moves[item] = move - (state->move + begin);
+}
+
+/* Waits for what was found of a piece, and moves its pixels. */
+static HcStatus end_piece(HcStage *stage, HcQueue *queue, HcError *err) {
+    State *state = stage->state;
+    Piece *piece = &state->piece[state->now];
+    int64_t chunks = ((int64_t)piece->pixels + CHUNK - 1) / CHUNK;
+    size_t moves = 0;
+    if (piece->pixels == 0) {
+        return HC_OK;
+    }
+    HC_OR_RETURN(hc_wait(piece->queue != NULL ? piece->queue : queue, err));
+    hc_team_run(state->reduced.team, chunks, note_moves, stage);
+    for (int64_t c = 0; c < chunks; c++) {
+        memmove(state->move + moves, state->move + c * CHUNK, (size_t)state->moves[c] * sizeof(HcMove));
+        moves += (size_t)state->moves[c];
+    }
     state->changed += (int64_t)moves;
-    hc_cluster_sums_move(&state->sums, state->reduced.team, values, state->move, moves);
+    hc_cluster_sums_move(&state->sums, state->reduced.team, piece->values, state->move, moves);
+    piece->pixels = 0;
     return hc_flag(hc_stage_cancel(stage)) == 0 ? HC_OK : hc_fail(err, HC_E_CANCELLED, "interrupted");
+}
+
+/* The pixels of a piece join their nearest centres. A device looks for those of the next piece meanwhile,
+ * where the values of both are there. */
+static HcStatus assign_piece(void *user, HcQueue *queue, const HcBlock *block, const float *values,
+                             int64_t first, HcError *err) {
+    HcStage *stage = user;
+    State *state = stage->state;
+    HcBlock part = *block;
+    Piece *piece = &state->piece[state->now ^ 1];
+    size_t pixels = hc_block_pixels(block);
+    size_t k = state->wants_gaps ? NEAREST : 1;
+    int32_t *index = (int32_t *)(piece->found + k * pixels);
+    if (state->wants_gaps) {
+        part.mask = state->wanted;
+        if (!choose_wanted(state, block->mask, first, pixels)) {
+            return HC_OK;
+        }
+    }
+    HC_OR_RETURN(hc_knn(queue, &part, state->model, (int32_t)k, index, piece->found, err));
+    HC_OR_RETURN(piece->queue != NULL ? hc_follow(piece->queue, queue, err) : HC_OK);
+    HC_OR_RETURN(hc_download(piece->queue != NULL ? piece->queue : queue, piece->found, piece->fetched,
+                             k * pixels * (sizeof *piece->found + sizeof *index), err));
+    HC_OR_RETURN(end_piece(stage, queue, err));
+    piece->values = values;
+    piece->first = first;
+    piece->pixels = pixels;
+    state->now ^= 1;
+    return piece->queue != NULL ? HC_OK : end_piece(stage, queue, err);
 }
 
 static HcStatus open_model(HcStage *stage, HcError *err) {
@@ -262,6 +333,7 @@ static HcStatus visit(HcStage *stage, HcQueue *queue, bool gaps, HcError *err) {
     State *state = stage->state;
     state->wants_gaps = gaps;
     HC_OR_RETURN(hc_reduced_visit(&state->reduced, queue, assign_piece, stage, err));
+    HC_OR_RETURN(end_piece(stage, queue, err));
     state->has_gaps = gaps;
     return HC_OK;
 }
@@ -383,27 +455,6 @@ static HcStatus lloyd(HcStage *stage, HcQueue *queue, HcError *err) {
 
 /* ---- what is known then ---- */
 
-/* Squared distances are added along lines, and lines in their order, whatever rank has them. */
-static HcStatus add_distances(HcStage *stage, HcError *err) {
-    HcStatus status = HC_OK;
-    State *state = stage->state;
-    size_t lines = (size_t)stage->in.lines;
-    double *sum = NULL;
-    HC_TRY(hc_new(sum, lines, "sums of lines", err));
-    for (int64_t i = 0; i < state->reduced.count; i++) {
-        if (state->label[i] >= 0) {
-            sum[(state->reduced.first + i) / stage->in.samples] += state->distance[i];
-        }
-    }
-    HC_TRY(hc_ranks_join(hc_stage_ranks(stage), sum, lines * sizeof *sum, err));
-    for (size_t l = 0; l < lines; l++) {
-        state->inertia += sum[l];
-    }
-done:
-    free(sum);
-    return status;
-}
-
 /* Clusters by their size, of equal ones the earlier first; their numbers in the map go to the device. */
 static HcStatus put_in_order(HcStage *stage, HcError *err) {
     State *state = stage->state;
@@ -445,6 +496,10 @@ static void report_end(HcStage *stage) {
 
 static void close_fit(HcStage *stage) {
     State *state = stage->state;
+    for (int32_t p = 0; p < 2; p++) { /* first: work that waits there uses the memory */
+        hc_queue_close(state->piece[p].queue);
+        state->piece[p] = (Piece){0};
+    }
     if (state->reduced.stage != NULL) {
         hc_reduced_close(&state->reduced);
     }
@@ -454,10 +509,12 @@ static void close_fit(HcStage *stage) {
     free(state->distance);
     free(state->move);
     free(state->wanted);
+    free(state->moves);
     state->label = NULL;
     state->distance = NULL;
     state->move = NULL;
     state->wanted = NULL;
+    state->moves = NULL;
     hc_memory_release(stage->compute, &state->found);
     hc_memory_release(stage->compute, &state->fetched);
 }
@@ -479,7 +536,7 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HC_OR_RETURN(hc_kmeans_start(&state->reduced, clusters_of(stage), (uint64_t)params_of(stage)->seed,
                                  state->centre, &state->sampled, err));
     HC_OR_RETURN(lloyd(stage, queue, err));
-    HC_OR_RETURN(add_distances(stage, err));
+    HC_OR_RETURN(hc_cluster_inertia(&state->reduced, state->label, state->distance, &state->inertia, err));
     HC_OR_RETURN(put_in_order(stage, err));
     report_end(stage);
     close_fit(stage);

@@ -12,6 +12,9 @@
 /* Partial sums of a distance, so that the compiler may use vectors. */
 enum { LANES = 8 };
 
+/* Pixels of the sample that a thread takes at a time. */
+enum { PIXELS_AT_ONCE = 512 };
+
 typedef struct Sample {
     float *x;         /* [count][bands] */
     double *distance; /* [count] squared, from the nearest centre */
@@ -19,6 +22,7 @@ typedef struct Sample {
     double *best;     /* the best of these so far */
     int64_t count;
     size_t bands;
+    HcTeam *team; /* borrowed */
 } Sample;
 
 static int64_t divisor(int64_t a, int64_t b) {
@@ -58,13 +62,30 @@ static double distance_of(const float *x, const float *y, size_t bands) {
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-/* Distances from the nearest centre where that pixel is one more; returns their sum. */
+/* Distances from the nearest centre where one more pixel is a centre. */
+typedef struct More {
+    const Sample *sample;
+    const float *centre;
+    double *distance;
+} More;
+
+static void with_more(void *user, int64_t item, int32_t thread) {
+    const More *more = user;
+    const Sample *sample = more->sample;
+    int64_t end = hc_min64(sample->count, (item + 1) * PIXELS_AT_ONCE);
+    (void)thread;
+    for (int64_t i = item * PIXELS_AT_ONCE; i < end; i++) {
+        double to = distance_of(sample->x + (size_t)i * sample->bands, more->centre, sample->bands);
+        more->distance[i] = fmin(sample->distance[i], to);
+    }
+}
+
+/* Returns the sum of the distances. */
 static double with_centre(const Sample *sample, int64_t pixel, double *distance) {
     double sum = 0;
-    const float *centre = sample->x + (size_t)pixel * sample->bands;
+    More more = {sample, sample->x + (size_t)pixel * sample->bands, distance};
+    hc_team_run(sample->team, (sample->count + PIXELS_AT_ONCE - 1) / PIXELS_AT_ONCE, with_more, &more);
     for (int64_t i = 0; i < sample->count; i++) {
-        double to = distance_of(sample->x + (size_t)i * sample->bands, centre, sample->bands);
-        distance[i] = fmin(sample->distance[i], to);
         sum += distance[i];
     }
     return sum;
@@ -136,7 +157,9 @@ HcStatus hc_kmeans_start(HcReduced *reduced, int32_t clusters, uint64_t seed, fl
     HcStatus status = HC_OK;
     const HcScene *in = &reduced->stage->in;
     int64_t step = hc_kmeans_step(in->lines, in->samples);
-    Sample sample = {.bands = (size_t)reduced->width, .count = (in->lines * in->samples + step - 1) / step};
+    Sample sample = {.bands = (size_t)reduced->width,
+                     .count = (in->lines * in->samples + step - 1) / step,
+                     .team = reduced->team};
     uint8_t *valid = NULL;
     HC_TRY(hc_new(sample.x, (size_t)sample.count * sample.bands, "a sample of the scene", err));
     HC_TRY(hc_new(sample.distance, sample.count, "distances of a sample", err));

@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "core/system/team.h"
+#include "pipeline/stages/shared/reduced.h"
 #include "ranks/ranks.h"
 
 /* A float32 is a multiple of 2^-149; digits of 8 bits hold any of them. A digit grows by less than 2^31 a
@@ -43,5 +44,10 @@ HcStatus hc_cluster_sums_join(const HcClusterSums *own, HcRanks *ranks, HcCluste
 /* The mean of a cluster with pixels, rounded to float32: mean[bands]. Returns how far it lies from what was
  * there. */
 double hc_cluster_sums_mean(const HcClusterSums *sums, int32_t cluster, float *mean);
+
+/* All ranks: the sum of distance[pixels of the rank] where label[] is not -1. It is added along lines, and
+ * lines in their order, whatever rank has them. */
+HcStatus hc_cluster_inertia(const HcReduced *reduced, const int32_t *label, const double *distance,
+                            double *inertia, HcError *err) HC_MUST_CHECK;
 
 #endif
