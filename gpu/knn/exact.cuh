@@ -12,39 +12,95 @@ template <bool ALIGNED> __device__ inline float4 four(const float *x) {
     return ALIGNED ? *(const float4 *)x : make_float4(x[0], x[1], x[2], x[3]);
 }
 
-/* The sum of squares of differences, or of products, in the order of the bands; x at a multiple of 16 bytes
- * where ALIGNED. Lanes have different t: each load takes as much of a line as one can. */
+/* value * 2^-896, exactly: the bits of a float moved to where a double has them, also those of a subnormal or
+ * of 0. Conversions are slow: 16 a clock. */
+__device__ inline double lowered(float value) {
+    const int32_t bits = __float_as_int(value);
+    return __hiloint2double(bits >> 3 & (int32_t)0x8FFFFFFF, bits << 29);
+}
+
+enum { FETCHED = 16 }; /* bands of a spectrum, a multiple of 4 */
+
+/* Bands of the training spectra of a warp's lanes: the 16 bytes `part` of lane's row at row_at(). */
+struct Fetched {
+    float4 part[32 * FETCHED / 4];
+};
+
+/* Rows are moved about so that eight of them are in all banks. */
+__device__ inline int32_t row_at(int32_t row, int32_t part) {
+    return row * (FETCHED / 4) + (part ^ (row / 2 % (FETCHED / 4)));
+}
+
+/* One warp: the sum of squares of differences from the training spectrum `number`, or of products with it, in
+ * the order of the bands; each lane has its own x, at multiples of 16 bytes where ALIGNED. Spectra are
+ * fetched in parts of 64 bytes: lanes that read 16 of a row each would take as long as for a whole line. */
 template <HcMetric METRIC, bool ALIGNED>
-__device__ inline double exact_sum(const float *x, const float *t, int32_t bands) {
+__device__ inline double exact_sum(const HcTraining &training, const float *x, int32_t number,
+                                   Fetched *fetched) {
+    const int32_t lane = threadIdx.x % 32;
+    const int32_t bands = training.bands;
+    float4 next[FETCHED / 4];
+    auto fetch = [&](int32_t band0) {
+#pragma unroll
+        for (int32_t j = 0; j < FETCHED / 4; j++) {
+            const int64_t its = __shfl_sync(0xFFFFFFFFU, number, j * 8 + lane / 4);
+            const int32_t b = band0 + lane % 4 * 4;
+            next[j] = b < training.stride ? *(const float4 *)(training.spectra + its * training.stride + b)
+                                          : make_float4(0, 0, 0, 0);
+        }
+    };
     double sum = 0;
     auto add = [&](float a, float b) {
-        const double factor = METRIC == HC_METRIC_ANGLE ? (double)a : (double)a - (double)b;
-        sum += factor * (METRIC == HC_METRIC_ANGLE ? (double)b : factor);
+        if (METRIC == HC_METRIC_ANGLE) {
+            sum += (double)a * (lowered(b) * 0x1p896);
+        } else {
+            const double apart = fma(lowered(b), -0x1p896, (double)a); /* a - b, rounded once */
+            sum += apart * apart;
+        }
     };
-    int32_t b = 0;
-#pragma unroll 2
-    for (; b + 4 <= bands; b += 4) {
-        const float4 p = four<ALIGNED>(x + b);
-        const float4 q = four<true>(t + b);
-        add(p.x, q.x);
-        add(p.y, q.y);
-        add(p.z, q.z);
-        add(p.w, q.w);
-    }
-    for (; b < bands; b++) {
-        add(x[b], t[b]);
+    fetch(0);
+    for (int32_t band0 = 0; band0 < bands; band0 += FETCHED) {
+        __syncwarp();
+#pragma unroll
+        for (int32_t j = 0; j < FETCHED / 4; j++) {
+            fetched->part[row_at(j * 8 + lane / 4, lane % 4)] = next[j];
+        }
+        __syncwarp();
+        if (band0 + FETCHED < bands) {
+            fetch(band0 + FETCHED);
+        }
+#pragma unroll
+        for (int32_t part = 0; part < FETCHED / 4; part++) {
+            const int32_t b = band0 + part * 4;
+            const float4 t = fetched->part[row_at(lane, part)];
+            if (b + 4 <= bands) {
+                const float4 p = four<ALIGNED>(x + b);
+                add(p.x, t.x);
+                add(p.y, t.y);
+                add(p.z, t.z);
+                add(p.w, t.w);
+            } else {
+                const float rest[3] = {t.x, t.y, t.z};
+#pragma unroll
+                for (int32_t i = 0; i < 3; i++) {
+                    if (b + i < bands) {
+                        add(x[b + i], rest[i]);
+                    }
+                }
+            }
+        }
     }
     return sum;
 }
 
 template <bool ALIGNED>
-__device__ inline double exact_distance(const HcTraining &training, const float *x, double norm, int64_t j) {
-    const float *t = training.spectra + j * training.stride;
+__device__ inline double exact_distance(const HcTraining &training, const float *x, int32_t number,
+                                        Fetched *fetched) {
     if (training.metric == HC_METRIC_EUCLIDEAN) {
-        return exact_sum<HC_METRIC_EUCLIDEAN, ALIGNED>(x, t, training.bands);
+        return exact_sum<HC_METRIC_EUCLIDEAN, ALIGNED>(training, x, number, fetched);
     }
-    const double lengths = norm * training.norm[j];
-    const double sum = exact_sum<HC_METRIC_ANGLE, ALIGNED>(x, t, training.bands);
+    const double lengths = exact_norm(x, training.bands) * training.norm[number];
+    const double sum = exact_sum<HC_METRIC_ANGLE, ALIGNED>(training, x, number, fetched);
     return lengths > 0 ? -sum / lengths : 0;
 }
 
@@ -64,65 +120,96 @@ __device__ inline void nearest_of_warp(double *distance, int32_t *number) {
     }
 }
 
-/* One warp a pixel. */
-__global__ void __launch_bounds__(THREADS, 4) choose(HcTraining training, HcKnnRun run) {
-    const int64_t q = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / 32;
-    const int32_t lane = threadIdx.x % 32;
-    if (q >= run.count) {
-        return;
-    }
-    int32_t *index = run.index + q * run.k;
-    double *distance = run.distance + q * run.k;
-    if (run.mask[q] == 0) {
-        for (int32_t n = lane; n < run.k; n += 32) {
-            index[n] = -1;
-            distance[n] = INFINITY;
-        }
-        return;
-    }
-    const float *x = run.data + q * training.bands;
-    HcCandidate *list = training.candidates + q * CANDIDATES_MAX;
-    int32_t found = training.found[q];
-    if (found < 0) {
-        return; /* choose_from_all() */
-    }
-    if (found > run.k) {
-        float least = 0;
-        found = prune(list, quarter(found), (found + 3) / 4, run.k, training.slack[q], &least);
-    }
-    double norm = training.metric == HC_METRIC_ANGLE ? exact_norm(x, training.bands) : 0;
-    const bool aligned = (uintptr_t)x % sizeof(float4) == 0;
-    double mine[PER_LANE];
-    int32_t number[PER_LANE];
+enum {
+    TOGETHER = 8, /* pixels of a warp */
+    CHOSEN = WARPS * TOGETHER
+};
+
+/* Candidates of some pixels, one after another. */
+struct Items {
+    double distance[KEPT];
+    int32_t number[KEPT];
+    Fetched fetched;
+};
+
+/* One warp: the distances of items [0, total), and then their ranks among those of the same pixel. Lane p has
+ * `end`, where the items of pixel q0 + p end. */
+__device__ inline void rank_items(const HcTraining &training, const HcKnnRun &run, int64_t q0, int32_t end,
+                                  int32_t total, Items *items) {
+    for (int32_t pass = 0; pass < 2; pass++) {
+        for (int32_t first = 0; first < total; first += 32) {
+            const int32_t i = first + (int32_t)threadIdx.x % 32;
+            int32_t p = 0;
+            int32_t from = 0;
+            int32_t to = 0;
 #pragma unroll
-    for (int32_t i = 0; i < PER_LANE; i++) {
-        number[i] = -1;
-        mine[i] = 0;
-        if (i * 32 + lane < found) {
-            number[i] = list[i * 32 + lane].number;
-            mine[i] = aligned ? exact_distance<true>(training, x, norm, number[i])
-                              : exact_distance<false>(training, x, norm, number[i]);
-        }
-    }
-    for (int32_t n = 0; n < run.k; n++) {
-        double best = 0;
-        int32_t which = -1;
-#pragma unroll
-        for (int32_t i = 0; i < PER_LANE; i++) {
-            if (number[i] >= 0 && (which < 0 || nearer(mine[i], number[i], best, which))) {
-                best = mine[i];
-                which = number[i];
+            for (int32_t n = 0; n < TOGETHER; n++) {
+                const int32_t its = __shfl_sync(0xFFFFFFFFU, end, n);
+                p += its <= i;
+                from = its <= i ? its : from;
+                to = n == p ? its : to;
+            }
+            const bool taken = i < total; /* other lanes come along with any pixel and spectrum */
+            const int64_t q = taken ? q0 + p : q0;
+            if (pass == 0) {
+                const float *x = run.data + q * training.bands;
+                const int32_t number = taken ? training.candidates[q * CANDIDATES_MAX + i - from].number : 0;
+                const double distance = __all_sync(0xFFFFFFFFU, (uintptr_t)x % sizeof(float4) == 0)
+                                            ? exact_distance<true>(training, x, number, &items->fetched)
+                                            : exact_distance<false>(training, x, number, &items->fetched);
+                if (taken) {
+                    items->distance[i] = distance;
+                    items->number[i] = number;
+                }
+            } else if (taken) {
+                const double distance = items->distance[i];
+                const int32_t number = items->number[i];
+                int32_t rank = 0;
+                for (int32_t other = from; other < to; other++) {
+                    rank += nearer(items->distance[other], items->number[other], distance, number);
+                }
+                if (rank < run.k) {
+                    run.index[q * run.k + rank] = number;
+                    run.distance[q * run.k + rank] = distance;
+                }
             }
         }
-        nearest_of_warp(&best, &which);
+        __syncwarp();
+    }
+}
+
+/* One warp some pixels: few candidates of one would leave lanes idle. */
+__global__ void __launch_bounds__(THREADS, 3) choose(HcTraining training, HcKnnRun run) {
+    __shared__ Items items[WARPS];
+    const int32_t lane = threadIdx.x % 32;
+    const int64_t q0 = (blockIdx.x * (int64_t)WARPS + threadIdx.x / 32) * TOGETHER;
+    const bool inside = lane < TOGETHER && q0 + lane < run.count;
+    const bool there = inside && run.mask[q0 + lane] != 0;
+    for (uint32_t masked = __ballot_sync(0xFFFFFFFFU, inside && !there); masked != 0; masked &= masked - 1) {
+        const int64_t at = (q0 + __ffs((int)masked) - 1) * run.k;
+        for (int32_t n = lane; n < run.k; n += 32) {
+            run.index[at + n] = -1;
+            run.distance[at + n] = INFINITY;
+        }
+    }
+    int32_t found = there ? training.found[q0 + lane] : 0;
+    if (found < 0) {
+        training.left[atomicAdd(training.left_count, 1)] = (int32_t)(q0 + lane);
+        found = 0;
+    }
+    for (int32_t begin = 0; begin < TOGETHER;) {
+        int32_t end = lane < begin ? 0 : found;
 #pragma unroll
-        for (int32_t i = 0; i < PER_LANE; i++) {
-            number[i] = number[i] == which ? -1 : number[i];
+        for (int32_t d = 1; d < TOGETHER; d *= 2) {
+            const int32_t before = __shfl_up_sync(0xFFFFFFFFU, end, d);
+            end += lane >= d ? before : 0;
         }
-        if (lane == 0) {
-            index[n] = which;
-            distance[n] = best;
-        }
+        /* as many pixels as there is room for */
+        const uint32_t too_many = __ballot_sync(0xFFFFFFFFU, lane >= TOGETHER || end > KEPT);
+        const int32_t stop = __ffs((int)too_many) - 1;
+        const int32_t total = __shfl_sync(0xFFFFFFFFU, end, stop - 1);
+        rank_items(training, run, q0, end, total, &items[threadIdx.x / 32]);
+        begin = stop;
     }
 }
 
@@ -142,14 +229,6 @@ struct ExactShared {
     int32_t found[EXACT];
     bool full[EXACT]; /* k are listed: only nearer ones count, since later ones lose ties */
 };
-
-/* Lists the pixels that choose() left. */
-__global__ void list_left(HcTraining training, HcKnnRun run) {
-    const int64_t q = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    if (q < run.count && run.mask[q] != 0 && training.found[q] < 0) {
-        training.left[atomicAdd(training.left_count, 1)] = (int32_t)q;
-    }
-}
 
 /* One warp: the k nearest of a list, nearest first, in its place. */
 __device__ void sort_list(Listed *list, int32_t found, int32_t k) {

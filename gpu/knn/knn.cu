@@ -3,7 +3,7 @@
  * x' and t' are about the centre of the training spectra. s = x' t' - |t'|^2 / 2 is larger the nearer t is:
  * it is (|x'|^2 - |x - t|^2) / 2 exactly. Each factor is written as two halves, v = high + low, and high high
  * + high low + low high are summed in float32. Whoever is among the k nearest has an s of at least the k-th
- * largest less twice the bound of the error, error_of() below; all those get their exact distance. Where the
+ * largest less twice the bound of the error, bound_of(); all those get their exact distance. Where the
  * bound does not do, or too many remain, a pixel is compared with every training spectrum. (Tiles of
  * distances that are never written, with a running list of the best: the paper, section 3.) For angles, x and
  * t are spectra of unit length: |x - t|^2 = 2 - 2 cosine. */
@@ -21,18 +21,21 @@ __global__ void move_pixels(HcTraining training, HcKnnRun run) {
         return; /* whole thread blocks are looked for */
     }
     const bool there = q < run.count && run.mask[q] != 0;
-    float slack = -1; /* nothing is looked for */
+    HcBound bound = {-1, 0};
     if (there) {
         double plain = 1;
         double length = move_spectrum(training, run.data + q * training.bands, training.moved, q, &plain);
-        double error = error_of(training.steps * STEP, length, training.longest, training.rounded);
-        slack = plain > 0 && error < 1e30 ? (float)(2 * error * (1 + 1e-6)) : INFINITY;
+        bound = plain > 0 ? bound_of(training.steps * STEP, length, training.longest, training.rounded)
+                          : HcBound{INFINITY, 0};
     }
-    if (!there || isinf(slack)) {
+    if (!there || isinf(bound.slack)) {
         clear_spectrum(training, training.moved, q);
     }
     if (threadIdx.x % 32 == 0) {
-        training.slack[q] = slack;
+        training.bound[q] = bound;
+        if (q == 0) {
+            *training.left_count = 0; /* choose() counts them */
+        }
     }
 }
 
@@ -119,7 +122,8 @@ __device__ inline void multiply_step(const char *slot, int32_t row0, int32_t col
 }
 
 struct Shared {
-    float threshold[QUERIES], slack[QUERIES];
+    float threshold[QUERIES];
+    HcBound bound[QUERIES];
     int32_t found[QUERIES];
     float half_square[TILE];
 };
@@ -132,8 +136,8 @@ __device__ inline void prune_row(const HcTraining &training, int64_t query0, int
         return;
     }
     float least = 0;
-    const int32_t kept = prune(training.candidates + (query0 + row) * CANDIDATES_MAX, quarter(found),
-                               (found + 3) / 4, k, shared->slack[row], &least);
+    const int32_t kept = prune(training, training.candidates + (query0 + row) * CANDIDATES_MAX,
+                               quarter(found), (found + 3) / 4, k, shared->bound[row], &least);
     if (threadIdx.x % 32 == 0) {
         const bool too_many = kept > KEPT;
         shared->found[row] = too_many ? CANDIDATES_MAX + 1 : kept;
@@ -151,12 +155,14 @@ __device__ inline void collect(const HcTraining &training, int64_t query0, int64
         for (int32_t half = 0; half < 2; half++) {
             const int32_t row = row0 + m * 16 + half * 8 + lane / 4;
             const float least = shared->threshold[row];
+            const float factor = shared->bound[row].tilt - 1;
 #pragma unroll
             for (int32_t n = 0; n < 4; n++) {
 #pragma unroll
                 for (int32_t c = 0; c < 2; c++) {
                     const int32_t column = column0 + n * 8 + lane % 4 * 2 + c;
-                    const float similarity = acc[m][n][half * 2 + c] - shared->half_square[column];
+                    const float similarity =
+                        fmaf(factor, shared->half_square[column], acc[m][n][half * 2 + c]);
                     if (similarity >= least && similarity > -INFINITY) {
                         const int32_t at = atomicAdd(&shared->found[row], 1);
                         if (at < CANDIDATES_MAX) {
@@ -180,8 +186,9 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
     const int32_t column0 = warp % 4 * 32;
     const Copies copies(training, query0);
     if (threadIdx.x < QUERIES) {
-        const float slack = training.slack[query0 + threadIdx.x];
-        shared.slack[threadIdx.x] = slack;
+        const HcBound bound = training.bound[query0 + threadIdx.x];
+        const float slack = bound.slack;
+        shared.bound[threadIdx.x] = bound;
         shared.threshold[threadIdx.x] = slack < 0 || isinf(slack) ? INFINITY : -INFINITY;
         shared.found[threadIdx.x] = isinf(slack) ? CANDIDATES_MAX + 1 : 0;
     }
@@ -225,7 +232,7 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
         __syncthreads();
         collect(training, query0, tile, row0, column0, acc, &shared);
         __syncthreads();
-        const bool all = is_due(tile); /* or where a list may overflow */
+        const bool all = is_due(tile) || tile + 1 == training.tiles; /* or where a list may overflow */
         const int32_t lane = threadIdx.x % 32;
         const int32_t first_row = warp * (QUERIES / WARPS);
         uint32_t due = __ballot_sync(0xFFFFFFFFU,
@@ -273,11 +280,8 @@ static HcStatus search(HcQueue *queue, const HcTraining *training, const HcKnnRu
     } else {
         HC_OR_RETURN(launch_find<2>(queue, training, run, err));
     }
-    choose<<<(unsigned)hc_div_up(run->count * 32, THREADS), THREADS, 0, queue->stream>>>(*training, *run);
+    choose<<<(unsigned)hc_div_up(run->count, CHOSEN), THREADS, 0, queue->stream>>>(*training, *run);
     HC_OR_RETURN(hc_gpu_launched("choosing neighbours", err));
-    HC_OR_RETURN(hc_zero(queue, training->left_count, sizeof(int32_t), err));
-    list_left<<<(unsigned)hc_div_up(run->count, THREADS), THREADS, 0, queue->stream>>>(*training, *run);
-    HC_OR_RETURN(hc_gpu_launched("listing pixels", err));
     choose_from_all<<<(unsigned)(2 * queue->gpu->processors), THREADS, 0, queue->stream>>>(*training, *run);
     return hc_gpu_launched("choosing neighbours", err);
 }

@@ -28,8 +28,14 @@ enum {
 };
 
 struct HcCandidate {
-    float similarity;
+    float similarity; /* and its error, so far as that depends on the training spectrum: at most that large */
     int32_t number;
+};
+
+/* Of a pixel: see bound_of(). */
+struct HcBound {
+    float slack; /* negative: nothing is looked for; infinite: compare with all */
+    float tilt;
 };
 
 struct HcTraining {
@@ -54,7 +60,7 @@ struct HcTraining {
     /* what is known of a run of pixels: at most `capacity` at once */
     int64_t capacity;
     __half *moved;           /* [device] [capacity / UNIT][steps][UNIT][2][STEP] of x' */
-    float *slack;            /* [device] [capacity] twice the bound, scaled; infinite: compare with all */
+    HcBound *bound;          /* [device] [capacity] */
     int32_t *found;          /* [device] [capacity] candidates, -1 = compare with all */
     HcCandidate *candidates; /* [device] [capacity][CANDIDATES_MAX] */
     int32_t *left;           /* [device] [capacity] pixels that are compared with all */
@@ -80,24 +86,30 @@ HcStatus hc_gpu_knn_find_on_hopper(HcQueue *queue, const HcTraining *training, c
                                    HcError *err);
 
 /* The bound of the error of a similarity, scaled, for spectra of `bands` bands (padded), |x'| and |t'|:
- *  - two halves leave 2^-22 of a value, and low low is left out: 4 * 2^-22 |x'| |t'|;
+ *  - two halves of a float32 leave 1.25 * 2^-22 of a value, and low low is left out: 4 * 2^-22 |x'| |t'|;
  *  - 3 `bands` products, exact in float32, are summed; each addition may lose 2^-23 of the sum of magnitudes
  *    so far, which is at most |x'| |t'| (matrix units align and truncate, and keep more: Fasi, Higham,
  *    Mikaitis, Pranesh 2021);
  *  - halves below 2^-14 are spaced by 2^-24: 2^-25 a value;
- *  - |t'|^2 / 2 and the difference are rounded: 2^-23 of them;
- *  - the exact distance is itself rounded in float64; `rounded` for cosines. */
-__device__ static inline double error_of(double bands, double x, double t, double rounded) {
+ *  - |t'|^2 / 2, its factor, and differences are rounded: 2^-22 of them;
+ *  - the exact distance is itself rounded in float64; `rounded` for cosines.
+ * As |t'| <= |t'|^2 / (2 l) + l / 2 for any l, it is at most slack / 2 + tilt |t'|^2 / 2. Nothing is lost
+ * where |t'| = l: neighbours are about as long as the pixel. */
+__device__ static inline HcBound bound_of(double bands, double x, double longest, double rounded) {
     const double unit = 1.0 / (1 << 23);
-    double product = (3 * bands + 16) * unit * x * t;
-    double small = sqrt(bands) * (x + t) * unit;
-    double rest = 4 * unit * (t * t + x * t) + 1e-15 * bands * (x + t) * (x + t);
-    return 1.01 * (product + small + rest + rounded);
+    const double l = fmin(fmax(x, longest / 64), longest);
+    const double linear = (3 * bands + 20) * unit * x + sqrt(bands) * unit; /* of |t'| */
+    const double rest = sqrt(bands) * unit * x + 2e-15 * bands * x * x + rounded;
+    const double tilt = 1.01 * (linear / l + 8 * unit + 4e-15 * bands);
+    const double slack = 2 * 1.01 * (linear * l / 2 + rest);
+    return slack < 1e30 && tilt < 0.5 ? HcBound{(float)slack, (float)tilt} : HcBound{INFINITY, 0};
 }
 
+/* By float32: conversions of float64 are slow. */
 __device__ static inline void split_half(double value, __half *high, __half *low) {
-    *high = __double2half(value);
-    *low = __double2half(value - (double)__half2float(*high));
+    const float rounded = (float)value;
+    *high = __float2half_rn(rounded);
+    *low = __float2half_rn(rounded - __half2float(*high));
 }
 
 /* Where 16 bytes of a row of 128 lie: moved about so that eight rows are in all banks. */
@@ -105,18 +117,18 @@ __device__ static inline int32_t place(int32_t row, int32_t chunk) {
     return row * ROW_BYTES + ((chunk ^ (row & 7)) * 16);
 }
 
-/* The high half of a band of a spectrum in `halves` or `moved`; the low half is in place `part` 1. */
-__device__ static inline __half *half_at(const HcTraining &training, __half *all, int64_t spectrum,
-                                         int32_t band, int32_t part) {
-    char *unit = (char *)all + (spectrum / UNIT * training.steps + band / STEP) * UNIT_BYTES;
-    return (__half *)(unit + place((int32_t)(spectrum % UNIT), part * 4 + band % STEP / 8)) + band % 8;
+/* The high (part 0) or low (part 1) halves of bands 8 chunk to 8 chunk + 7 in `halves` or `moved`. */
+__device__ static inline uint4 *chunk_at(const HcTraining &training, __half *all, int64_t spectrum,
+                                         int32_t chunk, int32_t part) {
+    char *unit = (char *)all + (spectrum / UNIT * training.steps + chunk / 4) * UNIT_BYTES;
+    return (uint4 *)(unit + place((int32_t)(spectrum % UNIT), part * 4 + chunk % 4));
 }
 
 /* One warp a spectrum: zeros. */
 __device__ static inline void clear_spectrum(const HcTraining &training, __half *all, int64_t spectrum) {
-    for (int32_t b = threadIdx.x % 32; b < training.steps * STEP; b += 32) {
-        *half_at(training, all, spectrum, b, 0) = __float2half(0);
-        *half_at(training, all, spectrum, b, 1) = __float2half(0);
+    for (int32_t c = threadIdx.x % 32; c < training.steps * (STEP / 8); c += 32) {
+        *chunk_at(training, all, spectrum, c, 0) = make_uint4(0, 0, 0, 0);
+        *chunk_at(training, all, spectrum, c, 1) = make_uint4(0, 0, 0, 0);
     }
 }
 
@@ -140,15 +152,22 @@ __device__ static inline double move_spectrum(const HcTraining &training, const 
     *plain = length;
     double sum = 0;
     double largest = 0;
-    for (int32_t b = lane; b < training.steps * STEP; b += 32) {
-        double value = 0;
-        if (b < training.bands) {
-            double unit = angle ? (length > 0 ? (double)x[b] / length : 0) : (double)x[b];
-            value = (unit - training.centre[b]) * training.scale;
+    for (int32_t c = lane; c < training.steps * (STEP / 8); c += 32) {
+        alignas(16) __half half[2][8];
+#pragma unroll
+        for (int32_t i = 0; i < 8; i++) {
+            const int32_t b = c * 8 + i;
+            double value = 0;
+            if (b < training.bands) {
+                double unit = angle ? (length > 0 ? (double)x[b] / length : 0) : (double)x[b];
+                value = (unit - training.centre[b]) * training.scale;
+            }
+            sum += value * value;
+            largest = fmax(largest, fabs(value));
+            split_half(value, &half[0][i], &half[1][i]);
         }
-        sum += value * value;
-        largest = fmax(largest, fabs(value));
-        split_half(value, half_at(training, all, spectrum, b, 0), half_at(training, all, spectrum, b, 1));
+        *chunk_at(training, all, spectrum, c, 0) = *(const uint4 *)half[0];
+        *chunk_at(training, all, spectrum, c, 1) = *(const uint4 *)half[1];
     }
     for (int32_t d = 16; d > 0; d /= 2) {
         sum += __shfl_xor_sync(0xFFFFFFFFU, sum, d);

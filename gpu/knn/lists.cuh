@@ -77,23 +77,30 @@ template <int PER> __device__ inline float kth_largest(const float value[PER], i
     return __int_as_float(kth >= 0 ? kth : kth ^ 0x7FFFFFFF);
 }
 
+/* The least that the similarity of a candidate is, so far as its error depends on the training spectrum. */
+__device__ inline float least_of(const HcTraining &training, HcCandidate candidate, float tilt) {
+    return candidate.number < 0 ? -INFINITY
+                                : candidate.similarity - 2 * tilt * training.half_square[candidate.number];
+}
+
 /* Drops the candidates of a list, at most 32 PER. */
 template <int PER>
-__device__ inline int32_t prune_list(HcCandidate *list, int32_t own, int32_t k, float slack, float *least) {
+__device__ inline int32_t prune_list(const HcTraining &training, HcCandidate *list, int32_t own, int32_t k,
+                                     HcBound bound, float *least) {
     const int32_t lane = threadIdx.x % 32;
     HcCandidate mine[PER];
     float value[PER];
 #pragma unroll
     for (int32_t i = 0; i < PER; i++) {
         mine[i] = i * 8 + lane / 4 < own ? list[i * 32 + lane] : HcCandidate{-INFINITY, -1};
-        value[i] = mine[i].similarity;
+        value[i] = least_of(training, mine[i], bound.tilt);
     }
-    *least = kth_largest<PER>(value, k) - slack;
+    *least = kth_largest<PER>(value, k) - bound.slack;
     int32_t kept = 0;
     __syncwarp();
 #pragma unroll
     for (int32_t i = 0; i < PER; i++) {
-        const bool stays = mine[i].number >= 0 && value[i] >= *least;
+        const bool stays = mine[i].number >= 0 && mine[i].similarity >= *least;
         const uint32_t all = __ballot_sync(0xFFFFFFFFU, stays);
         if (stays) {
             list[kept + __popc(all & ((1U << lane) - 1))] = mine[i];
@@ -112,12 +119,12 @@ __device__ inline int32_t quarter(int32_t found) {
 /* One warp: drops the candidates that cannot be among the k nearest, of at least k and at most
  * CANDIDATES_MAX, and closes up the list. `own` of the places n with n % 4 = lane % 4 are taken, at most
  * `longest` in any lane. Returns how many are left; what is below *least is not one either. */
-__device__ inline int32_t prune(HcCandidate *list, int32_t own, int32_t longest, int32_t k, float slack,
-                                float *least) {
+__device__ inline int32_t prune(const HcTraining &training, HcCandidate *list, int32_t own, int32_t longest,
+                                int32_t k, HcBound bound, float *least) {
     /* Lists are short once thresholds bite. */
-    return longest <= 16   ? prune_list<2>(list, own, k, slack, least)
-           : longest <= 32 ? prune_list<4>(list, own, k, slack, least)
-                           : prune_list<PER_LANE>(list, own, k, slack, least);
+    return longest <= 16   ? prune_list<2>(training, list, own, k, bound, least)
+           : longest <= 32 ? prune_list<4>(training, list, own, k, bound, least)
+                           : prune_list<PER_LANE>(training, list, own, k, bound, least);
 }
 
 /* Lists are pruned after 1, 4, 16 ... tiles: as many candidates come in between each time. */

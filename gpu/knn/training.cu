@@ -37,7 +37,7 @@ size_t layout(HcTraining *training, char *memory) {
     size_t count = (size_t)training->count;
     size_t padded = (size_t)training->tiles * TILE;
     size_t row = (size_t)training->steps * ROW_BYTES;
-    size_t each = row + sizeof(float) + 2 * sizeof(int32_t) + CANDIDATES_MAX * sizeof(HcCandidate);
+    size_t each = row + sizeof(HcBound) + 2 * sizeof(int32_t) + CANDIDATES_MAX * sizeof(HcCandidate);
     /* Whole waves of thread blocks: one on a multiprocessor of those with `groups`, two of the others. */
     int32_t queries = training->groups > 0 ? training->groups * UNIT : 2 * QUERIES;
     int64_t wave =
@@ -57,7 +57,7 @@ size_t layout(HcTraining *training, char *memory) {
     training->halves = (__half *)hc_take(memory, &at, padded * row);
     training->half_square = (float *)hc_take(memory, &at, padded * sizeof(float));
     training->moved = (__half *)hc_take(memory, &at, pixels * row);
-    training->slack = (float *)hc_take(memory, &at, pixels * sizeof(float));
+    training->bound = (HcBound *)hc_take(memory, &at, pixels * sizeof(HcBound));
     training->found = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
     training->left = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
     training->left_count = (int32_t *)hc_take(memory, &at, sizeof(int32_t));
