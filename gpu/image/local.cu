@@ -319,130 +319,102 @@ __device__ inline void put_score(const Job &job, int64_t pixel, double value) {
     job.out.mask[at] = scored;
 }
 
-/* A warp eliminates in its registers: lane k has column k of the first A rows, and column k + 32 of the first
- * B, each from the row on that is the pivot's now. What lies below the diagonal is computed and never used. z
- * lies in the lanes of its columns. Factors go through shared memory, in turn through the two halves: who
- * writes one has seen all lanes leave it. */
-template <int A, int B> struct Matrix {
-    double low[A];
-    double high[B > 0 ? B : 1];
-    double z_low, z_high;
-    double least_low, least_high; /* pivots */
+/* A team of TEAM lanes eliminates in its registers up to N directions: lane k has the columns k, k + TEAM,
+ * ... of the rows down to their diagonals, each from the row on that is the pivot's now. What lies below the
+ * diagonal is computed and never used. z lies in the lanes of its columns. Factors go through shared memory,
+ * in turn through the two halves: who writes one has seen all lanes leave it. */
+template <int N, int TEAM> struct Matrix {
+    static constexpr int COLUMNS = N / TEAM;   /* of a lane */
+    static constexpr int RUN = TEAM / 2;       /* steps for which columns keep their length */
+    static constexpr int PITCH = N + TEAM / 2; /* of the factors of a team, so that teams differ in banks */
+    double at[COLUMNS][N];                     /* the first TEAM (m + 1) rows of the m-th column */
+    double z[COLUMNS], least[COLUMNS];
     double sum;
+    bool fine;
 };
 
 const unsigned ALL = 0xFFFFFFFFU;
 
-/* Row i, of which `LOW` and `HIGH` rows are left; false: no inverse. factor: [64], that of row i + 1 first.
- */
-template <int LOW, int HIGH, int A, int B>
-__device__ __forceinline__ bool step(Matrix<A, B> &m, int32_t i, int32_t lane, double *factor) {
-    constexpr bool IS_HIGH = LOW == 0;
-    int32_t owner = i % 32;
-    double own = IS_HIGH ? m.high[0] : m.low[0];
-    if (__any_sync(ALL, lane == owner && !(own > (IS_HIGH ? m.least_high : m.least_low)))) {
-        return false;
+/* Row i, of which N - DONE rows are left. factor: that of row i + 1 first. */
+template <int DONE, int N, int TEAM>
+__device__ __forceinline__ void step(Matrix<N, TEAM> &m, int32_t i, int32_t lane, double *factor) {
+    constexpr int FIRST = DONE / TEAM; /* column that has the pivot */
+    constexpr int COLUMNS = Matrix<N, TEAM>::COLUMNS;
+    int32_t owner = i % TEAM;
+    double pivot = __shfl_sync(ALL, m.at[FIRST][0], owner, TEAM);
+    double least = __shfl_sync(ALL, m.least[FIRST], owner, TEAM);
+    double z = __shfl_sync(ALL, m.z[FIRST], owner, TEAM);
+    m.fine = m.fine && pivot > least;
+    double part = 0;
+#pragma unroll
+    for (int c = FIRST; c < COLUMNS; c++) {
+        /* The owner has no row below to take from: it has the part of the score. */
+        double by = (c == FIRST && lane == owner ? z * z : m.at[c][0]) / pivot;
+        part = c == FIRST ? by : part;
+        int32_t row = lane + c * TEAM - i - 1;
+        if (row >= 0) {
+            factor[row] = by;
+        }
+        m.z[c] -= by * z;
     }
-    double pivot = __shfl_sync(ALL, own, owner);
-    double z = __shfl_sync(ALL, IS_HIGH ? m.z_high : m.z_low, owner);
-    double low = m.low[0];
-    double high = m.high[0];
-    /* The owner has no row below to take from: it has the part of the score. */
-    double by = (lane == owner ? z * z : own) / pivot;
-    m.sum += __shfl_sync(ALL, by, owner);
-    int32_t at = lane - i - 1 + (IS_HIGH ? 32 : 0);
-    if (at >= 0) {
-        factor[at] = by;
-    }
-    if (IS_HIGH) {
-        m.z_high -= by * z;
-    } else {
-        m.z_low -= by * z;
-    }
-    if (!IS_HIGH && HIGH > 0) {
-        double by_high = high / pivot;
-        factor[at + 32] = by_high;
-        m.z_high -= by_high * z;
-    }
+    m.sum += __shfl_sync(ALL, part, owner, TEAM);
     __syncwarp();
 #pragma unroll
-    for (int j = 0; j < LOW - 1; j++) {
-        m.low[j] = m.low[j + 1] - factor[j] * low;
-    }
+    for (int c = FIRST; c < COLUMNS; c++) {
+        double top = m.at[c][0];
 #pragma unroll
-    for (int j = 0; j < HIGH - 1; j++) {
-        m.high[j] = m.high[j + 1] - factor[j] * high;
+        for (int j = 0; j < TEAM * (c + 1) - DONE - 1; j++) {
+            m.at[c][j] = m.at[c][j + 1] - factor[j] * top;
+        }
     }
-    return true;
 }
 
-/* Rows i to end - 1, or to the last one. */
-template <int LOW, int HIGH, int A, int B>
-__device__ __forceinline__ bool steps(Matrix<A, B> &m, int32_t i, int32_t end, int32_t n, int32_t lane,
-                                      double (*factors)[64]) {
-    bool fine = true;
+/* Rows from DONE on. */
+template <int DONE, int N, int TEAM>
+__device__ __forceinline__ void steps(Matrix<N, TEAM> &m, int32_t n, int32_t lane, double *factors) {
+    constexpr int RUN = Matrix<N, TEAM>::RUN;
+    if constexpr (DONE < N) {
 #pragma unroll 1
-    for (; i < end && i < n && fine; i++) {
-        fine = step<LOW, HIGH>(m, i, lane, factors[i % 2]);
+        for (int32_t i = DONE; i < DONE + RUN && i < n; i++) {
+            step<DONE>(m, i, lane, factors + i % 2 * Matrix<N, TEAM>::PITCH);
+        }
+        steps<DONE + RUN>(m, n, lane, factors);
     }
-    return fine;
 }
 
-/* Up to N <= 32 directions. The rows that are left go down in four stages. */
-template <int N>
-__device__ inline double eliminate(const Job &job, const Pixel &pixel, int32_t lane, double (*factors)[64]) {
-    constexpr int S = N / 4;
-    Matrix<N, 0> m;
-    m.sum = m.least_low = 0;
-    m.z_low = lane < job.n ? pixel.z(lane) : 0;
+template <int N, int TEAM>
+__device__ inline double eliminate(const Job &job, const Pixel &pixel, int32_t lane, double *factors) {
+    Matrix<N, TEAM> m;
+    m.sum = 0;
+    m.fine = pixel.scored;
 #pragma unroll
-    for (int i = 0; i < N; i++) {
-        m.low[i] = i <= lane && lane < job.n ? pixel.element(job, i, lane) : 0;
-        m.least_low = lane == i ? least_pivot(job, m.low[i]) : m.least_low;
+    for (int c = 0; c < Matrix<N, TEAM>::COLUMNS; c++) {
+        int32_t column = lane + c * TEAM;
+        bool there = column < job.n && pixel.scored;
+        const double *from = pixel.products + column;
+        m.z[c] = there ? pixel.z(column) : 0;
+        m.least[c] = 0;
+#pragma unroll
+        for (int i = 0; i < TEAM * (c + 1); i++) {
+            double value = there && i <= column ? *from * pixel.scale : 0;
+            m.at[c][i] = i == column ? value + job.share : value;
+            m.least[c] = i == column ? least_pivot(job, m.at[c][i]) : m.least[c];
+            from += job.n - i - 1;
+        }
     }
-    bool fine = steps<N, 0>(m, 0, S, job.n, lane, factors) &&
-                steps<N - S, 0>(m, S, 2 * S, job.n, lane, factors) &&
-                steps<N - 2 * S, 0>(m, 2 * S, 3 * S, job.n, lane, factors) &&
-                steps<S, 0>(m, 3 * S, N, job.n, lane, factors);
-    return fine ? m.sum : NAN;
+    steps<0>(m, job.n, lane, factors);
+    return m.fine ? m.sum : NAN;
 }
 
-/* 33 to 64 directions. */
-template <>
-__device__ inline double eliminate<64>(const Job &job, const Pixel &pixel, int32_t lane,
-                                       double (*factors)[64]) {
-    Matrix<32, 64> m;
-    int32_t other = lane + 32;
-    m.sum = m.least_low = m.least_high = 0;
-    m.z_low = pixel.z(lane);
-    m.z_high = other < job.n ? pixel.z(other) : 0;
-#pragma unroll
-    for (int i = 0; i < 32; i++) {
-        m.low[i] = i <= lane ? pixel.element(job, i, lane) : 0;
-        m.least_low = lane == i ? least_pivot(job, m.low[i]) : m.least_low;
-    }
-#pragma unroll
-    for (int i = 0; i < 64; i++) {
-        m.high[i] = i <= other && other < job.n ? pixel.element(job, i, other) : 0;
-        m.least_high = other == i ? least_pivot(job, m.high[i]) : m.least_high;
-    }
-    bool fine =
-        steps<32, 64>(m, 0, 16, job.n, lane, factors) && steps<16, 48>(m, 16, 32, job.n, lane, factors) &&
-        steps<0, 32>(m, 32, 48, job.n, lane, factors) && steps<0, 16>(m, 48, 64, job.n, lane, factors);
-    return fine ? m.sum : NAN;
-}
-
-/* A warp a pixel. */
-template <int N> __global__ void __launch_bounds__(SCORE_THREADS) score(const Job job, int64_t pixels) {
-    __shared__ double factors[SCORE_THREADS / 32][2][64];
-    int64_t at = (int64_t)blockIdx.x * (SCORE_THREADS / 32) + threadIdx.x / 32;
-    int32_t lane = (int32_t)threadIdx.x % 32;
-    if (at >= pixels) {
-        return;
-    }
-    const Pixel pixel(job, at);
-    double value = pixel.scored ? eliminate<N>(job, pixel, lane, factors[threadIdx.x / 32]) : NAN;
-    if (lane == 0) {
+/* A team of lanes a pixel. */
+template <int N, int TEAM>
+__global__ void __launch_bounds__(SCORE_THREADS) score(const Job job, int64_t pixels) {
+    __shared__ double factors[SCORE_THREADS / TEAM][2 * Matrix<N, TEAM>::PITCH];
+    int64_t at = (int64_t)blockIdx.x * (SCORE_THREADS / TEAM) + threadIdx.x / TEAM;
+    int32_t lane = (int32_t)threadIdx.x % TEAM;
+    Pixel pixel(job, at < pixels ? at : pixels - 1); /* whole warps stay */
+    double value = eliminate<N, TEAM>(job, pixel, lane, factors[threadIdx.x / TEAM]);
+    if (lane == 0 && at < pixels) {
         put_score(job, at, value);
     }
 }
@@ -543,20 +515,20 @@ template <class Number> HcStatus add_all(HcQueue *queue, Job job, int64_t number
     return hc_gpu_launched(doing, err);
 }
 
-template <int N> void launch_score(cudaStream_t stream, const Job &job, int64_t pixels) {
-    unsigned blocks = (unsigned)hc_div_up(pixels, SCORE_THREADS / 32);
-    score<N><<<blocks, SCORE_THREADS, 0, stream>>>(job, pixels);
+template <int N, int TEAM> void launch_score(cudaStream_t stream, const Job &job, int64_t pixels) {
+    unsigned blocks = (unsigned)hc_div_up(pixels, SCORE_THREADS / TEAM);
+    score<N, TEAM><<<blocks, SCORE_THREADS, 0, stream>>>(job, pixels);
 }
 
 HcStatus score_all(HcQueue *queue, const HcLocalPiece &piece, const Job &job, HcError *err) {
     const HcGpu *gpu = queue->gpu;
     int64_t pixels = (int64_t)job.lines * job.columns;
     if (job.n <= HC_LOCAL_ONE_WARP) {
-        auto launch = job.n <= 8    ? launch_score<8>
-                      : job.n <= 16 ? launch_score<16>
-                      : job.n <= 24 ? launch_score<24>
-                      : job.n <= 32 ? launch_score<32>
-                                    : launch_score<64>;
+        auto launch = job.n <= 8    ? launch_score<8, 8>
+                      : job.n <= 16 ? launch_score<16, 8>
+                      : job.n <= 24 ? launch_score<24, 8>
+                      : job.n <= 32 ? launch_score<32, 8>
+                                    : launch_score<64, 32>;
         launch(queue->stream, job, pixels);
         return hc_gpu_launched(doing, err);
     }
