@@ -1,12 +1,14 @@
 /* column_gram: pixels that take part are marked, and listed for each group; then a block of threads forms 96
  * x 96 sums of a group, panel after panel.
  *
- * Matrix units add products in an order of their own, so that the products are those of the plain units,
- * whose chains have the bits of the CPU. A warp has 48 x 24 sums, a thread 6 x 6: it loads 12 numbers for 36
- * multiplications, and the float64 units stay busy. Where a group has many panels, several blocks share them:
- * rounded panels are integers, which atomic additions add in any order. */
+ * A warp has 48 x 24 sums, a thread 6 x 6. Hopper's matrix units form the chains of the CPU
+ * (gpu/double_product.cuh); other devices take their plain units, since nobody has tested the order of
+ * theirs. Where a group has many panels, several blocks share them: rounded panels are integers, which
+ * atomic additions add in any order. */
 #include "core/operation/gram/column_gram.h"
+#include "gpu/double_product.cuh"
 #include "gpu/internal.cuh"
+#include "gpu/shared.cuh"
 
 HcColumnGramFn hc_gpu_column_gram;
 
@@ -21,7 +23,10 @@ enum {
     TALL = 48,  /* rows of a warp, its columns are a strip */
     SIDE = 96,  /* rows and columns of a block of threads: 2 x 4 warps */
     CHUNK = 16, /* pixels in shared memory */
-    APART = 8,  /* columns between the pairs of columns of a thread */
+    STEP = 4,   /* of them are multiplied at once */
+    APART = 8,  /* rows between those of a thread, columns between its pairs of columns */
+    PITCH = SIDE + 8,
+    RING = 3, /* chunks in shared memory: one is multiplied, others are on their way */
     WARPS = THREADS / WARP,
     SLICES = 2048 /* blocks of threads that are worth having */
 };
@@ -104,43 +109,56 @@ __global__ void __launch_bounds__(THREADS) list(const Job job) {
     }
 }
 
-/* Bands of up to CHUNK pixels: a warp takes two pixels, its lanes the bands. */
-struct Chunk {
-    float x[CHUNK / WARPS][SIDE / WARP];
-};
-
-/* x: the pixels at the first band of this lane. there: whether the pixels have the band of this lane. */
-__device__ inline void fetch(const float *const *x, int32_t pixels, int32_t first,
-                             const bool (&there)[SIDE / WARP], Chunk *to) {
+/* Brings bands from `first` on of up to CHUNK pixels; a warp takes two pixels, its lanes the bands. The band
+ * after the last one is 1. Pixels that are not there are 0. */
+__device__ inline void fetch(const float *const *x, int32_t pixels, int32_t first, int32_t bands,
+                             float (*to)[PITCH]) {
 #pragma unroll
     for (int p = 0; p < CHUNK / WARPS; p++) {
         int k = (int)threadIdx.x / WARP + p * WARPS;
-        const float *from = x[k] + first;
 #pragma unroll
         for (int i = 0; i < SIDE / WARP; i++) {
-            to->x[p][i] = k < pixels && there[i] ? from[i * WARP] : 0;
-        }
-    }
-}
-
-/* After the bands, `to` keeps what it has. */
-__device__ inline void put(const Chunk &from, const bool (&there)[SIDE / WARP], double (*to)[SIDE]) {
-#pragma unroll
-    for (int p = 0; p < CHUNK / WARPS; p++) {
-#pragma unroll
-        for (int i = 0; i < SIDE / WARP; i++) {
-            if (there[i]) {
-                to[threadIdx.x / WARP + p * WARPS][threadIdx.x % WARP + i * WARP] = (double)from.x[p][i];
+            int32_t at = (int)threadIdx.x % WARP + i * WARP;
+            if (k < pixels && first + at < bands) {
+                hc_copy_4(&to[k][at], x[k] + first + at);
+            } else {
+                to[k][at] = k < pixels && first + at == bands ? 1.0F : 0.0F;
             }
         }
     }
 }
 
-/* The 1 after the bands, and zeros. */
-__device__ inline void put_constants(const Job &job, int32_t first, double (*to)[SIDE]) {
-    for (int at = (int)threadIdx.x; at < CHUNK * SIDE; at += THREADS) {
-        to[at / SIDE][at % SIDE] = first + at % SIDE == job.in.bands ? 1 : 0;
+/* Adds the products of STEP pixels to the sums of a warp. rows, columns: the first ones of the warp. */
+__device__ inline void multiply_step(const float (*rows)[PITCH], const float (*columns)[PITCH],
+                                     double (&t)[OWN][OWN]) {
+    int g = (int)threadIdx.x % WARP / STEP;
+    int own = (int)threadIdx.x % STEP;
+#if __CUDA_ARCH__ == 900
+    double a[OWN];
+#pragma unroll
+    for (int r = 0; r < OWN; r++) {
+        a[r] = (double)rows[own][g + r * APART];
     }
+#pragma unroll
+    for (int c = 0; c < OWN; c += 2) {
+        double b = (double)columns[own][g + c / 2 * APART];
+#pragma unroll
+        for (int r = 0; r < OWN; r += 2) {
+            hc_multiply_16x8x4(t[r][c], t[r][c + 1], t[r + 1][c], t[r + 1][c + 1], a[r], a[r + 1], b);
+        }
+    }
+#else
+    for (int k = 0; k < STEP; k++) {
+#pragma unroll
+        for (int r = 0; r < OWN; r++) {
+#pragma unroll
+            for (int c = 0; c < OWN; c++) {
+                t[r][c] = fma((double)rows[k][g + r * APART],
+                              (double)columns[k][own * 2 + c / 2 * APART + c % 2], t[r][c]);
+            }
+        }
+    }
+#endif
 }
 
 /* A sum in units of its scales, rounded: the integers of both halves are the mantissas of sums with 1.5 2^52.
@@ -155,50 +173,30 @@ __device__ inline unsigned long long rounded(double sum, double row, double colu
     return ((unsigned long long)above << 32) + (unsigned long long)below;
 }
 
-/* Two rows at once, so that their sums are on the way together. ATOMIC: other blocks add to the same sums. */
-template <bool ATOMIC>
+/* Other blocks may add to the same sums. Where none does, atomic additions are as quick as any: nobody waits
+ * for them. */
 __device__ inline void add_sums(const Job &job, const double (&t)[OWN][OWN], int64_t group, int32_t row0,
                                 int32_t column0) {
-    enum { ROWS = 2 };
     unsigned long long *sums = job.sums + (size_t)group * job.values;
 #pragma unroll
-    for (int r0 = 0; r0 < OWN; r0 += ROWS) {
-        ulonglong2 before[ROWS][OWN / 2];
-#pragma unroll
-        for (int at = 0; at < ROWS * OWN / 2 && !ATOMIC; at++) {
-            int32_t row = row0 + r0 + at / (OWN / 2);
-            int32_t column = column0 + at % (OWN / 2) * APART;
-            if (row < job.rows && column <= row) {
-                before[at / (OWN / 2)][at % (OWN / 2)] =
-                    *(const ulonglong2 *)(sums + hc_column_place(job.in.bands, row, column));
-            }
-        }
-#pragma unroll
-        for (int at = 0; at < ROWS * OWN / 2; at++) {
-            int r = at / (OWN / 2);
-            int c = at % (OWN / 2);
-            int32_t row = row0 + r0 + r;
-            int32_t column = column0 + c * APART;
-            if (row < job.rows && column <= row) {
-                unsigned long long *to = sums + hc_column_place(job.in.bands, row, column);
-                double scale = job.scale[row];
-                unsigned long long x = rounded(t[r0 + r][2 * c], scale, job.scale[column]);
-                unsigned long long y = rounded(t[r0 + r][2 * c + 1], scale, job.scale[column + 1]);
-                if (ATOMIC) {
-                    atomicAdd(to, x);
-                    atomicAdd(to + 1, y);
-                } else {
-                    *(ulonglong2 *)to = make_ulonglong2(before[r][c].x + x, before[r][c].y + y);
-                }
-            }
+    for (int at = 0; at < OWN * OWN / 2; at++) {
+        int r = at / (OWN / 2);
+        int c = at % (OWN / 2);
+        int32_t row = row0 + r * APART;
+        int32_t column = column0 + c * APART;
+        if (row < job.rows && column <= row) {
+            unsigned long long *to = sums + hc_column_place(job.in.bands, row, column);
+            double scale = job.scale[row];
+            atomicAdd(to, rounded(t[r][2 * c], scale, job.scale[column]));
+            atomicAdd(to + 1, rounded(t[r][2 * c + 1], scale, job.scale[column + 1]));
         }
     }
 }
 
 /* blockIdx.x: the group, and which 96 x 96 sums of its lower triangle; y: which of its panels. */
-template <bool ATOMIC> __global__ void __launch_bounds__(THREADS, 2) multiply(const Job job) {
-    __shared__ double rows[CHUNK][SIDE];
-    __shared__ double columns[CHUNK][SIDE];
+__global__ void __launch_bounds__(THREADS, 2) multiply(const Job job) {
+    __shared__ float rows[RING][CHUNK][PITCH];
+    __shared__ float columns[RING][CHUNK][PITCH];
     __shared__ const float *pixel[PANEL];
     int32_t tile_row = 0;
     int32_t tile = (int32_t)blockIdx.x % job.tiles;
@@ -211,75 +209,46 @@ template <bool ATOMIC> __global__ void __launch_bounds__(THREADS, 2) multiply(co
     int lane = (int)threadIdx.x % WARP;
     int warp_row = warp / (SIDE / STRIP) * TALL;
     int warp_column = warp % (SIDE / STRIP) * STRIP;
-    /* Neighbouring lanes load the same numbers of rows, every other lane those of columns: the hardware then
-     * serves half a warp at once, where it else serves a quarter. */
-    int own_row = warp_row + (lane >> 1 & 1 | lane >> 3 << 1) * OWN;
-    int own_column = warp_column + (lane & 1 | (lane >> 2 & 1) << 1) * 2;
     int32_t row0 = tile_row * SIDE;
     int32_t column0 = tile * SIDE;
     /* Whether a sum of the warp is in the triangle. */
     bool works = row0 + warp_row < job.rows && column0 + warp_column < row0 + warp_row + TALL;
-    const double(*second)[SIDE] = diagonal ? rows : columns;
-    bool there[2][SIDE / WARP];
-    for (int i = 0; i < SIDE / WARP; i++) {
-        there[0][i] = row0 + lane + i * WARP < job.in.bands;
-        there[1][i] = column0 + lane + i * WARP < job.in.bands;
-    }
-    put_constants(job, row0, rows);
-    put_constants(job, column0, columns);
+    const float(*second)[CHUNK][PITCH] = diagonal ? rows : columns;
     const int32_t *listed = job.list + group * job.width * (job.before.rows + job.in.rows);
     int32_t count = job.count[group];
     for (int32_t panel = (int32_t)blockIdx.y * PANEL; panel < count; panel += (int32_t)gridDim.y * PANEL) {
         double t[OWN][OWN] = {{0}};
-        Chunk x;
-        Chunk y;
         int32_t pixels = min(PANEL, count - panel);
         __syncthreads();
         if (threadIdx.x < PANEL) {
             pixel[threadIdx.x] = pixel_at(job, (int)threadIdx.x < pixels ? listed[panel + threadIdx.x] : 0);
         }
         __syncthreads();
-        fetch(pixel, pixels, row0 + lane, there[0], &x);
-        if (!diagonal) {
-            fetch(pixel, pixels, column0 + lane, there[1], &y);
-        }
-        for (int32_t k0 = 0; k0 < pixels; k0 += CHUNK) {
-            int32_t some = min((int32_t)CHUNK, pixels - k0);
-            int32_t next = k0 + CHUNK;
-            __syncthreads();
-            put(x, there[0], rows);
-            if (!diagonal) {
-                put(y, there[1], columns);
-            }
-            __syncthreads();
-            if (next < pixels) { /* on the way while these are multiplied */
-                fetch(pixel + next, pixels - next, row0 + lane, there[0], &x);
+        int32_t chunks = (pixels + CHUNK - 1) / CHUNK;
+        auto bring = [&](int32_t chunk) {
+            int32_t k0 = chunk * CHUNK;
+            if (k0 < pixels) {
+                fetch(pixel + k0, pixels - k0, row0, job.in.bands, rows[chunk % RING]);
                 if (!diagonal) {
-                    fetch(pixel + next, pixels - next, column0 + lane, there[1], &y);
+                    fetch(pixel + k0, pixels - k0, column0, job.in.bands, columns[chunk % RING]);
                 }
             }
-#pragma unroll 2
-            for (int k = 0; works && k < some; k++) {
-                double a[OWN];
-                double b[OWN];
-#pragma unroll
-                for (int i = 0; i < OWN; i += 2) {
-                    double2 first = *(const double2 *)&rows[k][own_row + i];
-                    double2 other = *(const double2 *)&second[k][own_column + i / 2 * APART];
-                    a[i] = first.x, a[i + 1] = first.y;
-                    b[i] = other.x, b[i + 1] = other.y;
-                }
-#pragma unroll
-                for (int r = 0; r < OWN; r++) {
-#pragma unroll
-                    for (int c = 0; c < OWN; c++) {
-                        t[r][c] = fma(a[r], b[c], t[r][c]);
-                    }
-                }
+            hc_copies_end();
+        };
+        for (int32_t chunk = 0; chunk < RING - 1; chunk++) {
+            bring(chunk);
+        }
+        for (int32_t chunk = 0; chunk < chunks; chunk++) {
+            hc_copies_wait<RING - 2>();
+            __syncthreads();
+            bring(chunk + RING - 1); /* where the chunk before lay */
+            for (int k = 0; works && k < CHUNK; k += STEP) {
+                multiply_step((const float(*)[PITCH]) & rows[chunk % RING][k][warp_row],
+                              (const float(*)[PITCH]) & second[chunk % RING][k][warp_column], t);
             }
         }
         if (works) {
-            add_sums<ATOMIC>(job, t, group, row0 + own_row, column0 + own_column);
+            add_sums(job, t, group, row0 + warp_row + lane / STEP, column0 + warp_column + lane % STEP * 2);
         }
     }
 }
@@ -328,10 +297,6 @@ HcStatus hc_gpu_column_gram(HcQueue *queue, const HcBlock *before, const HcBlock
     HC_OR_RETURN(hc_gpu_launched("listing the pixels of columns", err));
     int64_t blocks = (int64_t)job.tiles * job.groups;
     dim3 grid((unsigned)blocks, slices_of(&job, blocks));
-    if (grid.y > 1) {
-        multiply<true><<<grid, THREADS, 0, queue->stream>>>(job);
-    } else {
-        multiply<false><<<grid, THREADS, 0, queue->stream>>>(job);
-    }
+    multiply<<<grid, THREADS, 0, queue->stream>>>(job);
     return hc_gpu_launched("adding products of columns", err);
 }
