@@ -10,9 +10,9 @@ static int32_t multiple(int64_t value, int32_t of) {
 }
 
 /* Sums of columns begin anew in each piece, with half a window more on each side of a tile and a window of
- * lines before the first: pieces and tiles grow with the window. */
+ * lines before the first: pieces have many lines, and tiles grow with the window. */
 HcLocalPiece hc_local_piece(const HcLocalRule *rule) {
-    HcLocalPiece piece = {.lines = rule->window > 63 ? 128 : 64,
+    HcLocalPiece piece = {.lines = 128,
                           .tile = rule->window > 95   ? 128
                                   : rule->window > 31 ? 64
                                                       : 32,
