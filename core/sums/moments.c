@@ -477,10 +477,9 @@ static inline double ratio(HcWide numerator, const Divisor *by) {
     WideUnsigned guess = (WideUnsigned)by->reciprocal * high + size;
     uint64_t quotient = (uint64_t)(guess >> 64) + 1;
     uint64_t rest = low - quotient * by->scaled;
-    if (rest > (uint64_t)guess) {
-        quotient--;
-        rest += by->scaled;
-    }
+    uint64_t over = -(uint64_t)(rest > (uint64_t)guess); /* as often as not: no branch */
+    quotient += over;
+    rest += over & by->scaled;
     if (rest >= by->scaled) {
         quotient++;
         rest -= by->scaled;
