@@ -103,9 +103,9 @@ static HcStatus run_fit(HcBenchWitness *witness, const HcBenchSettings *settings
         hc_transform_clear(&fit);
         fit.scene.bands = settings->bands;
         start = hc_now();
-        HC_TRY(hc_moments_covariance(&witness->values, 1, "random", mean, covariance, err));
-        HC_TRY(hc_moments_covariance(&witness->noise, hc_difference_variance(HC_DIFFERENCE_MEAN3X3), "random",
-                                     NULL, noise, err));
+        HC_TRY(hc_moments_covariance(&witness->values, compute, 1, "random", mean, covariance, err));
+        HC_TRY(hc_moments_covariance(&witness->noise, compute, hc_difference_variance(HC_DIFFERENCE_MEAN3X3),
+                                     "random", NULL, noise, err));
         HC_TRY(hc_transform_fit_mnf(&fit, compute, mean, covariance, noise, err));
     }
     times->fit = hc_now() - start;

@@ -20,6 +20,7 @@
 #define HC_CORE_COMPUTE_H
 
 #include "core/block.h"
+#include "core/system/team.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,6 +120,12 @@ HcWaitFn hc_wait HC_MUST_CHECK;
 typedef HcStatus HcCopyFn(HcQueue *queue, const void *from, void *to, size_t bytes, HcError *err);
 HcCopyFn hc_upload HC_MUST_CHECK;
 HcCopyFn hc_download HC_MUST_CHECK;
+
+/* Does items 0 to count - 1, begun in that order, on the threads of the host, and returns when all are done:
+ * for work on host memory that is no operation. With NULL this thread does all items. Nothing depends on a
+ * queue. */
+typedef void HcShareFn(HcCompute *compute, int64_t count, HcWork *work, void *user);
+HcShareFn hc_share;
 
 typedef HcStatus HcZeroFn(HcQueue *queue, void *at /* [device] */, size_t bytes, HcError *err);
 HcZeroFn hc_zero HC_MUST_CHECK;

@@ -163,6 +163,10 @@ static HcStatus zero(HcQueue *queue, void *at, size_t bytes, HcError *err) {
     return HC_OK;
 }
 
+static void share(HcCompute *compute, int64_t count, HcWork *work, void *user) {
+    hc_team_run(((HcCpu *)compute)->team, count, work, user);
+}
+
 bool hc_cpu_gram_force(HcCompute *compute, HcCpuGram way) {
     HcCpu *cpu = (HcCpu *)compute;
     if (hc_cpu_panel_kind(way) == NULL) {
@@ -190,6 +194,7 @@ static const HcComputeOps cpu_ops = {.abi = HC_COMPUTE_ABI,
                                      .upload = copy,
                                      .download = copy,
                                      .zero = zero,
+                                     .share = share,
                                      HC_OPERATIONS(ENTRY)};
 
 const HcComputeOps *hc_cpu_ops(void) {

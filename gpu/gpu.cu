@@ -131,6 +131,10 @@ static void info(const HcCompute *compute, HcComputeInfo *out) {
     (void)cudaGetLastError();
 }
 
+static void share(HcCompute *compute, int64_t count, HcWork *work, void *user) {
+    hc_share(((HcGpu *)compute)->host, count, work, user);
+}
+
 /* On the host, by the host's routine: bits that do not depend on the device. */
 HcStatus hc_gpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
                      HcError *err) {
@@ -156,6 +160,7 @@ static const HcComputeOps hc_gpu_operations = {.abi = HC_COMPUTE_ABI,
                                                .upload = hc_gpu_upload,
                                                .download = hc_gpu_download,
                                                .zero = hc_gpu_zero,
+                                               .share = share,
                                                HC_OPERATIONS(ENTRY)};
 
 /* ---- the module ---- */

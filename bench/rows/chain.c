@@ -124,9 +124,9 @@ static HcStatus fetch_covariances(HcRig *rig, Chain *chain, HcError *err) {
     HcMoments values = {0};
     HcMoments noise = {0};
     HC_TRY(fetch(rig, chain, &values, &noise, err));
-    HC_TRY(hc_moments_covariance(&values, 1, "random", chain->mean, chain->covariance, err));
-    HC_TRY(hc_moments_covariance(&noise, hc_difference_variance(HC_DIFFERENCE_MEAN3X3), "random", NULL,
-                                 chain->noise_covariance, err));
+    HC_TRY(hc_moments_covariance(&values, rig->compute, 1, "random", chain->mean, chain->covariance, err));
+    HC_TRY(hc_moments_covariance(&noise, rig->compute, hc_difference_variance(HC_DIFFERENCE_MEAN3X3),
+                                 "random", NULL, chain->noise_covariance, err));
 done:
     hc_moments_clear(&values);
     hc_moments_clear(&noise);

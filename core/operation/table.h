@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
-#define HC_COMPUTE_ABI 24
+#define HC_COMPUTE_ABI 25
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -57,7 +57,8 @@ extern "C" {
     ENTRY(wait, HcWaitFn)                                                                                    \
     ENTRY(upload, HcCopyFn)                                                                                  \
     ENTRY(download, HcCopyFn)                                                                                \
-    ENTRY(zero, HcZeroFn)
+    ENTRY(zero, HcZeroFn)                                                                                    \
+    ENTRY(share, HcShareFn)
 
 /* The operations, and the functions that open, close and fetch their handles. */
 #define HC_OPERATIONS(ENTRY)                                                                                 \

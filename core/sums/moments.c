@@ -499,15 +499,27 @@ static inline HcWide product_of(HcWide a, HcWide b) {
     return a == (int64_t)a && b == (int64_t)b ? (HcWide)(int64_t)a * (int64_t)b : a * b;
 }
 
-/* n*Sxy - Sx*Sy over the denominator, of the upper triangle. */
-static void exact_covariance(const HcMoments *moments, const Divisor *by, double *covariance) {
+/* Rows of a covariance that a thread takes at a time. */
+enum { ROWS = 8 };
+
+typedef struct Exact {
+    const HcMoments *moments;
+    const Divisor *by;
+    double *covariance;
+} Exact;
+
+/* n*Sxy - Sx*Sy over the denominator, of the upper triangle of some rows. */
+static void exact_rows(void *user, int64_t item, int32_t thread) {
+    const Exact *exact = user;
+    const HcMoments *moments = exact->moments;
     size_t n = (size_t)moments->bands;
-    for (size_t b = 0; b < n; b++) {
+    (void)thread;
+    for (size_t b = (size_t)item * ROWS; b < ((size_t)item + 1) * ROWS && b < n; b++) {
         const HcWide *products = moments->product + b * n;
         for (size_t c = b; c < n; c++) {
             HcWide numerator =
                 product_of(moments->count, products[c]) - product_of(moments->sum[b], moments->sum[c]);
-            covariance[b * n + c] = ratio(numerator, by);
+            exact->covariance[b * n + c] = ratio(numerator, exact->by);
         }
     }
 }
@@ -570,8 +582,8 @@ static void mirror(double *matrix, size_t n) {
     }
 }
 
-HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const char *what, double *mean,
-                               double *covariance, HcError *err) {
+HcStatus hc_moments_covariance(const HcMoments *moments, HcCompute *compute, double variance,
+                               const char *what, double *mean, double *covariance, HcError *err) {
     size_t n = (size_t)moments->bands;
     if (moments->count < 2) {
         return hc_fail(err, HC_E_NUMERIC, "%lld valid pixel%s in %s: a covariance needs at least 2",
@@ -587,7 +599,8 @@ HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const 
         mean[b] = fits ? ratio(moments->sum[b], &pixels) : hc_long_ratio(&sum, count, 0);
     }
     if (fits) {
-        exact_covariance(moments, &denominator, covariance);
+        Exact exact = {moments, &denominator, covariance};
+        hc_share(compute, ((int64_t)n + ROWS - 1) / ROWS, exact_rows, &exact);
     } else {
         long_covariance(moments, denominator.value, covariance);
     }

@@ -4,6 +4,7 @@
 
 #include "core/sums/grid.h"
 #include "core/sums/long.h"
+#include "core/compute.h"
 #include "core/scene.h"
 
 #ifdef __cplusplus
@@ -92,9 +93,10 @@ HcStatus hc_moments_set_product(HcMoments *moments, size_t b, size_t c, const Hc
 /* mean[bands] (may be NULL) and covariance[bands][bands] divided by `variance` (see hc_difference_variance),
  * with count - 1 in the denominator. n*Sxy - Sx*Sy is formed in wide (or long) integers; an integer
  * `variance` is part of the one rounded division. Fails with HC_E_NUMERIC when count < 2. `what` names the
- * pixels in it. */
-HcStatus hc_moments_covariance(const HcMoments *moments, double variance, const char *what, double *mean,
-                               double *covariance, HcError *err) HC_MUST_CHECK;
+ * pixels in it. The threads of `compute` share the work; with NULL this one does it. */
+HcStatus hc_moments_covariance(const HcMoments *moments, HcCompute *compute, double variance,
+                               const char *what, double *mean, double *covariance,
+                               HcError *err) HC_MUST_CHECK;
 
 /* numerator / denominator (> 0), rounded once to the nearest double, ties to even. Magnitudes below 2^127. */
 double hc_wide_ratio(HcWide numerator, HcWide denominator);

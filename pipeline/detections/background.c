@@ -232,7 +232,8 @@ static HcStatus settle_sums(HcBackground *background, int32_t number, HcStage *s
     }
     HC_TRY(hc_grouping_named(
         &background->grouping, stage, number,
-        hc_statistics_make(statistics, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err), err));
+        hc_statistics_make(statistics, stage->compute, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err),
+        err));
     if (group->trim.directions > 0) {
         HC_TRY(hc_trim_undo(&group->trim, statistics->covariance, stage->in.bands, err));
     }

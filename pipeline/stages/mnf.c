@@ -203,8 +203,8 @@ static HcStatus fit_noise(HcStage *stage, const HcStatistics *scene, HcMoments *
         return HC_OK;
     }
     if (noise != NULL) {
-        HC_OR_RETURN(
-            hc_statistics_make(&state->noise, &stage->in, noise, state->difference, noise_word(params), err));
+        HC_OR_RETURN(hc_statistics_make(&state->noise, stage->compute, &stage->in, noise, state->difference,
+                                        noise_word(params), err));
         hc_moments_clear(noise);
     }
     hc_noise_reduce(&state->noise, matrix);

@@ -26,13 +26,14 @@ static HcStatus allocate(HcStatistics *statistics, HcError *err) {
     return HC_OK;
 }
 
-HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
-                            HcDifference difference, const char *noise, HcError *err) {
+HcStatus hc_statistics_make(HcStatistics *out, HcCompute *compute, const HcScene *scene,
+                            const HcMoments *moments, HcDifference difference, const char *noise,
+                            HcError *err) {
     HC_OR_RETURN(hc_scene_copy(&out->scene, scene, err));
     HC_OR_RETURN(allocate(out, err));
     snprintf(out->noise, sizeof out->noise, "%s", noise);
     out->pixels = moments->count;
-    HC_OR_RETURN(hc_moments_covariance(moments, hc_stencil_variance(difference),
+    HC_OR_RETURN(hc_moments_covariance(moments, compute, hc_stencil_variance(difference),
                                        *noise != '\0' ? "the noise" : "the scene", out->mean, out->covariance,
                                        err));
     for (int32_t b = 0; b < scene->bands; b++) {

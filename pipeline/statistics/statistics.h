@@ -20,9 +20,11 @@ typedef struct HcStatistics {
 
 void hc_statistics_clear(HcStatistics *statistics);
 
-/* From sums of the scene's values or of their differences; `noise` as above, copied. */
-HcStatus hc_statistics_make(HcStatistics *out, const HcScene *scene, const HcMoments *moments,
-                            HcDifference difference, const char *noise, HcError *err) HC_MUST_CHECK;
+/* From sums of the scene's values or of their differences; `noise` as above, copied. `compute` as in
+ * hc_moments_covariance(). */
+HcStatus hc_statistics_make(HcStatistics *out, HcCompute *compute, const HcScene *scene,
+                            const HcMoments *moments, HcDifference difference, const char *noise,
+                            HcError *err) HC_MUST_CHECK;
 
 /* Adds what a statistics file has beyond its kind. */
 void hc_statistics_put(const HcStatistics *statistics, HcJson *to);

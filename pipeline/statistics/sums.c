@@ -157,7 +157,7 @@ HcStatus hc_scene_sums_statistics(HcSceneSums *sums, HcStage *stage, HcQueue *qu
     HcDifference difference = sums->difference; /* taking closes the sums */
     HcMoments moments = {0};
     HC_TRY(hc_scene_sums_take(sums, stage, queue, &moments, err));
-    HC_TRY(hc_statistics_make(out, &stage->in, &moments, difference, noise, err));
+    HC_TRY(hc_statistics_make(out, stage->compute, &stage->in, &moments, difference, noise, err));
 done:
     hc_moments_clear(&moments);
     return status;

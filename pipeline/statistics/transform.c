@@ -8,6 +8,7 @@
 #include "pipeline/json/json.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,12 +82,14 @@ typedef struct Fit {
     const double *covariance, *noise; /* [bands][bands] */
     size_t bands, kept, stride;
     int32_t *band;      /* [kept] the bands that take part */
+    int32_t *done;      /* [rows of tiles of S] tiles of the row that are there */
     double *deviation;  /* [bands] of the noise, 0 where there is none to whiten */
     double *scale;      /* [bands] 1 / deviation, or 0 */
     double *reciprocal; /* [kept] of the diagonal of upper */
-    double *sign;       /* [kept] what the sign rule did to a component: 1 or -1 */
     double *upper;      /* [kept][kept] U of the noise correlations U'U */
     double *first, *second;
+    double *forward, *inverse; /* of the transform, and its left_out */
+    const uint8_t *left_out;
 } Fit;
 
 static void fit_clear(Fit *fit) {
@@ -102,12 +105,13 @@ static HcStatus fit_init(Fit *fit, const double *covariance, const double *noise
     size_t padded = hc_dense_padded(bands);
     size_t stride = hc_dense_stride(bands);
     *fit = (Fit){.covariance = covariance, .noise = noise, .bands = bands, .stride = stride};
-    HC_TRY(hc_new(fit->band, padded, "a noise fraction fit", err));
-    HC_TRY(hc_new(fit->deviation, 4 * padded, "a noise fraction fit", err));
-    HC_TRY(hc_new(fit->upper, 3 * padded * stride, "a noise fraction fit", err));
+    HC_TRY(hc_new(fit->band, 2 * padded, "a noise fraction fit", err));
+    HC_TRY(hc_new(fit->deviation, 3 * padded, "a noise fraction fit", err));
+    HC_TRY(hc_new_aligned(fit->upper, 3 * padded * stride, "a noise fraction fit", err));
+    memset(fit->upper, 0, 3 * padded * stride * sizeof *fit->upper);
+    fit->done = fit->band + padded;
     fit->scale = fit->deviation + padded;
     fit->reciprocal = fit->scale + padded;
-    fit->sign = fit->reciprocal + padded;
     fit->first = fit->upper + padded * stride;
     fit->second = fit->first + padded * stride;
 done:
@@ -171,157 +175,148 @@ static void close_ranks(Fit *fit) {
     }
 }
 
-/* first = Y = U'^-1 C with C the covariance in units of the noise deviations: its upper triangle, by tiles.
- */
-static void half_whitened(const Fit *fit) {
+/* Columns [panel, panel + 1) * HC_TILE of first = Y = U'^-1 C with C the covariance in units of the noise
+ * deviations: its upper triangle, by tiles. */
+static void half_whitened(const Fit *fit, size_t panel) {
     size_t n = fit->bands;
     size_t m = fit->kept;
     size_t stride = fit->stride;
-    size_t padded = hc_dense_padded(m);
+    size_t j = panel * HC_TILE;
     double tile[HC_TILE * HC_TILE];
-    memset(fit->first, 0, HC_TILE * stride * sizeof *fit->first); /* what factorise() used of it */
-    for (size_t i = 0; i < m; i++) {
-        const double *from = fit->covariance + (size_t)fit->band[i] * n;
-        double scale = fit->scale[fit->band[i]];
-        for (size_t j = i / HC_TILE * HC_TILE; j < m; j++) {
-            fit->first[i * stride + j] = from[fit->band[j]] * (scale * fit->scale[fit->band[j]]);
+    for (size_t i = 0; i < j + HC_TILE; i++) { /* rows that factorise() used, and rows from m on, are 0 */
+        double *row = fit->first + i * stride;
+        size_t b = i < m ? (size_t)fit->band[i] : 0;
+        for (size_t c = j; c < j + HC_TILE; c++) {
+            size_t other = (size_t)fit->band[c < m ? c : 0];
+            row[c] =
+                i < m && c < m ? fit->covariance[b * n + other] * (fit->scale[b] * fit->scale[other]) : 0;
         }
     }
-    for (size_t i = 0; i < padded; i += HC_TILE) {
-        for (size_t j = i; j < padded; j += HC_TILE) {
-            double *at = fit->first + i * stride + j;
-            hc_dense_get(tile, at, stride);
-            hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->first + j, stride, i);
-            hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
-            hc_dense_put(tile, at, stride);
-        }
+    for (size_t i = 0; i <= j; i += HC_TILE) {
+        double *at = fit->first + i * stride + j;
+        hc_dense_get(tile, at, stride);
+        hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->first + j, stride, i);
+        hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+        hc_dense_put(tile, at, stride);
     }
 }
 
-/* second = S = U'^-1 Y', the whitened covariance, both triangles. Tiles of the lower triangle need those
- * above them, which S has by symmetry, and of Y the upper triangle alone: n^3 operations with those of Y. */
-static void whitened(const Fit *fit) {
+/* A row of tiles of second = S = U'^-1 Y', the whitened covariance, both triangles. Tiles of the lower
+ * triangle need those above them, which S has by symmetry, and of Y the upper triangle alone: n^3 operations
+ * with those of Y. Rows are begun in their order, so that what a row waits for comes. */
+static void whitened(void *user, int64_t row, int32_t thread) {
+    const Fit *fit = user;
     size_t stride = fit->stride;
-    size_t padded = hc_dense_padded(fit->kept);
+    size_t i = (size_t)row * HC_TILE;
     double tile[HC_TILE * HC_TILE];
-    for (size_t i = 0; i < padded; i += HC_TILE) {
-        for (size_t j = 0; j <= i; j += HC_TILE) {
-            double *at = fit->second + i * stride + j;
-            hc_dense_get_turned(tile, fit->first + j * stride + i, stride);
-            hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->second + j, stride, i);
-            hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
-            if (i == j) { /* symmetric but for rounding */
-                for (size_t r = 0; r < HC_TILE; r++) {
-                    for (size_t c = 0; c < r; c++) {
-                        tile[c * HC_TILE + r] = tile[r * HC_TILE + c];
-                    }
+    (void)thread;
+    half_whitened(fit, (size_t)row);
+    for (size_t j = 0; j <= i; j += HC_TILE) {
+        while (j < i && __atomic_load_n(fit->done + row - 1, __ATOMIC_ACQUIRE) <= (int32_t)(j / HC_TILE)) {
+            sched_yield();
+        }
+        double *at = fit->second + i * stride + j;
+        hc_dense_get_turned(tile, fit->first + j * stride + i, stride);
+        hc_dense_subtract(tile, fit->upper + i, 1, stride, fit->second + j, stride, i);
+        hc_dense_forward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+        if (i == j) { /* symmetric but for rounding */
+            for (size_t r = 0; r < HC_TILE; r++) {
+                for (size_t c = 0; c < r; c++) {
+                    tile[c * HC_TILE + r] = tile[r * HC_TILE + c];
                 }
             }
-            hc_dense_put(tile, at, stride);
-            hc_dense_put_turned(tile, fit->second + j * stride + i, stride);
         }
+        hc_dense_put(tile, at, stride);
+        hc_dense_put_turned(tile, fit->second + j * stride + i, stride);
+        __atomic_store_n(fit->done + row, (int32_t)(j / HC_TILE) + 1, __ATOMIC_RELEASE);
     }
 }
 
-/* first = eigenvectors of S, a row each; second = the same, a column each, padded. */
+/* first = eigenvectors of S, a row each. */
 static HcStatus eigenvectors(const Fit *fit, HcCompute *compute, double *values, HcError *err) {
     size_t m = fit->kept;
-    size_t stride = fit->stride;
-    size_t padded = hc_dense_padded(m);
     for (size_t i = 1; i < m; i++) {
-        memmove(fit->second + i * m, fit->second + i * stride, m * sizeof *fit->second);
+        memmove(fit->second + i * m, fit->second + i * fit->stride, m * sizeof *fit->second);
     }
-    HcStatus status = hc_eigh(compute, (int32_t)m, fit->second, values, fit->first, err);
-    if (status != HC_OK) {
-        return status;
-    }
-    memset(fit->second, 0, padded * stride * sizeof *fit->second);
-    for (size_t top = 0; top < m; top += HC_TILE) { /* columns of a tile share lines of the cache */
-        for (size_t i = 0; i < m; i++) {
-            for (size_t k = top; k < top + HC_TILE && k < m; k++) {
-                fit->second[i * stride + k] = fit->first[k * m + i];
-            }
-        }
-    }
-    return HC_OK;
+    return hc_eigh(compute, (int32_t)m, fit->second, values, fit->first, err);
 }
 
-/* second = U^-1 V in place, forward = D^-1 of it. The sign rule holds for the loadings on the bands, not for
- * those on the whitened axes. */
-static void forward_of(const Fit *fit, double *forward, double *sign) {
+/* Components [k, end): second = U^-1 V, forward = D^-1 of it. The sign rule holds for the loadings on the
+ * bands, not for those on the whitened axes; sign[HC_TILE]. */
+static void forward_of(const Fit *fit, size_t k, size_t end, double *sign) {
     size_t m = fit->kept;
     size_t stride = fit->stride;
     size_t padded = hc_dense_padded(m);
     double tile[HC_TILE * HC_TILE];
+    double largest[HC_TILE] = {0};
+    for (size_t i = 0; i < padded; i++) {
+        for (size_t c = k; c < k + HC_TILE; c++) {
+            fit->second[i * stride + c] = i < m && c < m ? fit->first[c * m + i] : 0;
+        }
+    }
     for (size_t i = padded; i > 0;) {
         i -= HC_TILE;
         size_t next = i + HC_TILE;
-        for (size_t k = 0; k < padded; k += HC_TILE) {
-            double *at = fit->second + i * stride + k;
-            hc_dense_get(tile, at, stride);
-            hc_dense_subtract(tile, fit->upper + i * stride + next, stride, 1,
-                              fit->second + next * stride + k, stride, padded - next);
-            hc_dense_backward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
-            hc_dense_put(tile, at, stride);
-        }
+        double *at = fit->second + i * stride + k;
+        hc_dense_get(tile, at, stride);
+        hc_dense_subtract(tile, fit->upper + i * stride + next, stride, 1, fit->second + next * stride + k,
+                          stride, padded - next);
+        hc_dense_backward(tile, fit->upper + i * stride + i, stride, fit->reciprocal + i);
+        hc_dense_put(tile, at, stride);
     }
-    double *largest = sign;
-    memset(largest, 0, m * sizeof *largest);
     for (size_t i = 0; i < m; i++) {
         size_t b = (size_t)fit->band[i];
-        for (size_t k = 0; k < m; k++) {
-            double loading = fit->second[i * stride + k] * fit->scale[b];
-            forward[b * m + k] = loading;
-            largest[k] = fabs(loading) > fabs(largest[k]) ? loading : largest[k];
+        for (size_t c = k; c < end; c++) {
+            double loading = fit->second[i * stride + c] * fit->scale[b];
+            fit->forward[b * m + c] = loading;
+            largest[c - k] = fabs(loading) > fabs(largest[c - k]) ? loading : largest[c - k];
         }
     }
-    for (size_t k = 0; k < m; k++) {
-        sign[k] = largest[k] < 0 ? -1 : 1;
-    }
-    for (size_t i = 0; i < m; i++) {
-        double *row = forward + (size_t)fit->band[i] * m;
-        for (size_t k = 0; k < m; k++) {
-            row[k] *= sign[k];
+    for (size_t c = k; c < end; c++) {
+        sign[c - k] = largest[c - k] < 0 ? -1 : 1;
+        for (size_t i = 0; i < m; i++) {
+            fit->forward[(size_t)fit->band[i] * m + c] *= sign[c - k];
         }
     }
 }
 
-/* inverse = (N forward)', which undoes forward since forward' N forward = 1: V'U D for kept bands; the
- * product as it stands gives bands that repeat others their share. */
-static void inverse_of(const Fit *fit, const double *forward, const double *sign, const uint8_t *left_out,
-                       double *inverse) {
+/* Components [k, end): inverse = (N forward)', which undoes forward since forward' N forward = 1: V'U D for
+ * kept bands; the product as it stands gives bands that repeat others their share. */
+static void inverse_of(const Fit *fit, size_t k, size_t end, const double *sign) {
     size_t n = fit->bands;
     size_t m = fit->kept;
-    for (size_t k = 0; k < m; k += HC_TILE) {
-        for (size_t i = 0; i < m; i += HC_TILE) {
-            /* The tile is the negative of the product. */
-            double tile[HC_TILE * HC_TILE] = {0};
-            size_t rows = i + HC_TILE < m ? i + HC_TILE : m;
-            hc_dense_subtract(tile, fit->first + k * m, m, 1, fit->upper + i, fit->stride, rows);
-            for (size_t r = 0; r < HC_TILE && k + r < m; r++) {
-                for (size_t c = 0; c < HC_TILE && i + c < m; c++) {
-                    size_t b = (size_t)fit->band[i + c];
-                    inverse[(k + r) * n + b] = -sign[k + r] * fit->deviation[b] * tile[r * HC_TILE + c];
-                }
+    for (size_t i = 0; i < m; i += HC_TILE) {
+        /* The tile is the negative of the product. */
+        double tile[HC_TILE * HC_TILE] = {0};
+        size_t rows = i + HC_TILE < m ? i + HC_TILE : m;
+        hc_dense_subtract(tile, fit->first + k * m, m, 1, fit->upper + i, fit->stride, rows);
+        for (size_t r = 0; k + r < end; r++) {
+            for (size_t c = 0; c < HC_TILE && i + c < m; c++) {
+                size_t b = (size_t)fit->band[i + c];
+                fit->inverse[(k + r) * n + b] = -sign[r] * fit->deviation[b] * tile[r * HC_TILE + c];
             }
         }
     }
-    double *share = fit->second; /* [m] */
     for (size_t b = 0; b < n; b++) {
-        if (left_out[b] == HC_BAND_USED) {
-            continue;
-        }
-        memset(share, 0, m * sizeof *share);
-        for (size_t i = 0; i < m; i++) {
-            double factor = fit->noise[b * n + (size_t)fit->band[i]];
-            for (size_t k = 0; k < m; k++) {
-                share[k] += factor * forward[(size_t)fit->band[i] * m + k];
+        for (size_t c = k; c < end && fit->left_out[b] != HC_BAND_USED; c++) {
+            double share = 0;
+            for (size_t i = 0; i < m; i++) {
+                size_t other = (size_t)fit->band[i];
+                share += fit->noise[b * n + other] * fit->forward[other * m + c];
             }
-        }
-        for (size_t k = 0; k < m; k++) {
-            inverse[k * n + b] = share[k];
+            fit->inverse[c * n + b] = share;
         }
     }
+}
+
+static void both_ways(void *user, int64_t panel, int32_t thread) {
+    const Fit *fit = user;
+    size_t k = (size_t)panel * HC_TILE;
+    size_t end = k + HC_TILE < fit->kept ? k + HC_TILE : fit->kept;
+    double sign[HC_TILE];
+    (void)thread;
+    forward_of(fit, k, end, sign);
+    inverse_of(fit, k, end, sign);
 }
 
 HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const double *mean,
@@ -341,11 +336,13 @@ HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const 
     close_ranks(&fit);
     HC_TRY(allocate(transform, (int32_t)n, (int32_t)fit.kept, err));
     memcpy(transform->mean, mean, n * sizeof *mean);
-    half_whitened(&fit);
-    whitened(&fit);
+    fit.forward = transform->forward;
+    fit.inverse = transform->inverse;
+    fit.left_out = transform->left_out;
+    int64_t panels = (int64_t)(hc_dense_padded(fit.kept) / HC_TILE);
+    hc_share(compute, panels, whitened, &fit);
     HC_TRY(eigenvectors(&fit, compute, transform->eigenvalues, err));
-    forward_of(&fit, transform->forward, fit.sign);
-    inverse_of(&fit, transform->forward, fit.sign, transform->left_out, transform->inverse);
+    hc_share(compute, panels, both_ways, &fit);
 done:
     fit_clear(&fit);
     return status;

@@ -598,7 +598,8 @@ CASE(test_covariance) {
         double mean[9];
         double covariance[81];
         double variance = hc_difference_variance(kind);
-        check_ok(hc_moments_covariance(&moments, variance, "a test", mean, covariance, &rig.err), rig.err);
+        check_ok(hc_moments_covariance(&moments, rig.compute, variance, "a test", mean, covariance, &rig.err),
+                 rig.err);
         HcWide count = moments.count;
         for (int k = 0; k < 81; k++) {
             HcWide top = count * moments.product[k] - moments.sum[k / 9] * moments.sum[k % 9];
@@ -613,6 +614,7 @@ CASE(test_covariance) {
     }
     HcMoments one = {.bands = 1, .count = 1};
     double value;
-    check_fails(hc_moments_covariance(&one, 1, "a pixel", NULL, &value, &rig.err), HC_E_NUMERIC, rig.err);
+    check_fails(hc_moments_covariance(&one, rig.compute, 1, "a pixel", NULL, &value, &rig.err), HC_E_NUMERIC,
+                rig.err);
     rig_close(&rig);
 }

@@ -189,6 +189,36 @@ static void check_strict(Rig *given) {
     *given = rig;
 }
 
+typedef struct Items {
+    int32_t done[100], threads;
+    bool numbered;
+} Items;
+
+static void do_item(void *user, int64_t item, int32_t thread) {
+    Items *items = user;
+    __atomic_fetch_add(&items->done[item], 1, __ATOMIC_RELAXED);
+    if (thread < 0 || thread >= items->threads) {
+        __atomic_store_n(&items->numbered, false, __ATOMIC_RELAXED);
+    }
+}
+
+/* Each item once, by threads with numbers below that of all. */
+CASE(test_share) {
+    (void)state;
+    for (int32_t threads = 1; threads <= 3; threads++) {
+        Rig rig;
+        rig_open(&rig, threads);
+        Items items = {.threads = threads, .numbered = true};
+        hc_share(rig.compute, 0, do_item, &items);
+        hc_share(rig.compute, 100, do_item, &items);
+        for (int i = 0; i < 100; i++) {
+            assert_int_equal(items.done[i], 1);
+        }
+        assert_true(items.numbered);
+        rig_close(&rig);
+    }
+}
+
 /* Copies arrive; a queue that follows another sees its work. */
 CASE(test_memory) {
     (void)state;

@@ -249,7 +249,7 @@ static void check_covariance(const HcMoments *moments, const double mean[GRID_BA
     HcError err = {0};
     double got_mean[GRID_BANDS];
     double got[GRID_BANDS * GRID_BANDS];
-    check_ok(hc_moments_covariance(moments, 1, "the scene", got_mean, got, &err), err);
+    check_ok(hc_moments_covariance(moments, NULL, 1, "the scene", got_mean, got, &err), err);
     for (int b = 0; b < GRID_BANDS; b++) {
         check_near(got_mean[b], mean[b], tolerance * (fabs(mean[b]) + sqrt(covariance[b][b])));
         for (int c = 0; c < GRID_BANDS; c++) {
@@ -448,13 +448,13 @@ static void test_covariance(void **state) {
     m.count = 4;
     m.sum[0] = 10;
     m.product[0] = 30;
-    check_ok(hc_moments_covariance(&m, 1, "a test", &mean, &covariance, &err), err);
+    check_ok(hc_moments_covariance(&m, NULL, 1, "a test", &mean, &covariance, &err), err);
     check_same(mean, 2.5);
     check_same(covariance, 5.0 / 3.0);
-    check_ok(hc_moments_covariance(&m, 72, "a test", NULL, &covariance, &err), err);
+    check_ok(hc_moments_covariance(&m, NULL, 72, "a test", NULL, &covariance, &err), err);
     check_same(covariance, 5.0 / 216.0);
     m.count = 1;
-    check_fails(hc_moments_covariance(&m, 1, "a test", NULL, &covariance, &err), HC_E_NUMERIC, err);
+    check_fails(hc_moments_covariance(&m, NULL, 1, "a test", NULL, &covariance, &err), HC_E_NUMERIC, err);
     hc_moments_clear(&m);
 }
 
@@ -479,7 +479,7 @@ static void test_covariance_of_many_bands(void **state) {
                 m.product[b * N + c] = m.product[c * N + b] = product;
             }
         }
-        check_ok(hc_moments_covariance(&m, variance, "a test", mean, covariance, &err), err);
+        check_ok(hc_moments_covariance(&m, NULL, variance, "a test", mean, covariance, &err), err);
         HcWide count = m.count;
         HcWide denominator = count * (count - 1) * (variance == 72 ? 72 : 1);
         for (int b = 0; b < N; b++) {

@@ -353,6 +353,10 @@ static HcStatus strict_zero(HcQueue *queue, void *at, size_t bytes, HcError *err
     return strict_accept(queue, do_zero, &work, sizeof work, err);
 }
 
+static void strict_share(HcCompute *compute, int64_t count, HcWork *work, void *user) {
+    hc_share(strict_of(compute)->cpu, count, work, user);
+}
+
 /* --- opening and closing --- */
 
 static HcStatus strict_queue_open(HcCompute *compute, HcQueue **out, HcError *err) {
@@ -473,6 +477,7 @@ static const HcComputeOps strict_ops = {.abi = HC_COMPUTE_ABI,
                                         .upload = strict_upload,
                                         .download = strict_download,
                                         .zero = strict_zero,
+                                        .share = strict_share,
                                         HC_OPERATIONS(ENTRY)};
 
 const HcComputeOps *hc_strict_ops(void) {

@@ -342,7 +342,8 @@ static HcStatus settle_sums(HcStage *stage, HcQueue *queue, HcError *err) {
     state->has_noise_sums = hc_scene_sums_of(stage, 1) != NULL;
     HC_TRY(hc_linear_take(stage, queue, &state->values, &state->noise_sums, err));
     HC_TRY(hc_scene_sums_take(&state->lower, stage, queue, &lower, err));
-    HC_TRY(hc_statistics_make(&scene, &stage->in, &state->values, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(
+        hc_statistics_make(&scene, stage->compute, &stage->in, &state->values, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(hc_stripes_open(&state->stripes, stage->compute, &stage->in, scene.mean, &lower, err));
 done:
     hc_statistics_clear(&scene);

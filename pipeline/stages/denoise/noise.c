@@ -54,8 +54,8 @@ static HcStatus fit_neighbours(HcStage *stage, HcMoments *differences, HcError *
         return hc_noise_spatial_spectral_by(word, &state->noise, &stage->in, differences, HC_NOISE_USUAL,
                                             err);
     }
-    HC_OR_RETURN(
-        hc_statistics_make(&state->noise, &stage->in, differences, hc_denoise_difference(stage), word, err));
+    HC_OR_RETURN(hc_statistics_make(&state->noise, stage->compute, &stage->in, differences,
+                                    hc_denoise_difference(stage), word, err));
     return hc_noise_file_check(&state->noise, stage, err);
 }
 

@@ -131,7 +131,8 @@ static HcStatus make_basis(HcStripes *stripes, const HcScene *scene, const doubl
                        stripes->of_lines ? "differences of columns" : "--stripes: differences of lines",
                        refused.text));
     }
-    HC_TRY(hc_statistics_make(&differences, scene, along, hc_stripes_difference(stripes->of_lines), "", err));
+    HC_TRY(hc_statistics_make(&differences, stripes->compute, scene, along,
+                              hc_stripes_difference(stripes->of_lines), "", err));
     HC_TRY(hc_scene_copy(&stripes->basis.scene, scene, err));
     stripes->basis.pixels = differences.pixels;
     HC_TRY(hc_transform_fit_mnf(&stripes->basis, stripes->compute, mean, differences.covariance,

@@ -158,7 +158,8 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     HC_TRY(
         hc_noise_in_range_by("regression", &state->regression, &stage->in, &moments, HC_NOISE_DIAGONAL, err));
     hc_noise_range_note(stage, &state->regression);
-    HC_TRY(hc_statistics_make(&state->scene, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(
+        hc_statistics_make(&state->scene, stage->compute, &stage->in, &moments, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(hc_scene_sums_statistics(&state->differences, stage, queue, word, &state->neighbours, err));
     HC_TRY(find_ratios(stage, err));
     HC_TRY(hc_noise_weigh(&state->choice, stage->compute, &state->scene, &state->regression,

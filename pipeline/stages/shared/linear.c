@@ -239,7 +239,7 @@ static void note_left_out(HcStage *stage, const HcTransform *transform, HcLeftOu
 
 HcStatus hc_linear_begin_fit(HcStage *stage, HcMoments *values, HcStatistics *scene, HcError *err) {
     HcTransform *transform = &((HcLinear *)stage->state)->transform;
-    HC_OR_RETURN(hc_statistics_make(scene, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
+    HC_OR_RETURN(hc_statistics_make(scene, stage->compute, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
     HC_OR_RETURN(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = scene->pixels;
     hc_moments_clear(values);

@@ -72,7 +72,7 @@ HcStatus hc_svd_reduced_fit(HcSvdReduced *reduced, HcStage *stage, const HcMomen
     if (values->count < 2) { /* says how many are needed */
         HC_TRY(hc_noise_regression_of(&noise, &stage->in, values, HC_NOISE_DIAGONAL, err));
     }
-    HC_TRY(hc_statistics_make(&scene, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(hc_statistics_make(&scene, stage->compute, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(fit_transform(reduced, stage, &scene, differences, &noise, err));
     snprintf(reduced->transform.method, sizeof reduced->transform.method, "svd");
     choose(reduced);

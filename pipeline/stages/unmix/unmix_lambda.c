@@ -75,7 +75,7 @@ HcStatus hc_unmix_lambda_settle(HcUnmixLambda *lambda, HcStage *stage, HcQueue *
     if (values.count < 2) { /* says how many are needed */
         HC_TRY(hc_noise_regression_of(&noise, &stage->in, &values, HC_NOISE_DIAGONAL, err));
     }
-    HC_TRY(hc_statistics_make(&scene, &stage->in, &values, HC_DIFFERENCE_NONE, "", err));
+    HC_TRY(hc_statistics_make(&scene, stage->compute, &stage->in, &values, HC_DIFFERENCE_NONE, "", err));
     HC_TRY(hc_noise_choose(&lambda->choice, &noise, stage->compute, &scene, &differences, HC_NOISE_DIAGONAL,
                            err));
     hc_noise_choice_note(stage, &lambda->choice);

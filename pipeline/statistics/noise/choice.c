@@ -226,8 +226,8 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
     bool regressed = status == HC_OK;
     status = HC_OK;
     if (compared) {
-        HC_TRY(
-            hc_statistics_make(&neighbours, &scene->scene, differences, HC_NOISE_AUTO_DIFFERENCE, word, err));
+        HC_TRY(hc_statistics_make(&neighbours, compute, &scene->scene, differences, HC_NOISE_AUTO_DIFFERENCE,
+                                  word, err));
     }
     hc_moments_clear(differences);
     if (regressed && compared) {

@@ -501,7 +501,8 @@ HcStatus hc_noise_in_range_by(const char *word, HcStatistics *out, const HcScene
         return refuse_few(kind, moments->count, (size_t)scene->bands, err);
     }
     HcStatistics values = {0};
-    HcStatus status = hc_statistics_make(&values, scene, moments, hc_noise_difference_of(word), "", err);
+    HcStatus status =
+        hc_statistics_make(&values, NULL, scene, moments, hc_noise_difference_of(word), "", err);
     if (status == HC_OK) {
         status = regress(kind, out, &values, matrix, err);
     }

@@ -1,12 +1,15 @@
 # What --device takes, on machines with and without a GPU. Modules that stand in for a GPU: MODULES/stand_in*.so.
 unset HCUBE_GPU_MODULE HCUBE_STAND_IN
+module=$(dirname "$HCUBE")/libhcube_gpu.so
+# The system leaves few bytes for thread variables with a fixed place: a module that has some is not loaded everywhere.
+[[ ! -e $module || $(readelf -d "$module") != *STATIC_TLS* ]] || fail "the GPU module has thread variables with a fixed place"
 run 0 devices
 [[ $(grep -c '^cpu    .' <<<"$out") == 1 && $(grep -c '^gpu' <<<"$out") -ge 1 ]] || fail "lists $out"
 has_gpu=1
 ! grep -q '^gpu    none: ' <<<"$out" || has_gpu=
 if [[ ! $has_gpu ]]; then
     reason=$(sed -n 's/^gpu    none: //p' <<<"$out")
-    if [[ -e $(dirname "$HCUBE")/libhcube_gpu.so ]]; then
+    if [[ -e $module ]]; then
         [[ $reason == "no NVIDIA driver was found" || $reason == "no GPU was found" ||
             $reason == "the NVIDIA driver is for CUDA "* ]] || fail "the GPU module was not loaded: $reason"
     else

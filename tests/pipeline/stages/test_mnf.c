@@ -439,15 +439,34 @@ static void make_up(int n, double condition, double *covariance, double *noise, 
     }
 }
 
-static HcTransform fit_alone(int n, const double *covariance, const double *noise) {
+static HcTransform fit_by(HcCompute *compute, int n, const double *covariance, const double *noise) {
     HcTransform fit = {0};
+    HcError err = {0};
+    double mean[64] = {0};
+    fit.scene.bands = n;
+    check_ok(hc_transform_fit_mnf(&fit, compute, mean, covariance, noise, &err), err);
+    return fit;
+}
+
+/* Of one thread. Four find the same bits, however they come to the rows that wait for each other. */
+static HcTransform fit_alone(int n, const double *covariance, const double *noise) {
     HcError err = {0};
     HcCompute *compute = NULL;
     HcComputeConfig config = {.threads = 1};
-    double mean[64] = {0};
     check_ok(hc_compute_open(hc_cpu_ops(), &config, &compute, &err), err);
-    fit.scene.bands = n;
-    check_ok(hc_transform_fit_mnf(&fit, compute, mean, covariance, noise, &err), err);
+    HcTransform fit = fit_by(compute, n, covariance, noise);
+    hc_compute_close(compute);
+    config.threads = 4;
+    check_ok(hc_compute_open(hc_cpu_ops(), &config, &compute, &err), err);
+    for (int again = 0; again < 2 * n; again++) {
+        HcTransform shared = fit_by(compute, n, covariance, noise);
+        size_t count = (size_t)fit.components * (size_t)n;
+        assert_int_equal(fit.components, shared.components);
+        assert_memory_equal(fit.eigenvalues, shared.eigenvalues, (size_t)fit.components * sizeof(double));
+        assert_memory_equal(fit.forward, shared.forward, count * sizeof(double));
+        assert_memory_equal(fit.inverse, shared.inverse, count * sizeof(double));
+        hc_transform_clear(&shared);
+    }
     hc_compute_close(compute);
     return fit;
 }
