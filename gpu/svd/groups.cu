@@ -2,7 +2,8 @@
  *
  * A block takes a reference patch. Its threads share the patches around it, eight lanes each; then its warps
  * share the bands, a lane for each patch of the group, whose pixels stay in registers. Contributions are
- * integers, so that atomic additions give the same bits in any order. */
+ * integers, so that atomic additions give the same bits in any order. Those of eight bands are added
+ * together: they are neighbours in memory, where additions take most of the time. */
 #include "core/operation/svd/groups.h"
 #include "gpu/internal.cuh"
 
@@ -20,6 +21,7 @@ enum {
     PIXELS = SIDE * SIDE,
     COUNT = HC_GROUP_COUNT_MAX,
     NEAR = 2 * HC_GROUP_REACH_MAX + 1, /* lines and samples that patches around a reference begin at */
+    CHUNK = 8,                         /* bands that are added together, as neighbours in memory */
 };
 
 static_assert(COUNT == 32, "a lane for each patch of a group");
@@ -44,20 +46,31 @@ struct Shared {
     uint32_t masked[COUNT]; /* pixels of each patch, a bit each */
     int32_t count;
     int32_t valid; /* pixels of the reference */
+    int32_t weight[CHUNK];
+    float said[PIXELS][COUNT][CHUNK + 1]; /* what the patches say of a chunk; no two lanes share a bank */
 };
 
-/* Pixels that are valid in both patches. */
+/* Pixels that are valid in both patches: of those numbered `part` modulo the parts. */
 __device__ inline int32_t common_pixels(const Job &job, int64_t row, int64_t sample, int64_t other_row,
-                                        int64_t other_sample) {
+                                        int64_t other_sample, int32_t part) {
     int32_t count = 0;
-    for (int32_t l = 0; l < job.frame.down.size; l++) {
-        const uint8_t *a = job.in.mask + (row + l) * job.in.samples + sample;
-        const uint8_t *b = job.in.mask + (other_row + l) * job.in.samples + other_sample;
-        for (int32_t s = 0; s < job.frame.across.size; s++) {
-            count += a[s] != 0 && b[s] != 0;
-        }
+#pragma unroll
+    for (int32_t p = part; p < PIXELS; p += PARTS) {
+        int32_t l = p / SIDE;
+        int32_t s = p % SIDE;
+        count += l < job.frame.down.size && s < job.frame.across.size &&
+                 job.in.mask[(row + l) * job.in.samples + sample + s] != 0 &&
+                 job.in.mask[(other_row + l) * job.in.samples + other_sample + s] != 0;
     }
     return count;
+}
+
+/* The sum over the lanes of a patch. */
+template <typename T> __device__ inline T sum_of_parts(T value) {
+    value += __shfl_xor_sync(0xFFFFFFFFU, value, 4, PARTS);
+    value += __shfl_xor_sync(0xFFFFFFFFU, value, 2, PARTS);
+    value += __shfl_xor_sync(0xFFFFFFFFU, value, 1, PARTS);
+    return value;
 }
 
 /* Part `part` of the squared distance of two patches; `whole` says that no pixel of them is masked. */
@@ -94,12 +107,11 @@ __device__ void measure(const Job &job, Shared &shared, int64_t row, int64_t sam
         bool inside = at < width * width && (down != 0 || right != 0) && line + down >= 0 &&
                       line + down + frame.down.size <= frame.down.length && sample + right >= 0 &&
                       sample + right + frame.across.size <= frame.across.length;
-        int32_t common = inside ? common_pixels(job, row, sample, row + down, sample + right) : 0;
+        int32_t common =
+            sum_of_parts(inside ? common_pixels(job, row, sample, row + down, sample + right, part) : 0);
         bool takes = inside && 2 * common >= shared.valid;
-        float sum = takes ? part_of(job, common == pixels, row, sample, row + down, sample + right, part) : 0;
-        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 4, PARTS);
-        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2, PARTS);
-        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 1, PARTS);
+        float sum = sum_of_parts(
+            takes ? part_of(job, common == pixels, row, sample, row + down, sample + right, part) : 0.0F);
         sum *= (float)shared.valid / (float)common; /* `takes` makes common at least 1 */
         if (at < width * width && part == 0) {
             shared.distance[at] = takes && sum < INFINITY ? sum : INFINITY;
@@ -191,7 +203,7 @@ template <int STRIDE> __device__ inline void turn(float *value, const float (*ma
         to[u] = 0;
 #pragma unroll
         for (int x = 0; x < SIDE; x++) {
-            to[u] += (back ? matrix[x][u] : matrix[u][x]) * value[x * STRIDE];
+            to[u] = fmaf(back ? matrix[x][u] : matrix[u][x], value[x * STRIDE], to[u]);
         }
     }
 #pragma unroll
@@ -212,28 +224,26 @@ __device__ inline void cosines(const HcGroupFrame &frame, float *value, bool bac
 }
 
 /* Lanes that are not first or second of a pair keep what they have. */
-__device__ inline float haar_step(float value, int32_t lane, int32_t step) {
+__device__ inline void haar_step(float *value, int32_t lane, int32_t step) {
     const float half_root = 0.70710678118654752F;
-    float other = __shfl_xor_sync(0xFFFFFFFFU, value, step);
     int32_t within = lane % (2 * step);
-    return within == 0 ? (value + other) * half_root : within == step ? (other - value) * half_root : value;
+    float own = within == 0 ? half_root : within == step ? -half_root : 1.0F;
+    float others = within == 0 || within == step ? half_root : 0.0F;
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        value[p] = fmaf(own, value[p], others * __shfl_xor_sync(0xFFFFFFFFU, value[p], step));
+    }
 }
 
 __device__ inline void haar(float *value, int32_t lane, int32_t count) {
     for (int32_t step = 1; step < count; step *= 2) {
-#pragma unroll
-        for (int p = 0; p < PIXELS; p++) {
-            value[p] = haar_step(value[p], lane, step);
-        }
+        haar_step(value, lane, step);
     }
 }
 
 __device__ inline void haar_back(float *value, int32_t lane, int32_t count) {
     for (int32_t step = count / 2; step >= 1; step /= 2) {
-#pragma unroll
-        for (int p = 0; p < PIXELS; p++) {
-            value[p] = haar_step(value[p], lane, step);
-        }
+        haar_step(value, lane, step);
     }
 }
 
@@ -277,62 +287,98 @@ __device__ inline void fill_masked(const Job &job, uint32_t masked, float *value
 /* One band of a patch; what lies beyond its size is 0, as is all of a lane without a patch. */
 __device__ inline void load(const Job &job, const Shared &shared, const HcView &view, int32_t lane,
                             int32_t band, float *value) {
+    bool is_there = lane < shared.count;
+    const float *line = view.data + band;
+    line += is_there ? (shared.row[lane] * view.samples + shared.sample[lane]) * view.bands : 0;
 #pragma unroll
-    for (int p = 0; p < PIXELS; p++) {
-        int64_t pixel;
-        bool inside = find_pixel(job, shared, lane, p, &pixel);
-        value[p] = inside ? hc_group_load(view.data[pixel * view.bands + band]) : 0.0F;
+    for (int l = 0; l < SIDE; l++) {
+#pragma unroll
+        for (int s = 0; s < SIDE; s++) {
+            bool inside = is_there && l < job.frame.down.size && s < job.frame.across.size;
+            value[l * SIDE + s] = inside ? hc_group_load(line[s * view.bands]) : 0.0F;
+        }
+        line += (int64_t)view.samples * view.bands;
     }
     if (shared.masked[lane] != 0) {
         fill_masked(job, shared.masked[lane], value);
     }
 }
 
-/* Adds what a patch says to the output. */
-__device__ inline void add(const Job &job, const Shared &shared, int32_t lane, int32_t band,
-                           const float *value, int32_t weight) {
-    for (int p = 0; p < PIXELS && lane < shared.count; p++) {
-        int64_t row = shared.row[lane] + p / SIDE;
-        int64_t sample = shared.sample[lane] + p % SIDE;
-        int64_t row_out = row + job.in.first_line - job.out.first_line;
-        if (p / SIDE < job.frame.down.size && p % SIDE < job.frame.across.size && row_out >= 0 &&
-            row_out < job.out.rows) {
-            float before = job.pilot.data[(row * job.pilot.samples + sample) * job.pilot.bands + band];
-            int64_t at = (row_out * job.out.samples + sample) * job.out.bands + band;
-            atomicAdd(job.sum + at, (unsigned long long)(long long)hc_group_value(value[p] - before, weight));
-            atomicAdd(job.weight + at, weight);
+/* Adds what the patches say of a chunk to the output: a thread a band, of every 16th patch. */
+__device__ inline void add(const Job &job, const Shared &shared, int32_t first_band) {
+    int32_t in_chunk = (int32_t)threadIdx.x % CHUNK;
+    int32_t band = first_band + in_chunk;
+    if (band >= job.in.bands) {
+        return;
+    }
+    int32_t weight = shared.weight[in_chunk];
+    for (int32_t k = (int32_t)threadIdx.x / CHUNK; k < shared.count; k += THREADS / CHUNK) {
+        int64_t row_out = shared.row[k] + job.in.first_line - job.out.first_line;
+        int64_t pilot = (shared.row[k] * job.pilot.samples + shared.sample[k]) * job.pilot.bands + band;
+        int64_t at = (row_out * job.out.samples + shared.sample[k]) * job.out.bands + band;
+#pragma unroll
+        for (int l = 0; l < SIDE; l++) {
+            bool is_line = l < job.frame.down.size && row_out + l >= 0 && row_out + l < job.out.rows;
+#pragma unroll
+            for (int s = 0; s < SIDE; s++) {
+                if (is_line && s < job.frame.across.size) {
+                    float difference =
+                        shared.said[l * SIDE + s][k][in_chunk] - job.pilot.data[pilot + s * job.pilot.bands];
+                    int64_t to = at + s * job.out.bands;
+                    atomicAdd(job.sum + to,
+                              (unsigned long long)(long long)hc_group_value(difference, weight));
+                    atomicAdd(job.weight + to, weight);
+                }
+            }
+            pilot += (int64_t)job.pilot.samples * job.pilot.bands;
+            at += (int64_t)job.out.samples * job.out.bands;
         }
     }
 }
 
-/* A warp a band. */
-__device__ void filter_bands(const Job &job, const Shared &shared) {
+/* One band of the group: what its patches say of it. */
+__device__ void filter_band(const Job &job, Shared &shared, int32_t band) {
     int32_t lane = (int32_t)threadIdx.x % 32;
     int32_t count = shared.count;
-    for (int32_t band = (int32_t)threadIdx.x / 32; band < job.in.bands; band += WARPS) {
-        float value[PIXELS];
-        float pilot[PIXELS];
-        load(job, shared, job.in, lane, band, value);
-        load(job, shared, job.pilot, lane, band, pilot);
-        cosines(job.frame, value, false);
-        cosines(job.frame, pilot, false);
-        haar(value, lane, count);
-        haar(pilot, lane, count);
-        float squares = 0;
+    float value[PIXELS];
+    float pilot[PIXELS];
+    load(job, shared, job.in, lane, band, value);
+    load(job, shared, job.pilot, lane, band, pilot);
+    cosines(job.frame, value, false);
+    cosines(job.frame, pilot, false);
+    haar(value, lane, count);
+    haar(pilot, lane, count);
+    float squares = 0;
 #pragma unroll
-        for (int p = 0; p < PIXELS; p++) {
-            float square = pilot[p] * pilot[p];
-            float weight = square / (square + 1);
-            value[p] *= weight;
-            squares += weight * weight;
+    for (int p = 0; p < PIXELS; p++) {
+        float square = pilot[p] * pilot[p];
+        float weight = square / (square + 1);
+        value[p] *= weight;
+        squares += weight * weight;
+    }
+    for (int32_t step = count / 2; step >= 1; step /= 2) {
+        squares += __shfl_down_sync(0xFFFFFFFFU, squares, (unsigned)step);
+    }
+    haar_back(value, lane, count);
+    cosines(job.frame, value, true);
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        shared.said[p][lane][band % CHUNK] = value[p];
+    }
+    if (lane == 0) {
+        shared.weight[band % CHUNK] = hc_group_weight(squares);
+    }
+}
+
+/* A warp a band. */
+__device__ void filter_bands(const Job &job, Shared &shared) {
+    for (int32_t first = 0; first < job.in.bands; first += CHUNK) {
+        for (int32_t k = (int32_t)threadIdx.x / 32; k < CHUNK && first + k < job.in.bands; k += WARPS) {
+            filter_band(job, shared, first + k);
         }
-        for (int32_t step = count / 2; step >= 1; step /= 2) {
-            squares += __shfl_down_sync(0xFFFFFFFFU, squares, (unsigned)step);
-        }
-        squares = __shfl_sync(0xFFFFFFFFU, squares, 0);
-        haar_back(value, lane, count);
-        cosines(job.frame, value, true);
-        add(job, shared, lane, band, value, hc_group_weight(squares));
+        __syncthreads();
+        add(job, shared, first);
+        __syncthreads();
     }
 }
 
@@ -341,8 +387,12 @@ __global__ void __launch_bounds__(THREADS) filter(const Job job) {
     int64_t patch = job.first + blockIdx.x;
     int64_t row = hc_patch_start(job.frame.down, patch / job.frame.across.count) - job.in.first_line;
     int64_t sample = hc_patch_start(job.frame.across, patch % job.frame.across.count);
-    if (threadIdx.x == 0) {
-        shared.valid = common_pixels(job, row, sample, row, sample);
+    if (threadIdx.x < 32) {
+        int32_t part = (int32_t)threadIdx.x % PARTS;
+        int32_t valid = sum_of_parts(common_pixels(job, row, sample, row, sample, part));
+        if (threadIdx.x == 0) {
+            shared.valid = valid;
+        }
     }
     __syncthreads();
     if (shared.valid == 0) {
