@@ -1,8 +1,9 @@
 /* Singular value decompositions of small matrices by one-sided Jacobi rotations (Li, Yan, Hou: batched small
- * SVD), up to SIDE x SIDE, with everything in registers: a lane holds a row of the matrix, and a row of V,
- * which collects the rotations. Rounds of disjoint pairs of columns follow the odd-even order of Luk and Park
- * (1989), in which neighbours meet and change places: it meets all pairs as Brent and Luk's (1985)
- * round-robin does, and registers stay where they are. In a round
+ * SVD), up to SIDE x SIDE, with everything in registers: a lane holds a row of the matrix (or two), and a row
+ * of V, which collects the rotations. Rounds of
+ * disjoint pairs of columns follow the odd-even order of Luk and Park (1989), in which neighbours meet and
+ * change places: it meets all pairs as Brent and Luk's (1985) round-robin does, and registers stay where they
+ * are. In a round
  *   1. a tree over the lanes sums the products of all pairs, so that each lane has those of one pair,
  *   2. each lane finds the rotation of its pair, from the squared norms that it keeps,
  *   3. all lanes read all rotations and turn their rows.
@@ -153,26 +154,27 @@ __device__ static inline void hc_order_columns(const HcSvdJob<T> &job, int64_t m
 
 /* ---- both matrices in one warp ---- */
 
-/* Rows of the matrix and of V in the same lanes; or BESIDE each other, which takes twice as many lanes and
- * less time: for batches that do not fill the device. */
-template <typename T, bool COMPLEX, int SIDE, bool BESIDE> struct HcTogether {
+/* Rows of the matrix (KNOWN of them a lane) and of V in the same lanes; or BESIDE each other, which takes
+ * twice as many lanes and less time: for batches that do not fill the device. */
+template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN> struct HcTogether {
     static constexpr int pairs = SIDE <= 8 ? 4 : SIDE <= 16 ? 8 : 16; /* a power of two */
     static constexpr int team = SIDE <= 8 ? 8 : SIDE <= 16 ? 16 : 32; /* lanes with rows of the matrix */
     static constexpr int lanes = BESIDE ? 2 * team : team;
     static constexpr int threads = 128;
     static constexpr int matrices = threads / lanes;                            /* of a block */
     static constexpr int words = SIDE * (int)sizeof(T) * (COMPLEX ? 2 : 1) / 4; /* registers of a row */
-    static constexpr int blocks = words <= 16 ? 6 : words <= 32 ? 4 : 2;        /* on a processor, at least */
+    static constexpr int blocks = words <= 16 ? 6 : KNOWN > 1 ? 3 : words <= 32 ? 4 : 2; /* on a processor */
     static_assert(lanes <= 32, "a matrix lies in one warp");
+    static_assert(KNOWN == 1 || (team == 32 && !BESIDE), "each lane has all its rows");
 };
 
 /* A round: finds the rotations, and turns the rows of the lane, the matrix first. */
-template <int ODD, typename T, bool COMPLEX, int SIDE, int PAIRS, int TEAM, int ROWS>
+template <int ODD, int KNOWN, typename T, bool COMPLEX, int SIDE, int PAIRS, int TEAM, int ROWS>
 __device__ static inline void hc_together_round(const HcSvdJob<T> &job, HcRow<T, COMPLEX, SIDE> (&row)[ROWS],
                                                 int lane, bool knows, bool frozen, HcPair<T, COMPLEX> &pair,
                                                 bool &turned, HcTurn<T, COMPLEX> (&turns)[2][PAIRS]) {
     T real, imaginary;
-    hc_pair_product<ODD, T, COMPLEX, SIDE, PAIRS, TEAM, 1>(row, lane, real, imaginary);
+    hc_pair_product<ODD, T, COMPLEX, SIDE, PAIRS, TEAM, KNOWN>(row, lane, real, imaginary);
     HcTurn<T, COMPLEX> turn =
         pair.find(real, imaginary, job.tolerance, lane % PAIRS < SIDE / 2 - ODD, frozen);
     bool turns_here = knows && pair.turns;
@@ -192,14 +194,14 @@ __device__ static inline void hc_together_round(const HcSvdJob<T> &job, HcRow<T,
     }
 }
 
-template <typename T, bool COMPLEX, int SIDE, bool BESIDE>
-__global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE>::threads,
-                                  HcTogether<T, COMPLEX, SIDE, BESIDE>::blocks)
+template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN>
+__global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::threads,
+                                  HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::blocks)
     hc_svd_together(HcSvdJob<T> job) {
-    typedef HcTogether<T, COMPLEX, SIDE, BESIDE> Together;
+    typedef HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN> Together;
     constexpr int PAIRS = Together::pairs;
     constexpr int TEAM = Together::team;
-    constexpr int ROWS = BESIDE ? 1 : 2;
+    constexpr int ROWS = BESIDE ? 1 : KNOWN + 1;
     __shared__ HcTurn<T, COMPLEX> turns[Together::matrices][2][PAIRS];
     __shared__ HcColumns<T, SIDE> columns[Together::matrices];
     int lane = (int)threadIdx.x % 32;
@@ -211,14 +213,21 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE>::threads,
 
     HcRow<T, COMPLEX, SIDE> row[ROWS];
     HcRow<T, COMPLEX, SIDE> &v = row[ROWS - 1];
-    T most = hc_load_row(job, matrix, in_team, row[0]); /* lanes of V look too, to know how large it is */
+    T most = 0;
+#pragma unroll
+    for (int r = 0; r < KNOWN; r++) { /* lanes of V look too, to know how large it is */
+        most = fmax(most, hc_load_row(job, matrix, in_team + TEAM * r, row[r]));
+    }
     most = hc_most_of_team<TEAM>(most);
     bool finite = most <= HcSvdLimits<T>::largest();
-    if (!finite) {
-        row[0].clear();
-    }
     int exponent = most > 0 && finite && !job.scaled ? HcSvdScale<T>::top - ilogb(most) : 0;
-    hc_scale_row(row[0], exponent);
+#pragma unroll
+    for (int r = 0; r < KNOWN; r++) {
+        if (!finite) {
+            row[r].clear();
+        }
+        hc_scale_row(row[r], exponent);
+    }
     if (!BESIDE || !knows) {
         v.clear();
 #pragma unroll
@@ -234,13 +243,13 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE>::threads,
     while (all_sweeps < job.sweeps_most) {
         bool turned = false;
         T first = 0;
-        hc_square_norms<T, COMPLEX, SIDE, PAIRS, TEAM, 1>(row, lane, pair.left, pair.right);
+        hc_square_norms<T, COMPLEX, SIDE, PAIRS, TEAM, KNOWN>(row, lane, pair.left, pair.right);
         for (int round = 0; round < SIDE / 2; round++) {
-            hc_together_round<0, T, COMPLEX, SIDE, PAIRS, TEAM>(job, row, lane, knows, frozen, pair, turned,
-                                                                turns[own]);
+            hc_together_round<0, KNOWN, T, COMPLEX, SIDE, PAIRS, TEAM>(job, row, lane, knows, frozen, pair,
+                                                                       turned, turns[own]);
             hc_to_odd<PAIRS>(pair, lane, first);
-            hc_together_round<1, T, COMPLEX, SIDE, PAIRS, TEAM>(job, row, lane, knows, frozen, pair, turned,
-                                                                turns[own]);
+            hc_together_round<1, KNOWN, T, COMPLEX, SIDE, PAIRS, TEAM>(job, row, lane, knows, frozen, pair,
+                                                                       turned, turns[own]);
             hc_to_even<PAIRS>(pair, lane, first);
         }
         all_sweeps++;
@@ -252,11 +261,15 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE>::threads,
         }
     }
 
-    hc_square_norms<T, COMPLEX, SIDE, PAIRS, TEAM, 1>(row, lane, pair.left, pair.right);
+    hc_square_norms<T, COMPLEX, SIDE, PAIRS, TEAM, KNOWN>(row, lane, pair.left, pair.right);
     hc_order_columns<false>(job, matrix, lane % Together::lanes, exponent, finite, all_sweeps % 2 != 0, pair,
                             columns[own]);
-    if (is_there && knows && job.u.data != NULL && in_team < job.rows) {
-        hc_store_row(job.u, matrix, in_team, job.columns, row[0], columns[own], true, finite);
+#pragma unroll
+    for (int r = 0; r < KNOWN; r++) {
+        int32_t i = in_team + TEAM * r;
+        if (is_there && knows && job.u.data != NULL && i < job.rows) {
+            hc_store_row(job.u, matrix, i, job.columns, row[r], columns[own], true, finite);
+        }
     }
     if (is_there && (!BESIDE || !knows) && job.v.data != NULL && in_team < job.columns) {
         hc_store_row(job.v, matrix, in_team, job.columns, v, columns[own], false, finite);

@@ -46,9 +46,10 @@ static HcSvdScratch lay_out(const HcSvd *svd, void *memory) {
     return scratch;
 }
 
-/* Rows that a matrix of that many columns may have to be decomposed in registers as it is. */
-static int32_t rows_in_registers(int32_t columns) {
-    int32_t side = 8;
+/* Rows that a matrix of that many columns may have to be decomposed in registers as it is. Tall ones of
+ * float32 take less time there than a QR factorisation does. */
+static int32_t rows_in_registers(HcElement element, int32_t columns) {
+    int32_t side = element == HC_ELEMENT_FLOAT32 && columns > 16 ? 64 : 8;
     while (side < columns) {
         side *= 2;
     }
@@ -79,7 +80,7 @@ HcStatus hc_gpu_svd_open(HcCompute *compute, HcElement element, int32_t rows, in
         svd->way = HC_SVD_BLOCKS;
         svd->stored = (int32_t)(hc_div_up(svd->n, HC_SVD_PANEL) * HC_SVD_PANEL);
         svd->most = hc_min64(most, hc_max64(1, jobs_most / (svd->stored / HC_SVD_PANEL)));
-    } else if (svd->m > rows_in_registers(svd->n)) {
+    } else if (svd->m > rows_in_registers(element, svd->n)) {
         svd->way = HC_SVD_LONG;
         svd->most = hc_min64(most, INT32_MAX);
     }
