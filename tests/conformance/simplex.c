@@ -722,6 +722,53 @@ CASE(test_simplex_constructed) {
     rig_close(&rig);
 }
 
+/* So many rows that a GPU holds less of the inverse in shared memory: min sum of x where x[i] + x[i + 1] is
+ * at least 1 in one row of 97, and at least -1 in the others. */
+CASE(test_simplex_long) {
+    (void)state;
+    enum { ROWS = 6000, APART = 97 };
+    Rig rig;
+    rig_open(&rig, 2);
+    Case c = case_new(1, ROWS + 1); /* its lists of columns */
+    double *row_lower = doubles(ROWS, -1);
+    double *price = doubles(ROWS, NAN);
+    double *value = doubles(2 * ROWS, 1);
+    int64_t *start = malloc((ROWS + 2) * sizeof *start);
+    int32_t *row = malloc(2 * ROWS * sizeof *row);
+    assert_true(start != NULL && row != NULL);
+    start[0] = 0;
+    for (int32_t j = 0; j <= ROWS; j++) {
+        start[j + 1] = start[j];
+        for (int32_t i = j > 0 ? j - 1 : 0; i <= j && i < ROWS; i++) {
+            row[start[j + 1]++] = i;
+        }
+        c.cost[j] = 1;
+    }
+    for (int32_t i = 0; i < ROWS; i += APART) {
+        row_lower[i] = 1;
+    }
+    HcLinearProgram program = {.rows = ROWS,
+                               .columns = ROWS + 1,
+                               .start = start,
+                               .row = row,
+                               .value = value,
+                               .cost = c.cost,
+                               .row_lower = row_lower};
+    HcLpSolution out = {.x = c.x, .price = price};
+    check_ok(hc_simplex(rig.queue, &program, &(HcSimplexRule){0}, &out, &rig.err), rig.err);
+    assert_int_equal(out.end, HC_LP_OPTIMAL);
+    check_near(out.objective, (ROWS + APART - 1) / APART, 1e-9);
+    HcLpProof proof = hc_lp_prove(&program, &out);
+    assert_true(proof.primal <= proved && proof.dual <= proved && proof.gap <= proved);
+    free(row_lower);
+    free(price);
+    free(value);
+    free(start);
+    free(row);
+    case_free(&c);
+    rig_close(&rig);
+}
+
 /* ---- ends ---- */
 
 static HcLpEnd end_of(Rig *rig, Case *c) {
