@@ -17,7 +17,7 @@ HcStatus find_scales(HcSimplex *s, HcError *err) {
     v->all = (int32_t)s->all;
     v->tolerance = s->tolerance;
     v->limit = s->limit;
-    own->blocks = (int32_t)hc_min64(wanted, own->gpu->processors);
+    own->blocks = (int32_t)hc_min64(hc_min64(wanted, own->gpu->processors), HC_SIMPLEX_BLOCKS);
     HC_OR_RETURN(hc_gpu_simplex_alloc(s, err));
     HC_OR_RETURN(hc_gpu_simplex_push(s, err));
     HC_OR_RETURN(hc_gpu_simplex_upload(s, err));

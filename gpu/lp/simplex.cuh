@@ -20,7 +20,9 @@ HcSimplexFn hc_gpu_simplex;
 enum {
     HC_SIMPLEX_THREADS = 512,
     HC_SIMPLEX_WARPS = HC_SIMPLEX_THREADS / 32,
-    HC_SIMPLEX_TILE = 32 /* columns that a block prices at once */
+    HC_SIMPLEX_TILE = 32,         /* columns that a block prices at once */
+    HC_SIMPLEX_STATIC = 16 << 10, /* shared memory that kernels have anyway, at most [bytes] */
+    HC_SIMPLEX_BLOCKS = 160       /* of kernels that step, at most: five words a lane */
 };
 
 /* The scaled matrix by rows, or by columns. */
@@ -64,13 +66,31 @@ struct HcSimplexState {
     int32_t begun; /* primal: the reference weights count */
 };
 
-/* What the ratio test of the dual steps comes to. */
-struct HcSimplexChoice {
-    int32_t pause, end; /* as in HcSimplexState; entering < 0 */
-    int32_t entering;   /* -1 = there is no pivot */
-    int32_t gone;       /* slot of the column of the inverse that becomes a unit vector; -1 = none */
-    int32_t flips;      /* whether any variable goes to its other bound */
-    double step, alpha; /* of the reduced costs; the pivot */
+/* What a block brings to a meeting of all blocks: 16 bytes, which are written and read at once. */
+struct HcSimplexWord {
+    uint64_t merit; /* the bits of a double */
+    uint64_t rest;  /* number of the meeting, index */
+};
+
+/* Dual steps: what a block knows of one of its places. */
+struct HcSimplexPlace {
+    double value, lower, upper; /* of the basic variable */
+    int32_t basic;
+};
+
+/* Dual steps: the best place of a block, and its basic variable. */
+struct HcSimplexPivot {
+    int32_t place, leaving;
+    double value, bound; /* of the variable; the bound that it goes to */
+    double beyond;       /* how far it is beyond it, with a sign */
+};
+
+/* What dual steps have in shared memory, each with those before it. */
+enum HcSimplexShared {
+    HC_SIMPLEX_SHARED_NONE,
+    HC_SIMPLEX_SHARED_LISTS,
+    HC_SIMPLEX_SHARED_ROWS,
+    HC_SIMPLEX_SHARED_TILE
 };
 
 /* What kernels are given. Arrays of HcSimplex have its names and lie in device memory. */
@@ -88,10 +108,9 @@ struct HcSimplexView {
 
     double *inverse;          /* [rows][stride], by places; what is beyond the columns kept means nothing */
     int64_t stride;           /* capacity in columns that are kept */
-    double *raw_row;          /* [stride] row of the inverse that a pivot begins with */
-    double *pivot_row;        /* [stride] and ends with */
-    double *packed;           /* [stride] of the entering column the entries that meet kept columns */
-    double *packed_shift;     /* [stride] of what bound flips add up to */
+    double *offered_row;      /* [2][blocks][stride] row of the inverse of each block's best place */
+    double *private_lists;    /* [blocks][...] dual: lists that do not fit into shared memory */
+    double *pivot_row;        /* [stride] row of the inverse that a pivot ends with */
     int32_t *kept_row;        /* [rows] the row that each kept column belongs to */
     int32_t *kept_slot;       /* [rows] the other way round; -1 = a unit vector */
     double *weight;           /* [rows] squared lengths of the rows of the inverse */
@@ -105,7 +124,9 @@ struct HcSimplexView {
     int64_t *row_exponent;    /* [rows] of scales */
     int64_t *column_exponent; /* [columns] */
 
+    HcSimplexWord *words; /* [2][blocks] of meetings */
     /* Of each block. */
+    HcSimplexPivot *pivot; /* dual */
     HcSimplexPart *leaving_part, *entering_part;
     double *least;    /* a smallest ratio */
     double *residual; /* largest of its rows */
@@ -113,10 +134,19 @@ struct HcSimplexView {
     /* [all] of the ratio test of the dual steps: the distance from a change of sign over the entry of the
      * row, infinite where a variable may not enter; and that with the tolerance. */
     double *ratio, *allowed;
+    double *gain;            /* [all] range of the variable times its entry */
+    double *offered_reduced; /* [all] the reduced costs */
+    int32_t *offered_slot;   /* [rows] kept_slot */
+    int32_t shared;          /* what dual steps have in shared memory: an HcSimplexShared */
 
     HcSimplexState *state;
-    HcSimplexChoice *choice;
 };
+
+/* The lists of a block in dual steps [doubles]: three rows of the inverse, what is known of its places, and
+ * the rows that kept columns belong to. */
+HC_ANYWHERE int64_t hc_simplex_lists(int64_t stride, int64_t places) {
+    return 3 * stride + places * (int64_t)(sizeof(HcSimplexPlace) / sizeof(double)) + stride / 2;
+}
 
 struct HcSimplexOwn {
     HcGpu *gpu;
@@ -124,6 +154,7 @@ struct HcSimplexOwn {
     HcSimplexView view;
     HcSimplexState state;                  /* of steps; kept, kept_most and since_fresh of the basis */
     int32_t blocks;                        /* of kernels that step */
+    size_t shared;                         /* memory of a block of dual steps [bytes] */
     HcBuffer mirror;                       /* of HcSimplex.memory */
     HcBuffer work, inverse, rows, columns; /* of the arrays of the view; the matrix */
 };
@@ -140,8 +171,9 @@ void hc_gpu_simplex_free(HcSimplexOwn *own);
 /* All arrays of HcSimplex to the device; back from it. */
 HcStatus hc_gpu_simplex_push(HcSimplex *s, HcError *err);
 HcStatus hc_gpu_simplex_pull(HcSimplex *s, HcError *err);
-/* Starts a kernel whose blocks wait for one another, with the state before, and fetches the state after. */
-HcStatus hc_gpu_simplex_launch(HcSimplexOwn *own, const void *kernel, HcError *err);
+/* Starts a kernel whose blocks wait for one another, with the state before, and fetches the state after.
+ * shared: memory of a block [bytes] that the kernel asks for. */
+HcStatus hc_gpu_simplex_launch(HcSimplexOwn *own, const void *kernel, size_t shared, HcError *err);
 
 /* ---- simplex_matrix.cu ---- */
 
@@ -161,9 +193,10 @@ HcStatus hc_gpu_simplex_take_row(HcSimplex *s, int64_t place, HcError *err);
 
 /* ---- simplex_steps.cu ---- */
 
-/* Dual or primal steps by a kernel that hc_gpu_simplex_launch starts, again after every pause. */
-HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSimplexStop *stop,
-                              HcError *err);
+/* Dual or primal steps by a kernel that hc_gpu_simplex_launch starts, again after every pause. *shared may
+ * change in a pause; NULL = 0. */
+HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, const size_t *shared, bool boxed,
+                              HcSimplexStop *stop, HcError *err);
 
 /* ---- simplex_dual.cu, simplex_primal.cu, as HcSimplexSteps has them ---- */
 

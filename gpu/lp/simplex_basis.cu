@@ -25,9 +25,10 @@ __device__ void begin(const HcSimplexView &v) {
     }
 }
 
-/* column = inverse times that of a variable, and of the block's places where one may enter the one with the
- * largest entry. */
-__device__ void offer_place(const HcSimplexView &v, int32_t entering, int32_t kept, Scratch *scratch) {
+/* column = inverse times that of a variable. Of the block's places where one may enter the one with the
+ * largest entry, and its row of the inverse after the pivot; with them the block arrives. */
+__device__ void offer_place(const HcSimplexView &v, int32_t entering, int32_t kept, Meeting *meeting,
+                            Scratch *scratch) {
     Span own = own_rows(v);
     Best best = nothing();
     for (int32_t p = own.first + warp(); p < own.end; p += WARPS) {
@@ -47,58 +48,50 @@ __device__ void offer_place(const HcSimplexView &v, int32_t entering, int32_t ke
         best = open && precedes(offer, best) ? offer : best;
     }
     best = block_best(best, scratch);
-    if (threadIdx.x == 0) {
-        v.leaving_part[blockIdx.x] = {best.merit, 0, 0, best.index};
+    double *pivot_row = next_offer(v, meeting);
+    for (int32_t k = (int32_t)threadIdx.x; best.index != INT32_MAX && k <= kept; k += THREADS) {
+        pivot_row[k] = (k < kept ? v.inverse[best.index * v.stride + k] : 1) / v.column[best.index];
     }
+    arrive(meeting, best.merit, best.index);
 }
 
-/* The rows of a block. v.pivot_row is every block's: the first one wrote it. */
-__device__ void eliminate_rows(const HcSimplexView &v, const Exchange &x) {
+/* The rows of a block. All blocks note which column is kept, and the same. */
+__device__ void eliminate_rows(const HcSimplexView &v, const Exchange &x, const double *pivot_row) {
     Span own = own_rows(v);
     for (int32_t p = own.first + warp(); p < own.end; p += WARPS) {
         int32_t basic = p == x.place ? x.entering : v.basic[p];
-        double weight = eliminate(v, x, p, v.column[p], basic);
+        double weight = eliminate(v, x, pivot_row, p, v.inverse + p * v.stride, v.column[p], basic);
         if (lane() == 0) {
             v.weight[p] = weight;
             v.basic[p] = basic;
         }
     }
+    if (threadIdx.x == 0) {
+        v.place[x.entering] = x.place;
+        v.place[x.leaving] = -1;
+        exchange_kept(v, x);
+    }
+    __syncthreads();
 }
 
 /* The structural variables of before enter a basis of logicals, one by one (Gauss and Jordan, largest pivot
  * of a column). Those whose column depends on others get no place. */
 __global__ void __launch_bounds__(THREADS, 1) invert(HcSimplexView v) {
     __shared__ Scratch scratch;
-    cg::grid_group grid = cg::this_grid();
+    Meeting meeting = {v.words, 0};
     HcSimplexState state = *v.state;
     int32_t count = (int32_t)state.entering;
     int32_t kept = 0;
     begin(v);
-    grid.sync();
+    meet(&meeting, &scratch);
     for (int32_t e = 0; e < count; e++) {
-        int32_t entering = v.entering[e];
-        offer_place(v, entering, kept, &scratch);
-        grid.sync();
-        HcSimplexPart part = best_part(v.leaving_part, &scratch);
-        bool any = part.index != INT32_MAX && part.merit > HC_SIMPLEX_PIVOT_MIN;
-        Exchange x = {};
-        if (any) {
-            x = exchange_of(v, part.index, entering, v.basic[part.index], kept, -1);
-        }
-        if (any && blockIdx.x == 0) {
-            divide_row(v, x, v.inverse + x.place * v.stride, v.column[x.place]);
-        }
-        grid.sync();
-        if (any) {
-            eliminate_rows(v, x);
+        offer_place(v, v.entering[e], kept, &meeting, &scratch);
+        Winner best = await(&meeting, &scratch);
+        if (best.index != INT32_MAX && best.merit > HC_SIMPLEX_PIVOT_MIN) {
+            Exchange x = exchange_of(v, best.index, v.entering[e], v.columns + best.index, kept, -1);
+            eliminate_rows(v, x, last_offer(v, &meeting, best.block));
             kept = x.kept_after;
         }
-        if (any && blockIdx.x == 0 && threadIdx.x == 0) {
-            v.place[entering] = x.place;
-            v.place[x.leaving] = -1;
-            exchange_kept(v, x);
-        }
-        grid.sync();
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         state.kept = kept;
@@ -298,7 +291,7 @@ HcStatus hc_gpu_simplex_refresh(HcSimplex *s, HcError *err) {
     HC_TRY(upload_basis(s, before, entering, &count, err));
     HC_TRY(hc_gpu_simplex_push(s, err));
     state->entering = count;
-    HC_TRY(hc_gpu_simplex_launch(s->own, (const void *)invert, err));
+    HC_TRY(hc_gpu_simplex_launch(s->own, (const void *)invert, 0, err));
     HC_TRY(hc_gpu_simplex_pull(s, err));
     settle(s, entering, count);
     s->refactored++;

@@ -4,16 +4,26 @@
 
 #include "gpu/lp/simplex.cuh"
 
-#include <cooperative_groups.h>
-
 namespace hc_lp {
-
-namespace cg = cooperative_groups;
 
 enum { THREADS = HC_SIMPLEX_THREADS, WARPS = HC_SIMPLEX_WARPS, TILE = HC_SIMPLEX_TILE, CHUNK = 512 };
 
+/* What has the largest merit, and of several the lowest number; INT32_MAX = nothing. */
+struct Best {
+    double merit;
+    int32_t index;
+};
+
+/* What the block with the largest merit brought to a meeting; of several, the first block. */
+struct Winner {
+    double merit;
+    int32_t index, block; /* index: INT32_MAX = none brought anything */
+};
+
 /* Shared memory that a block works in. */
 struct Scratch {
+    Best winner[WARPS];                 /* of a meeting */
+    int32_t brought[HC_SIMPLEX_BLOCKS]; /* to it */
     double value[WARPS];
     int32_t index[WARPS];
     double weight[CHUNK]; /* of rows of the matrix that are summed */
@@ -92,12 +102,6 @@ __device__ inline double block_largest(double value, Scratch *scratch) {
     return value;
 }
 
-/* What has the largest merit, and of several the lowest number; INT32_MAX = nothing. */
-struct Best {
-    double merit;
-    int32_t index;
-};
-
 __device__ inline Best nothing() {
     return {-(double)INFINITY, INT32_MAX};
 }
@@ -152,6 +156,85 @@ __device__ inline double least_part(const double *parts, Scratch *scratch) {
     return block_least(least, scratch);
 }
 
+/* ---- meetings of all blocks ---- */
+
+/* Meetings since the kernel began. Two sets of words take turns: a block that is late still finds those of
+ * the meeting before. */
+struct Meeting {
+    HcSimplexWord *words; /* [2][blocks] */
+    uint32_t number;
+};
+
+/* All that the block has written is seen by those that wait for this meeting. */
+__device__ inline void arrive(Meeting *meeting, double merit, int32_t index) {
+    meeting->number++;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        HcSimplexWord *at = meeting->words + meeting->number % 2 * gridDim.x + blockIdx.x;
+        uint64_t rest = (uint64_t)meeting->number << 32 | (uint32_t)index;
+        asm volatile(
+            "{ .reg .b128 word; mov.b128 word, {%1, %2}; st.release.gpu.global.b128 [%0], word; }" ::"l"(at),
+            "l"(__double_as_longlong(merit)), "l"(rest)
+            : "memory");
+    }
+}
+
+__device__ inline HcSimplexWord look(const HcSimplexWord *at) {
+    HcSimplexWord word;
+    asm volatile("{ .reg .b128 word; ld.acquire.gpu.global.b128 word, [%2]; mov.b128 {%0, %1}, word; }"
+                 : "=l"(word.merit), "=l"(word.rest)
+                 : "l"(at)
+                 : "memory");
+    return word;
+}
+
+/* Until all blocks have arrived. A thread looks for each, and all threads get what they find. */
+__device__ inline Winner await(const Meeting *meeting, Scratch *scratch) {
+    int32_t block = (int32_t)threadIdx.x;
+    int32_t warps = ((int32_t)gridDim.x + 31) / 32;
+    if (warp() < warps) {
+        Best best = nothing();
+        if (block < (int32_t)gridDim.x) {
+            const HcSimplexWord *at = meeting->words + meeting->number % 2 * gridDim.x + block;
+            HcSimplexWord word;
+            do {
+                word = look(at);
+            } while ((uint32_t)(word.rest >> 32) != meeting->number);
+            int32_t index = (int32_t)(uint32_t)word.rest;
+            scratch->brought[block] = index;
+            if (index != INT32_MAX) {
+                best = {__longlong_as_double((long long)word.merit), block};
+            }
+        }
+        __syncwarp();
+        best = warp_best(best);
+        if (lane() == 0) {
+            scratch->winner[warp()] = best;
+        }
+    }
+    __syncthreads();
+    Best best = nothing();
+    for (int32_t w = 0; w < warps; w++) {
+        best = precedes(scratch->winner[w], best) ? scratch->winner[w] : best;
+    }
+    return {best.merit, best.index == INT32_MAX ? INT32_MAX : scratch->brought[best.index], best.index};
+}
+
+__device__ inline void meet(Meeting *meeting, Scratch *scratch) {
+    arrive(meeting, 0, INT32_MAX);
+    (void)await(meeting, scratch);
+}
+
+/* Where a block puts the row of the inverse that it brings to the next meeting, and where the one lies that
+ * another block has brought to the last. Both outlast the meeting after. */
+__device__ inline double *next_offer(const HcSimplexView &v, const Meeting *meeting) {
+    return v.offered_row + ((meeting->number + 1) % 2 * gridDim.x + blockIdx.x) * v.stride;
+}
+
+__device__ inline const double *last_offer(const HcSimplexView &v, const Meeting *meeting, int32_t block) {
+    return v.offered_row + (meeting->number % 2 * gridDim.x + block) * v.stride;
+}
+
 /* ---- who works on what ---- */
 
 /* Rows and places of a block: [first, end). */
@@ -159,11 +242,38 @@ struct Span {
     int32_t first, end;
 };
 
-__device__ inline Span own_rows(const HcSimplexView &v) {
+__device__ inline Span rows_of(const HcSimplexView &v, int32_t block) {
     int32_t each = (v.rows + (int32_t)gridDim.x - 1) / (int32_t)gridDim.x;
-    int64_t first = (int64_t)blockIdx.x * each;
+    int64_t first = (int64_t)block * each;
     return {(int32_t)(first < v.rows ? first : v.rows),
             (int32_t)(first + each < v.rows ? first + each : v.rows)};
+}
+
+__device__ inline Span own_rows(const HcSimplexView &v) {
+    return rows_of(v, (int32_t)blockIdx.x);
+}
+
+/* Tiles of columns that a block prices: `block`, and every gridDim.x th. */
+__device__ inline int32_t tiles_of(const HcSimplexView &v, int32_t block) {
+    int32_t tiles = (v.columns + TILE - 1) / TILE;
+    return block < tiles ? (tiles - 1 - block) / (int32_t)gridDim.x + 1 : 0;
+}
+
+/* Calls visit for each variable that a block prices: by threads of which this is number `thread` of
+ * `threads`, -1 = none. */
+template <typename Visit>
+__device__ inline void for_variables(const HcSimplexView &v, int32_t block, int32_t thread, int32_t threads,
+                                     Visit visit) {
+    Span rows = rows_of(v, block);
+    int32_t structural = tiles_of(v, block) * TILE;
+    int32_t count = structural + rows.end - rows.first;
+    for (int32_t t = thread; t >= 0 && t < count; t += threads) {
+        int32_t j = t < structural ? (block + t / TILE * (int32_t)gridDim.x) * TILE + t % TILE
+                                   : v.columns + rows.first + t - structural;
+        if (t >= structural || j < v.columns) {
+            visit(j);
+        }
+    }
 }
 
 /* Variables of a thread: first_variable(), and every stride_variables() th. */
@@ -256,24 +366,22 @@ __device__ inline Exchange exchange_of(const HcSimplexView &v, int32_t place, in
 }
 
 /* pivot_row from the row of the inverse as it was; by one block. */
-__device__ inline void divide_row(const HcSimplexView &v, const Exchange &x, const double *row,
-                                  double alpha) {
+__device__ inline void divide_row(const Exchange &x, const double *row, double alpha, double *pivot_row) {
     for (int32_t k = (int32_t)threadIdx.x; k < x.kept_after; k += THREADS) {
         int32_t from = k == x.gone ? x.last : k;
-        v.pivot_row[k] = (from < x.kept ? row[from] : 1) / alpha;
+        pivot_row[k] = (from < x.kept ? row[from] : 1) / alpha;
     }
 }
 
 /* A row of the inverse after an exchange, by a warp; returns its squared length. factor: of the entering
  * column. basic: the variable in the row's place afterwards. */
-__device__ inline double eliminate(const HcSimplexView &v, const Exchange &x, int32_t place, double factor,
-                                   int32_t basic) {
-    double *row = v.inverse + place * v.stride;
+__device__ inline double eliminate(const HcSimplexView &v, const Exchange &x, const double *pivot_row,
+                                   int32_t place, double *row, double factor, int32_t basic) {
     double squares = 0;
     for (int32_t k = lane(); k < x.kept_after; k += 32) {
         int32_t from = k == x.gone ? x.last : k;
         double before = from < x.kept ? row[from] : 0;
-        double pivot = v.pivot_row[k];
+        double pivot = pivot_row[k];
         double after = place == x.place ? pivot : before - factor * pivot; /* equal products leave 0 */
         row[k] = after;
         squares = fma(after, after, squares);
@@ -296,6 +404,19 @@ __device__ inline void exchange_kept(const HcSimplexView &v, const Exchange &x) 
 }
 
 /* ---- pricing ---- */
+
+/* scratch->tile from what each warp has summed. */
+__device__ inline void add_parts(double sum, Scratch *scratch) {
+    scratch->part[warp()][lane()] = sum;
+    __syncthreads();
+    double part = scratch->part[lane() % 16][2 * warp() + lane() / 16];
+    for (int far = 8; far > 0; far /= 2) {
+        part += __shfl_xor_sync(0xFFFFFFFF, part, far);
+    }
+    if (lane() % 16 == 0) {
+        scratch->tile[2 * warp() + lane() / 16] = part;
+    }
+}
 
 /* The sum of a tile of columns over rows of a dense matrix, each row by a warp; into scratch->tile. */
 __device__ inline void price_dense(const HcSimplexView &v, int32_t place, int32_t logical, int32_t kept,
@@ -320,15 +441,7 @@ __device__ inline void price_dense(const HcSimplexView &v, int32_t place, int32_
             sum = fma(scratch->weight[e], matrix[scratch->row[e] * v.by_row.stride], sum);
         }
     }
-    scratch->part[warp()][lane()] = sum;
-    __syncthreads();
-    double part = scratch->part[lane() % 16][2 * warp() + lane() / 16];
-    for (int far = 8; far > 0; far /= 2) {
-        part += __shfl_xor_sync(0xFFFFFFFF, part, far);
-    }
-    if (lane() % 16 == 0) {
-        scratch->tile[2 * warp() + lane() / 16] = part;
-    }
+    add_parts(sum, scratch);
 }
 
 /* The same of columns with few entries, by the part of the row that belongs to the logicals. */
@@ -345,7 +458,7 @@ __device__ inline void price_sparse(const HcSimplexView &v, int32_t tile, Scratc
  * gets to finish(variable, value), which writes it down. */
 template <typename Finish>
 __device__ inline void price(const HcSimplexView &v, int32_t place, int32_t leaving, int32_t kept,
-                             cg::grid_group &grid, Scratch *scratch, Finish finish) {
+                             Meeting *meeting, Scratch *scratch, Finish finish) {
     Span own = own_rows(v);
     int32_t logical = leaving - v.columns;
     bool sparse = v.by_column.start != NULL;
@@ -355,7 +468,7 @@ __device__ inline void price(const HcSimplexView &v, int32_t place, int32_t leav
         }
     }
     if (sparse) {
-        grid.sync();
+        meet(meeting, scratch);
     }
     for (int32_t tile = (int32_t)blockIdx.x * TILE; tile < v.columns; tile += (int32_t)gridDim.x * TILE) {
         __syncthreads();
@@ -372,7 +485,7 @@ __device__ inline void price(const HcSimplexView &v, int32_t place, int32_t leav
 }
 
 /* Whether A x + t = 0 has been lost to rounding; all blocks get the answer. */
-__device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Scratch *scratch) {
+static __device__ __noinline__ bool drifted(const HcSimplexView &v, Meeting *meeting, Scratch *scratch) {
     Span own = own_rows(v);
     double residual = 0;
     double largest = 0;
@@ -388,7 +501,7 @@ __device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Scr
         v.residual[blockIdx.x] = residual;
         v.largest[blockIdx.x] = largest;
     }
-    grid.sync();
+    meet(meeting, scratch);
     for (int32_t b = (int32_t)threadIdx.x; b < (int32_t)gridDim.x; b += THREADS) {
         residual = larger(residual, v.residual[b]);
         largest = larger(largest, v.largest[b]);
@@ -399,7 +512,7 @@ __device__ inline bool drifted(const HcSimplexView &v, cg::grid_group &grid, Scr
 }
 
 /* Whether steps go on; if not, state says why. */
-__device__ inline bool may_go_on(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid,
+__device__ inline bool may_go_on(const HcSimplexView &v, HcSimplexState *state, Meeting *meeting,
                                  Scratch *scratch) {
     state->end = HC_SIMPLEX_STOPPED;
     state->pause = HC_SIMPLEX_ENDED;
@@ -410,7 +523,8 @@ __device__ inline bool may_go_on(const HcSimplexView &v, HcSimplexState *state, 
         state->pause = HC_SIMPLEX_FULL;
         return false;
     }
-    if (state->since_fresh > 0 && state->since_fresh % HC_SIMPLEX_CHECK == 0 && drifted(v, grid, scratch)) {
+    if (state->since_fresh > 0 && state->since_fresh % HC_SIMPLEX_CHECK == 0 &&
+        drifted(v, meeting, scratch)) {
         state->pause = HC_SIMPLEX_REFRESH;
         return false;
     }

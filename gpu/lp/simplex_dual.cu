@@ -2,20 +2,31 @@
  * tolerances that flips boxed variables as long as that pays, small changes of the costs against steps of no
  * length.
  *
- * A pivot is, for all blocks between two meetings: a row of the inverse times the matrix, and which of the
- * variables may enter; the ratio test, by the first block alone; the column, the inverse, the values and the
- * reduced costs after the pivot, and of each block the farthest of its basic variables. */
-#include "gpu/lp/simplex_device.cuh"
+ * All blocks meet twice in a pivot. Each brings its best place, and that place's row of the inverse. Each
+ * multiplies the best row of all with its columns of the matrix, and brings the smallest ratio. Then each
+ * decides for itself who enters, from the ratios of all, and changes its rows of the inverse, its values and
+ * its reduced costs. What others may still read is not written before the next meeting. Rows of the inverse
+ * and of the matrix stay in shared memory where there is room. */
+#include "gpu/lp/simplex_ratio.cuh"
 
 using namespace hc_lp;
 
 namespace {
 
-/* What all blocks know of the pivot that they are at. */
-struct Pivot {
-    int32_t place, leaving;
-    double beyond, direction;
-    double value; /* of the leaving variable */
+typedef HcSimplexPivot Pivot;
+typedef HcSimplexPlace Place;
+
+/* What a block has of its own. */
+struct Own {
+    Span span;         /* places and rows */
+    int32_t tiles;     /* of columns */
+    Place *place;      /* [places] */
+    double *row;       /* [stride] row of the inverse that a pivot begins with */
+    double *pivot_row; /* [stride] and ends with */
+    double *packed;    /* [stride] of the entering column the entries that meet kept columns */
+    double *inverse;   /* [places][stride] */
+    double *tile;      /* [stride][TILE] rows of the matrix, of kept columns; NULL: v.by_row has them */
+    int32_t *kept_row; /* [stride] */
 };
 
 /* What follows from steps of no length. */
@@ -24,258 +35,401 @@ struct Outcome {
     double disturbance; /* that costs are changed by, relative; 0 = none are */
 };
 
+/* ---- what a block has of its own ---- */
+
+__device__ Own own_of(const HcSimplexView &v) {
+    extern __shared__ double shared[];
+    Own own = {own_rows(v)};
+    int32_t each = (v.rows + (int32_t)gridDim.x - 1) / (int32_t)gridDim.x;
+    double *lists = v.shared >= HC_SIMPLEX_SHARED_LISTS
+                        ? shared
+                        : v.private_lists + blockIdx.x * hc_simplex_lists(v.stride, each);
+    own.tiles = tiles_of(v, (int32_t)blockIdx.x);
+    own.row = lists;
+    own.pivot_row = own.row + v.stride;
+    own.packed = own.pivot_row + v.stride;
+    own.place = (Place *)(own.packed + v.stride);
+    own.kept_row = (int32_t *)(own.place + each);
+    double *rows = shared + hc_simplex_lists(v.stride, each);
+    own.inverse = v.shared >= HC_SIMPLEX_SHARED_ROWS ? rows : v.inverse + own.span.first * v.stride;
+    own.tile = v.shared >= HC_SIMPLEX_SHARED_TILE && own.tiles > 0 ? rows + each * v.stride : NULL;
+    return own;
+}
+
+__device__ void take_own(const HcSimplexView &v, const Own &own, int32_t kept) {
+    for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
+        int32_t basic = v.basic[p];
+        double *row = own.inverse + (p - own.span.first) * v.stride;
+        for (int32_t k = lane(); k < kept; k += 32) {
+            row[k] = v.inverse[p * v.stride + k];
+        }
+        if (lane() == 0) {
+            own.place[p - own.span.first] = {v.value[basic], v.lower[basic], v.upper[basic], basic};
+        }
+    }
+    for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
+        own.kept_row[k] = v.kept_row[k];
+    }
+    for (int32_t k = warp(); own.tile != NULL && k < kept; k += WARPS) {
+        own.tile[k * TILE + lane()] =
+            v.by_row.value[v.kept_row[k] * v.by_row.stride + blockIdx.x * TILE + lane()];
+    }
+    __syncthreads();
+}
+
+/* Values, variables and weights of places are written when they change. */
+__device__ void give_back(const HcSimplexView &v, const Own &own, int32_t kept) {
+    for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
+        for (int32_t k = lane(); k < kept; k += 32) {
+            v.inverse[p * v.stride + k] = own.inverse[(p - own.span.first) * v.stride + k];
+        }
+    }
+    for (int32_t k = (int32_t)threadIdx.x; blockIdx.x == 0 && k < kept; k += THREADS) {
+        v.kept_row[k] = own.kept_row[k];
+    }
+}
+
 /* ---- who leaves ---- */
 
-__device__ Best offer_of(const HcSimplexView &v, int32_t place, int32_t variable, bool bland) {
-    double excess = beyond(v, variable);
+__device__ Best offer_of(const HcSimplexView &v, const Place &at, int32_t place, double weight, bool bland) {
+    double excess = hc_simplex_excess(at.value, at.lower, at.upper, v.tolerance);
     if (excess == 0) {
         return nothing();
     }
-    return {bland ? -(double)variable : excess * excess / v.weight[place], place};
+    return {bland ? -(double)at.basic : excess * excess / weight, place};
 }
 
-/* Each warp offers its best place. */
-__device__ void offer_leaving(const HcSimplexView &v, Best best, Scratch *scratch) {
+/* Of what the warps offer the best place, and its row of the inverse; with it the block arrives. */
+__device__ void offer_leaving(const HcSimplexView &v, const Own &own, Best best, int32_t kept,
+                              Meeting *meeting, Scratch *scratch) {
     best = block_best(best, scratch);
-    if (threadIdx.x == 0) {
-        v.leaving_part[blockIdx.x] = {best.merit, 0, 0, best.index};
+    int32_t variable = INT32_MAX;
+    if (best.index != INT32_MAX) {
+        const Place &at = own.place[best.index - own.span.first];
+        const double *row = own.inverse + (best.index - own.span.first) * v.stride;
+        double *to = next_offer(v, meeting);
+        for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
+            to[k] = row[k];
+        }
+        variable = at.basic;
+        if (threadIdx.x == 0) {
+            double excess = hc_simplex_excess(at.value, at.lower, at.upper, v.tolerance);
+            v.pivot[blockIdx.x] = {best.index, at.basic, at.value, excess > 0 ? at.upper : at.lower, excess};
+        }
     }
+    arrive(meeting, best.merit, variable);
 }
 
-__device__ void offer_first(const HcSimplexView &v, bool bland, Scratch *scratch) {
-    Span own = own_rows(v);
+__device__ void offer_first(const HcSimplexView &v, const Own &own, const HcSimplexState &state,
+                            Meeting *meeting, Scratch *scratch) {
     Best best = nothing();
-    for (int32_t p = own.first + (int32_t)threadIdx.x; p < own.end; p += THREADS) {
-        Best offer = offer_of(v, p, v.basic[p], bland);
+    for (int32_t p = own.span.first + (int32_t)threadIdx.x; p < own.span.end; p += THREADS) {
+        Best offer = offer_of(v, own.place[p - own.span.first], p, v.weight[p], state.bland != 0);
         best = precedes(offer, best) ? offer : best;
     }
-    offer_leaving(v, best, scratch);
+    offer_leaving(v, own, best, (int32_t)state.kept, meeting, scratch);
 }
 
 /* ---- who may enter ---- */
 
-/* What a variable has to do with the ratio test; returns its ratio with the tolerance, if it may enter. */
-__device__ double test(const HcSimplexView &v, int32_t j, double value, double direction) {
-    int32_t move = v.move[j];
+/* What the ratio test needs of a variable, on its way before the entry is known. */
+struct Tested {
+    double reduced, cost, range;
+    int32_t move; /* as in HcSimplex; 0 if basic */
+};
+
+__device__ Tested tested_of(const HcSimplexView &v, int32_t j) {
+    return {v.reduced[j], v.cost[j], v.upper[j] - v.lower[j], v.place[j] < 0 ? v.move[j] : 0};
+}
+
+/* The smallest ratios of a thread's variables, with the tolerance and without. */
+struct Least {
+    double allowed, ratio;
+};
+
+/* Writes down what the ratio test needs to know of a variable. */
+__device__ void test(const HcSimplexView &v, int32_t j, const Tested &at, double value, double direction,
+                     Least *least) {
     double entry = fabs(value);
-    double slack = move == 2 ? 0 : fmax(v.reduced[j] * move, 0.0);
-    double allowed = (slack + v.tolerance * (1 + fabs(v.cost[j]))) / entry;
-    bool open = v.place[j] < 0 && (move == 2 ? entry : direction * value * move) > HC_SIMPLEX_NO_ENTRY;
+    double slack = at.move == 2 ? 0 : fmax(at.reduced * at.move, 0.0);
+    double allowed = (slack + v.tolerance * (1 + fabs(at.cost))) / entry;
+    bool open = (at.move == 2 ? entry : direction * value * at.move) > HC_SIMPLEX_NO_ENTRY;
+    double ratio = open ? slack / entry : (double)INFINITY;
     v.row[j] = value;
-    v.ratio[j] = open ? slack / entry : (double)INFINITY;
+    v.offered_reduced[j] = at.reduced;
+    v.ratio[j] = ratio;
     v.allowed[j] = allowed;
-    return open ? allowed : (double)INFINITY;
+    v.gain[j] = at.range * entry;
+    least->allowed = open ? fmin(least->allowed, allowed) : least->allowed;
+    least->ratio = fmin(least->ratio, ratio);
+}
+
+/* The sum of the block's tile of columns over the rows of kept columns, each by a warp; into scratch->tile.
+ * The row of a leaving logical comes into the tile with it. */
+__device__ void price_tile(const HcSimplexView &v, const Own &own, int32_t logical, int32_t kept,
+                           int32_t tile, Scratch *scratch) {
+    const double *matrix = v.by_row.value + tile + lane();
+    double sum = 0;
+    if (logical >= 0 && warp() == kept % WARPS) {
+        sum = matrix[logical * v.by_row.stride];
+        if (own.tile != NULL) {
+            own.tile[kept * TILE + lane()] = sum;
+        }
+    }
+    if (own.tile != NULL) {
+#pragma unroll 4
+        for (int32_t e = warp(); e < kept; e += WARPS) {
+            sum = fma(own.row[e], own.tile[e * TILE + lane()], sum);
+        }
+    } else {
+#pragma unroll 8
+        for (int32_t e = warp(); e < kept; e += WARPS) {
+            sum = fma(own.row[e], matrix[own.kept_row[e] * v.by_row.stride], sum);
+        }
+    }
+    add_parts(sum, scratch);
+}
+
+/* With the smallest ratios the block arrives: the one with the tolerance, and a bound of the other. Two warps
+ * have some. */
+__device__ void offer_least(Least least, Meeting *meeting, Scratch *scratch) {
+    if (warp() == 0 || warp() == WARPS - 1) {
+        double *to = scratch->value + (warp() == 0 ? 0 : 2);
+        least = {warp_least(least.allowed), warp_least(least.ratio)};
+        if (lane() == 0) {
+            to[0] = least.allowed;
+            to[1] = least.ratio;
+        }
+    }
+    __syncthreads();
+    least = {fmin(scratch->value[0], scratch->value[2]), fmin(scratch->value[1], scratch->value[3])};
+    arrive(meeting, -least.allowed,
+           least.allowed < (double)INFINITY ? __float_as_int(__double2float_rd(least.ratio)) : INT32_MAX);
 }
 
 /* The row of the leaving variable, and who may enter. */
-__device__ void find_candidates(const HcSimplexView &v, const Pivot &pivot, int32_t kept,
-                                cg::grid_group &grid, Scratch *scratch) {
-    double least = (double)INFINITY;
-    price(v, pivot.place, pivot.leaving, kept, grid, scratch,
-          [&](int32_t j, double value) { least = fmin(least, test(v, j, value, pivot.direction)); });
-    if (warp() == 0) {
-        least = warp_least(least);
-        if (lane() == 0) {
-            v.least[blockIdx.x] = least;
+__device__ void find_candidates(const HcSimplexView &v, const Own &own, const Pivot &pivot, int32_t kept,
+                                Meeting *meeting, Scratch *scratch) {
+    Least least = {(double)INFINITY, (double)INFINITY};
+    double direction = pivot.beyond > 0 ? 1 : -1;
+    int32_t logical = pivot.leaving - v.columns;
+    int32_t row = own.span.first + lane();
+    int32_t column = (int32_t)blockIdx.x * TILE + lane();
+    bool sparse = v.by_column.start != NULL;
+    Tested ahead = {};
+    int32_t slot = -1;
+    if (warp() == 0 && column < v.columns) {
+        ahead = tested_of(v, column);
+    } else if (warp() == WARPS - 1 && row < own.span.end) {
+        ahead = tested_of(v, v.columns + row);
+        slot = v.kept_slot[row];
+    }
+    __syncthreads();
+    for (; warp() == WARPS - 1 && row < own.span.end; row += 32) {
+        if (row >= own.span.first + 32) {
+            ahead = tested_of(v, v.columns + row);
+            slot = v.kept_slot[row];
+        }
+        v.offered_slot[row] = slot;
+        test(v, v.columns + row, ahead, slot >= 0 ? own.row[slot] : row == logical, direction, &least);
+    }
+    if (sparse) {
+        meet(meeting, scratch);
+    }
+    for (int32_t t = 0; t < own.tiles; t++) {
+        int32_t tile = ((int32_t)blockIdx.x + t * (int32_t)gridDim.x) * TILE;
+        __syncthreads();
+        if (sparse) {
+            price_sparse(v, tile, scratch);
+        } else {
+            price_tile(v, own, logical, kept, tile, scratch);
+        }
+        __syncthreads();
+        column = tile + lane();
+        if (warp() == 0 && column < v.columns) {
+            ahead = t > 0 ? tested_of(v, column) : ahead;
+            test(v, column, ahead, scratch->tile[lane()], direction, &least);
         }
     }
-    if (blockIdx.x == 0) {
-        for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
-            v.raw_row[k] = v.inverse[pivot.place * v.stride + k];
-        }
-    }
+    offer_least(least, meeting, scratch);
 }
 
-/* ---- who enters: by the first block ---- */
+/* ---- who enters: by all blocks, from the same numbers ---- */
 
-/* A group of candidates: those with ratios in (above, most]. */
-struct Group {
-    double slope; /* what flipping them takes of the slope of the dual objective */
-    Best best;    /* the one with the largest entry, or with Bland's rule the smallest ratio */
+/* What becomes of the step. */
+struct Choice {
+    int32_t entering; /* -1 = there is none, or none that is good enough */
+    double flipped;   /* candidates with ratios up to it go to their other bounds; negative = none do */
+    double step;      /* of the reduced costs */
+    double alpha;     /* the pivot */
+    Exchange exchange;
 };
 
-__device__ Group look_at(const HcSimplexView &v, double above, double most, bool bland, Scratch *scratch) {
-    Group group = {0, nothing()};
-#pragma unroll 8
-    for (int32_t j = (int32_t)threadIdx.x; j < v.all; j += THREADS) {
-        double ratio = v.ratio[j];
-        if (ratio > above && ratio <= most) {
-            double entry = fabs(v.row[j]);
-            Best offer = {bland ? -ratio : entry, j};
-            group.slope = fma(v.upper[j] - v.lower[j], entry, group.slope);
-            group.best = precedes(offer, group.best) ? offer : group.best;
-        }
-    }
-    group.slope = block_sum(group.slope, scratch);
-    group.best = block_best(group.best, scratch);
-    return group;
-}
-
-/* The smallest ratio with the tolerance of those above `most`; infinite = there are none. */
-__device__ double next_of(const HcSimplexView &v, double most, Scratch *scratch) {
-    double next = (double)INFINITY;
-#pragma unroll 8
-    for (int32_t j = (int32_t)threadIdx.x; j < v.all; j += THREADS) {
-        double ratio = v.ratio[j];
-        if (ratio > most && ratio < (double)INFINITY) {
-            next = fmin(next, v.allowed[j]);
-        }
-    }
-    return block_least(next, scratch);
-}
-
-/* Groups one after the other, as long as flipping all of a group leaves the basic variable beyond its bound;
- * of the groups, the last one with an entry that is not much smaller than the largest. Candidates with ratios
- * up to *flipped are to be flipped. -1 = the step never ends, since the variable stays beyond its bound by
- * more than `least` whatever is flipped. */
-__device__ int32_t choose_entering(const HcSimplexView &v, double excess, double least, bool bland,
-                                   double *flipped, Scratch *scratch) {
-    int32_t chosen = -1;
-    double above = -1;
-    double most = least_part(v.least, scratch);
-    double slope = fabs(excess);
-    double largest = 0;
-    while (most < (double)INFINITY) {
-        Group group = look_at(v, above, most, bland, scratch);
-        slope -= group.slope;
-        largest = fmax(largest, group.best.merit);
-        if (chosen < 0 || group.best.merit >= fmin(0.1 * largest, 1.0)) {
-            chosen = group.best.index;
-            *flipped = above;
-        }
-        if (slope < 0 || bland) {
-            return chosen;
-        }
-        above = most;
-        most = next_of(v, most, scratch);
-    }
-    return slope > least ? -1 : chosen;
-}
-
-/* Candidates go to their other bounds; returns whether any does. */
-__device__ bool flip(const HcSimplexView &v, double flipped) {
-    bool any = false;
-    for (int32_t j = (int32_t)threadIdx.x; flipped >= 0 && j < v.all; j += THREADS) {
-        if (v.ratio[j] <= flipped) {
-            double to = v.move[j] > 0 ? v.upper[j] : v.lower[j];
-            v.delta[j] = to - v.value[j];
-            v.value[j] = to;
-            v.move[j] = (int8_t)-v.move[j];
-            any = true;
-        }
-    }
-    return __syncthreads_or(any) != 0;
-}
-
-/* A cost is changed where the step would go backwards otherwise. Returns its length, with a sign. */
-__device__ double dual_step(const HcSimplexView &v, int32_t entering, double direction) {
-    double reduced = v.reduced[entering];
-    double step = reduced / v.row[entering];
-    __syncthreads();
-    if (step * direction >= 0) {
-        return step;
-    }
-    if (threadIdx.x == 0) {
-        v.cost[entering] -= reduced;
-        v.reduced[entering] = 0;
-    }
-    return 0;
-}
-
-/* What the entering column has in the rows of kept columns; returns the pivot. */
-__device__ double pack(const HcSimplexView &v, const Pivot &pivot, int32_t entering, int32_t kept,
-                       Scratch *scratch) {
+/* What the entering column has in the rows of kept columns, and the row of the inverse after the pivot;
+ * returns the pivot. */
+__device__ double pack(const HcSimplexView &v, const Own &own, const Exchange &x, Scratch *scratch) {
     double sum = 0;
-    for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
-        double entry = entry_of(v, entering, v.kept_row[k]);
-        v.packed[k] = entry;
-        sum = fma(v.raw_row[k], entry, sum);
+    for (int32_t k = (int32_t)threadIdx.x; k < x.kept; k += THREADS) {
+        double entry = entry_of(v, x.entering, own.kept_row[k]);
+        own.packed[k] = entry;
+        sum = fma(own.row[k], entry, sum);
     }
-    sum = block_sum(sum, scratch);
-    return pivot.leaving >= v.columns ? sum + entry_of(v, entering, pivot.leaving - v.columns) : sum;
+    double unit = x.leaving >= v.columns ? entry_of(v, x.entering, x.leaving - v.columns) : 0;
+    double alpha = block_sum(sum, scratch) + unit;
+    divide_row(x, own.row, alpha, own.pivot_row);
+    __syncthreads();
+    return alpha;
 }
 
-__device__ void choose(const HcSimplexView &v, const Pivot &pivot, bool boxed, bool fresh, bool bland,
-                       int32_t kept, Scratch *scratch) {
-    HcSimplexChoice choice = {HC_SIMPLEX_ENDED, HC_SIMPLEX_BLOCKED, -1, -1, 0, 0, 0};
-    double flipped = -1;
-    double least = boxed ? (double)INFINITY : 2 * v.tolerance * (1 + fabs(pivot.value));
-    int32_t entering = choose_entering(v, pivot.beyond, least, bland, &flipped, scratch);
-    bool poor = entering < 0 || fabs(v.row[entering]) < HC_SIMPLEX_POOR_ENTRY;
-    if (poor && !fresh) {
-        choice.pause = HC_SIMPLEX_REFRESH;
-    } else if (entering >= 0) {
-        choice.entering = entering;
-        choice.gone = slot_of(v, entering);
-        choice.step = dual_step(v, entering, pivot.direction);
-        choice.flips = flip(v, flipped);
-        choice.alpha = pack(v, pivot, entering, kept, scratch);
-        divide_row(v, exchange_of(v, pivot.place, entering, pivot.leaving, kept, choice.gone), v.raw_row,
-                   choice.alpha);
+__device__ Choice choose(const HcSimplexView &v, const Own &own, const Pivot &pivot, double most,
+                         const HcSimplexState &state, Scratch *scratch) {
+    Choice choice = {-1, -1, 0, 0, {}};
+    double least = state.boxed != 0 ? (double)INFINITY : 2 * v.tolerance * (1 + fabs(pivot.value));
+    int32_t entering =
+        choose_entering(v, most, pivot.beyond, least, state.bland != 0, &choice.flipped, scratch);
+    double entry = entering < 0 ? 0 : v.row[entering];
+    if (entering < 0 || (fabs(entry) < HC_SIMPLEX_POOR_ENTRY && state.since_fresh > 0)) {
+        return choice;
     }
-    if (threadIdx.x == 0) {
-        *v.choice = choice;
-    }
+    int32_t gone = entering >= v.columns ? v.offered_slot[entering - v.columns] : -1;
+    choice.entering = entering;
+    choice.step = v.offered_reduced[entering] / entry;
+    choice.exchange = exchange_of(v, pivot.place, entering, pivot.leaving, (int32_t)state.kept, gone);
+    choice.alpha = pack(v, own, choice.exchange, scratch);
+    return choice;
 }
 
 /* ---- the step ---- */
 
-/* right = what bound flips change A x by; in the rows of kept columns packed_shift as well. */
-__device__ void add_flips(const HcSimplexView &v) {
-    Span own = own_rows(v);
-    for (int32_t i = own.first + warp(); i < own.end; i += WARPS) {
-        double sum = line_product(v.by_row, i, v.delta) + v.delta[v.columns + i];
-        if (lane() == 0) {
-            v.right[i] = sum;
-            if (v.kept_slot[i] >= 0) {
-                v.packed_shift[v.kept_slot[i]] = sum;
+/* Blocks that have brought something, into scratch->row; returns how many. */
+__device__ int32_t list_blocks(Scratch *scratch) {
+    int32_t count = 0;
+    for (int32_t block = lane(); warp() == 0 && block - lane() < (int32_t)gridDim.x; block += 32) {
+        bool brings = block < (int32_t)gridDim.x && scratch->brought[block] != INT32_MAX;
+        uint32_t all = __ballot_sync(0xFFFFFFFF, brings);
+        if (brings) {
+            scratch->row[count + __popc(all & ((1U << lane()) - 1))] = block;
+        }
+        count += __popc(all);
+    }
+    if (threadIdx.x == 0) {
+        scratch->index[0] = count;
+    }
+    __syncthreads();
+    return scratch->index[0];
+}
+
+/* Candidates go to their other bounds. v.right = what that changes A x + t by. */
+__device__ __noinline__ void flip(const HcSimplexView &v, const Own &own, double flipped, Meeting *meeting,
+                                  Scratch *scratch) {
+    bool any = false;
+    for_variables(v, (int32_t)blockIdx.x, (int32_t)threadIdx.x, THREADS, [&](int32_t j) {
+        bool flips = v.ratio[j] <= flipped;
+        double to = v.move[j] > 0 ? v.upper[j] : v.lower[j];
+        v.delta[j] = flips ? to - v.value[j] : 0;
+        v.value[j] = flips ? to : v.value[j];
+        v.move[j] = (int8_t)(flips ? -v.move[j] : v.move[j]);
+        any = any || flips;
+    });
+    any = __syncthreads_or(any) != 0;
+    arrive(meeting, 0, any ? 0 : INT32_MAX);
+    (void)await(meeting, scratch);
+    int32_t blocks = list_blocks(scratch);
+    for (int32_t i = own.span.first + warp(); i < own.span.end; i += WARPS) {
+        double sum = 0;
+        if (v.by_row.start != NULL) {
+            sum = line_product(v.by_row, i, v.delta);
+        } else {
+#pragma unroll 4
+            for (int32_t b = 0; b < blocks; b++) {
+                for (int32_t j = scratch->row[b] * TILE + lane(); j < v.columns;
+                     j += (int32_t)gridDim.x * TILE) {
+                    sum = fma(v.by_row.value[i * v.by_row.stride + j], v.delta[j], sum);
+                }
             }
+            sum = warp_sum(sum);
+        }
+        if (lane() == 0) {
+            v.right[i] = sum + v.delta[v.columns + i];
         }
     }
+    meet(meeting, scratch);
 }
 
 /* How far bound flips move the leaving variable. */
-__device__ double shift_of_leaving(const HcSimplexView &v, const Pivot &pivot, int32_t kept,
+__device__ double shift_of_leaving(const HcSimplexView &v, const Own &own, const Exchange &x,
                                    Scratch *scratch) {
     double sum = 0;
-    for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
-        sum = fma(v.raw_row[k], v.packed_shift[k], sum);
+    for (int32_t k = (int32_t)threadIdx.x; k < x.kept; k += THREADS) {
+        sum = fma(own.row[k], v.right[own.kept_row[k]], sum);
     }
     sum = block_sum(sum, scratch);
-    return pivot.leaving >= v.columns ? sum + v.right[pivot.leaving - v.columns] : sum;
+    return x.leaving >= v.columns ? sum + v.right[x.leaving - v.columns] : sum;
 }
 
 /* The values, rows of the inverse and weights of a block's places; and the farthest of them. */
-__device__ Best move_places(const HcSimplexView &v, const Exchange &x, double bound, double length,
-                            bool flips, bool bland) {
-    Span own = own_rows(v);
+__device__ Best move_places(const HcSimplexView &v, const Own &own, const Exchange &x, double bound,
+                            double length, bool flips, bool bland) {
     Best best = nothing();
-    for (int32_t p = own.first + warp(); p < own.end; p += WARPS) {
-        const double *row = v.inverse + p * v.stride;
-        int32_t before = v.basic[p];
-        int32_t basic = p == x.place ? x.entering : before;
-        int32_t logical = before - v.columns;
+    for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
+        double *row = own.inverse + (p - own.span.first) * v.stride;
+        Place at = own.place[p - own.span.first];
+        __syncwarp();
+        int32_t logical = at.basic - v.columns;
+        double unit = logical >= 0 ? entry_of(v, x.entering, logical) : 0;
         double column = 0;
         double shift = 0;
         for (int32_t k = lane(); k < x.kept; k += 32) {
-            column = fma(row[k], v.packed[k], column);
+            column = fma(row[k], own.packed[k], column);
         }
         for (int32_t k = lane(); flips && k < x.kept; k += 32) {
-            shift = fma(row[k], v.packed_shift[k], shift);
+            shift = fma(row[k], v.right[own.kept_row[k]], shift);
         }
-        column = warp_sum(column) + (logical >= 0 ? entry_of(v, x.entering, logical) : 0);
+        column = warp_sum(column) + unit;
         shift = flips ? warp_sum(shift) + (logical >= 0 ? v.right[logical] : 0) : 0;
-        double weight = eliminate(v, x, p, column, basic);
+        double weight = eliminate(v, x, own.pivot_row, p, row, column, p == x.place ? x.entering : at.basic);
+        at.value -= shift + length * column;
+        if (p == x.place) {
+            if (lane() == 0) {
+                v.value[at.basic] = bound;
+                v.basic[p] = x.entering;
+            }
+            at = {v.value[x.entering] + length, v.lower[x.entering], v.upper[x.entering], x.entering};
+        }
         if (lane() == 0) {
             v.weight[p] = weight;
-            v.basic[p] = basic;
-            v.value[before] = p == x.place ? bound : v.value[before] - (shift + length * column);
-            v.value[basic] += p == x.place ? length : 0;
-            Best offer = offer_of(v, p, basic, bland);
+            v.value[at.basic] = at.value;
+            own.place[p - own.span.first] = at;
+            Best offer = offer_of(v, at, p, weight, bland);
             best = precedes(offer, best) ? offer : best;
         }
     }
     return best;
+}
+
+/* Which columns are kept after the pivot: in the block's own list and tile, and for its own rows. */
+__device__ void move_kept(const HcSimplexView &v, const Own &own, const Exchange &x) {
+    auto set_slot = [&](int32_t i, int32_t slot) {
+        if (i >= own.span.first && i < own.span.end) {
+            v.kept_slot[i] = slot;
+        }
+    };
+    if (own.tile != NULL && x.gone >= 0 && warp() == 0) {
+        own.tile[x.gone * TILE + lane()] = own.tile[x.last * TILE + lane()];
+    }
+    if (threadIdx.x != 0) {
+        return;
+    }
+    if (x.leaving >= v.columns) {
+        own.kept_row[x.kept] = x.leaving - v.columns;
+        set_slot(x.leaving - v.columns, x.kept);
+    }
+    if (x.gone >= 0) {
+        int32_t moved = own.kept_row[x.last];
+        own.kept_row[x.gone] = moved;
+        set_slot(moved, x.gone);
+        set_slot(x.entering - v.columns, -1);
+    }
 }
 
 /* A number in [1, 2) of a variable, another one for each seed. */
@@ -287,31 +441,33 @@ __device__ double random_of(uint64_t seed, int64_t disturbance, int32_t variable
     return 1 + (double)(bits >> 12) * 0x1p-52;
 }
 
-/* The reduced costs and states of a thread's variables. Where costs are disturbed, reduced costs go away from
- * 0, each by another amount, and their costs with them. */
-__device__ void move_variables(const HcSimplexView &v, const Exchange &x, const HcSimplexChoice &choice,
+/* The reduced costs and states of the block's variables. A cost is changed where the step would go backwards
+ * otherwise. Where costs are disturbed, reduced costs go away from 0, each by another amount, and their costs
+ * with them. */
+__device__ void move_variables(const HcSimplexView &v, const Own &own, const Exchange &x, double step,
                                double direction, double disturbance, int64_t disturbances) {
-    for (int32_t j = first_variable(); j < v.all; j += stride_variables()) {
-        if (choice.flips != 0) {
-            v.delta[j] = 0;
-        }
+    bool backwards = step * direction < 0;
+    step = backwards ? 0 : step;
+    int32_t thread = (int32_t)threadIdx.x - 32; /* the first warp waits for the others already */
+    for_variables(v, (int32_t)blockIdx.x, thread, THREADS - 32, [&](int32_t j) {
         if (j == x.entering) {
+            v.cost[j] -= backwards ? v.reduced[j] : 0;
             v.reduced[j] = 0;
             v.place[j] = x.place;
             v.move[j] = 0;
         } else if (j == x.leaving) {
-            v.reduced[j] = -choice.step;
+            v.reduced[j] = -step;
             v.place[j] = -1;
             v.move[j] = (int8_t)(v.lower[j] == v.upper[j] ? 0 : direction > 0 ? -1 : 1);
         } else if (v.place[j] < 0) {
-            v.reduced[j] -= choice.step * v.row[j];
+            v.reduced[j] -= step * v.row[j];
         }
         if (disturbance > 0 && v.place[j] < 0 && (v.move[j] == 1 || v.move[j] == -1)) {
             double more = disturbance * random_of(v.seed, disturbances, j) * (1 + fabs(v.cost[j]));
             v.cost[j] += more * v.move[j];
             v.reduced[j] += more * v.move[j];
         }
-    }
+    });
 }
 
 /* Counts steps of no length. */
@@ -332,77 +488,77 @@ __device__ double watch(HcSimplexState *state, double step) {
     return 0;
 }
 
-__device__ void take_step(const HcSimplexView &v, const Pivot &pivot, const HcSimplexChoice &choice,
-                          HcSimplexState *state, cg::grid_group &grid, Scratch *scratch) {
-    Exchange x =
-        exchange_of(v, pivot.place, choice.entering, pivot.leaving, (int32_t)state->kept, choice.gone);
+__device__ void take_step(const HcSimplexView &v, const Own &own, const Pivot &pivot, const Choice &choice,
+                          HcSimplexState *state, Meeting *meeting, Scratch *scratch) {
+    const Exchange &x = choice.exchange;
+    double direction = pivot.beyond > 0 ? 1 : -1;
     double value = pivot.value;
-    double disturbance = watch(state, choice.step);
-    if (choice.flips != 0) {
-        add_flips(v);
-        grid.sync();
-        value -= shift_of_leaving(v, pivot, x.kept, scratch);
+    double disturbance = watch(state, choice.step * direction < 0 ? 0 : choice.step);
+    bool flips = choice.flipped >= 0;
+    if (flips) {
+        flip(v, own, choice.flipped, meeting, scratch);
+        value -= shift_of_leaving(v, own, x, scratch);
     }
-    double bound = pivot.direction > 0 ? v.upper[pivot.leaving] : v.lower[pivot.leaving];
-    double length = (value - bound) / choice.alpha;
-    Best best = move_places(v, x, bound, length, choice.flips != 0, state->bland != 0);
-    move_variables(v, x, choice, pivot.direction, disturbance, state->disturbances);
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        exchange_kept(v, x);
-    }
-    offer_leaving(v, best, scratch);
+    double length = (value - pivot.bound) / choice.alpha;
+    Best best = move_places(v, own, x, pivot.bound, length, flips, state->bland != 0);
     state->kept = x.kept_after;
     state->kept_most = state->kept > state->kept_most ? state->kept : state->kept_most;
     state->since_fresh++;
     state->pivots++;
     state->tries = 0;
+    offer_leaving(v, own, best, x.kept_after, meeting, scratch);
+    move_kept(v, own, x);
+    move_variables(v, own, x, choice.step, direction, disturbance, state->disturbances);
 }
 
 /* ---- the steps ---- */
 
-__device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid,
+__device__ bool step_once(const HcSimplexView &v, const Own &own, HcSimplexState *state, Meeting *meeting,
                           Scratch *scratch) {
-    if (!may_go_on(v, state, grid, scratch)) {
+    Winner leaving = await(meeting, scratch);
+    const double *row = last_offer(v, meeting, leaving.block);
+    if (!may_go_on(v, state, meeting, scratch)) {
         return false;
     }
-    int32_t place = best_part(v.leaving_part, scratch).index;
-    if (place == INT32_MAX) {
+    if (leaving.index == INT32_MAX) {
         state->end = HC_SIMPLEX_DONE;
         return false;
     }
-    Pivot pivot = {place, v.basic[place], 0, 0, 0};
-    pivot.value = v.value[pivot.leaving];
-    pivot.beyond = beyond(v, pivot.leaving);
-    pivot.direction = pivot.beyond > 0 ? 1 : -1;
-    find_candidates(v, pivot, (int32_t)state->kept, grid, scratch);
-    grid.sync();
-    if (blockIdx.x == 0) {
-        choose(v, pivot, state->boxed != 0, state->since_fresh == 0, state->bland != 0, (int32_t)state->kept,
-               scratch);
+    Pivot pivot = v.pivot[leaving.block];
+    for (int32_t k = (int32_t)threadIdx.x; k < state->kept; k += THREADS) {
+        own.row[k] = row[k];
     }
-    grid.sync();
-    HcSimplexChoice choice = *v.choice;
+    find_candidates(v, own, pivot, (int32_t)state->kept, meeting, scratch);
+    Winner least = await(meeting, scratch);
+    double most = least.index == INT32_MAX ? (double)INFINITY : -least.merit;
+    Choice choice = choose(v, own, pivot, most, *state, scratch);
     if (choice.entering < 0) {
-        state->pause = choice.pause;
-        state->end = choice.end;
-        state->tries += choice.pause == HC_SIMPLEX_REFRESH;
-        state->leaving = place;
-        state->direction = pivot.direction;
+        bool fresh = state->since_fresh == 0;
+        state->pause = fresh ? HC_SIMPLEX_ENDED : HC_SIMPLEX_REFRESH;
+        state->end = HC_SIMPLEX_BLOCKED;
+        state->tries += !fresh;
+        state->leaving = pivot.place;
+        state->direction = pivot.beyond > 0 ? 1 : -1;
         return false;
     }
-    take_step(v, pivot, choice, state, grid, scratch);
-    grid.sync();
+    take_step(v, own, pivot, choice, state, meeting, scratch);
     return true;
 }
 
 __global__ void __launch_bounds__(THREADS, 1) dual_steps(HcSimplexView v) {
     __shared__ Scratch scratch;
-    cg::grid_group grid = cg::this_grid();
+    Meeting meeting = {v.words, 0};
     HcSimplexState state = *v.state;
-    offer_first(v, state.bland != 0, &scratch);
-    grid.sync();
-    while (step_once(v, &state, grid, &scratch)) {
+    __shared__ Own own;
+    if (threadIdx.x == 0) {
+        own = own_of(v);
     }
+    __syncthreads();
+    take_own(v, own, (int32_t)state.kept);
+    offer_first(v, own, state, &meeting, &scratch);
+    while (step_once(v, own, &state, &meeting, &scratch)) {
+    }
+    give_back(v, own, (int32_t)state.kept);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *v.state = state;
     }
@@ -411,5 +567,5 @@ __global__ void __launch_bounds__(THREADS, 1) dual_steps(HcSimplexView v) {
 } // namespace
 
 HcStatus hc_gpu_simplex_dual(HcSimplex *s, bool boxed, HcSimplexStop *stop, HcError *err) {
-    return hc_gpu_simplex_steps(s, (const void *)dual_steps, boxed, stop, err);
+    return hc_gpu_simplex_steps(s, (const void *)dual_steps, &s->own->shared, boxed, stop, err);
 }

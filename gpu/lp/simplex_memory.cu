@@ -31,7 +31,8 @@ size_t lay_out(HcSimplexOwn *own, char *memory) {
     v->column_exponent = (int64_t *)hc_take(memory, &at, (size_t)v->columns * sizeof(int64_t));
     v->missing = (int32_t *)hc_take(memory, &at, sizeof(int32_t));
     v->state = (HcSimplexState *)hc_take(memory, &at, sizeof(HcSimplexState));
-    v->choice = (HcSimplexChoice *)hc_take(memory, &at, sizeof(HcSimplexChoice));
+    v->words = (HcSimplexWord *)hc_take(memory, &at, 2 * blocks * sizeof(HcSimplexWord));
+    v->pivot = (HcSimplexPivot *)hc_take(memory, &at, blocks * sizeof(HcSimplexPivot));
     v->leaving_part = (HcSimplexPart *)hc_take(memory, &at, blocks * sizeof(HcSimplexPart));
     v->entering_part = (HcSimplexPart *)hc_take(memory, &at, blocks * sizeof(HcSimplexPart));
     v->least = (double *)hc_take(memory, &at, blocks * sizeof(double));
@@ -39,17 +40,41 @@ size_t lay_out(HcSimplexOwn *own, char *memory) {
     v->largest = (double *)hc_take(memory, &at, blocks * sizeof(double));
     v->ratio = (double *)hc_take(memory, &at, all * sizeof(double));
     v->allowed = (double *)hc_take(memory, &at, all * sizeof(double));
+    v->gain = (double *)hc_take(memory, &at, all * sizeof(double));
+    v->offered_reduced = (double *)hc_take(memory, &at, all * sizeof(double));
+    v->offered_slot = (int32_t *)hc_take(memory, &at, rows * sizeof(int32_t));
     return at;
 }
 
+/* What dual steps have in shared memory. */
+void share(HcSimplexOwn *own) {
+    HcSimplexView *v = &own->view;
+    size_t places = (size_t)hc_div_up(v->rows, own->blocks);
+    size_t lists = (size_t)hc_simplex_lists(v->stride, (int64_t)places);
+    size_t rows = places * (size_t)v->stride;
+    size_t tile = (size_t)v->stride * HC_SIMPLEX_TILE;
+    bool one = v->by_row.start == NULL && hc_div_up(v->columns, HC_SIMPLEX_TILE) <= own->blocks;
+    size_t room = (own->gpu->shared_memory - HC_SIMPLEX_STATIC) / sizeof(double);
+    v->shared = lists > room                         ? HC_SIMPLEX_SHARED_NONE
+                : lists + rows > room                ? HC_SIMPLEX_SHARED_LISTS
+                : lists + rows + tile > room || !one ? HC_SIMPLEX_SHARED_ROWS
+                                                     : HC_SIMPLEX_SHARED_TILE;
+    own->shared = sizeof(double) * ((v->shared >= HC_SIMPLEX_SHARED_LISTS ? lists : 0) +
+                                    (v->shared >= HC_SIMPLEX_SHARED_ROWS ? rows : 0) +
+                                    (v->shared >= HC_SIMPLEX_SHARED_TILE ? tile : 0));
+}
+
 /* The inverse and what is as wide as its rows. */
-size_t lay_out_inverse(HcSimplexView *v, char *memory) {
+size_t lay_out_inverse(HcSimplexOwn *own, char *memory) {
+    HcSimplexView *v = &own->view;
     size_t at = 0;
+    size_t blocks = (size_t)own->blocks;
     size_t width = (size_t)v->stride * sizeof(double);
-    v->raw_row = (double *)hc_take(memory, &at, width);
+    size_t lists = (size_t)hc_simplex_lists(v->stride, hc_div_up(v->rows, own->blocks)) * sizeof(double);
     v->pivot_row = (double *)hc_take(memory, &at, width);
-    v->packed = (double *)hc_take(memory, &at, width);
-    v->packed_shift = (double *)hc_take(memory, &at, width);
+    v->offered_row = (double *)hc_take(memory, &at, 2 * blocks * width);
+    v->private_lists =
+        (double *)hc_take(memory, &at, v->shared == HC_SIMPLEX_SHARED_NONE ? blocks * lists : 0);
     v->inverse = (double *)hc_take(memory, &at, width * (size_t)v->rows);
     return at;
 }
@@ -94,9 +119,10 @@ HcStatus hc_gpu_simplex_widen(HcSimplexOwn *own, int64_t most, HcError *err) {
     HcSimplexView before = own->view;
     HcBuffer larger = {};
     own->view.stride = hc_div_up(most, 32) * 32;
-    size_t bytes = lay_out_inverse(&own->view, NULL);
+    share(own);
+    size_t bytes = lay_out_inverse(own, NULL);
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, bytes, &larger, err));
-    (void)lay_out_inverse(&own->view, (char *)larger.data);
+    (void)lay_out_inverse(own, (char *)larger.data);
     if (own->state.kept > 0) {
         HC_TRY(
             hc_gpu_check(cudaMemcpy2DAsync(own->view.inverse, (size_t)own->view.stride * sizeof(double),
@@ -136,15 +162,21 @@ HcStatus hc_gpu_simplex_pull(HcSimplex *s, HcError *err) {
     return hc_gpu_check(cudaStreamSynchronize(s->own->queue->stream), doing, err);
 }
 
-HcStatus hc_gpu_simplex_launch(HcSimplexOwn *own, const void *kernel, HcError *err) {
+HcStatus hc_gpu_simplex_launch(HcSimplexOwn *own, const void *kernel, size_t shared, HcError *err) {
     cudaStream_t stream = own->queue->stream;
     void *arguments[] = {&own->view};
     HC_OR_RETURN(hc_gpu_check(
         cudaMemcpyAsync(own->view.state, &own->state, sizeof own->state, cudaMemcpyHostToDevice, stream),
         doing, err));
-    HC_OR_RETURN(hc_gpu_check(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)own->blocks),
-                                                          dim3(HC_SIMPLEX_THREADS), arguments, 0, stream),
-                              doing, err));
+    HC_OR_RETURN(hc_gpu_check(
+        cudaMemsetAsync(own->view.words, 0, 2 * (size_t)own->blocks * sizeof *own->view.words, stream), doing,
+        err));
+    HC_OR_RETURN(hc_gpu_check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared), doing, err));
+    HC_OR_RETURN(
+        hc_gpu_check(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)own->blocks),
+                                                 dim3(HC_SIMPLEX_THREADS), arguments, shared, stream),
+                     doing, err));
     HC_OR_RETURN(hc_gpu_check(
         cudaMemcpyAsync(&own->state, own->view.state, sizeof own->state, cudaMemcpyDeviceToHost, stream),
         doing, err));

@@ -131,11 +131,12 @@ __device__ void flip(const HcSimplexView &v, const Step &step, bool bland, Scrat
 }
 
 /* The row of the place that leaves, and what becomes of that of the inverse. */
-__device__ void find_row(const HcSimplexView &v, const Exchange &x, double alpha, cg::grid_group &grid,
+__device__ void find_row(const HcSimplexView &v, const Exchange &x, double alpha, Meeting *meeting,
                          Scratch *scratch) {
-    price(v, x.place, x.leaving, x.kept, grid, scratch, [&](int32_t j, double value) { v.row[j] = value; });
+    price(v, x.place, x.leaving, x.kept, meeting, scratch,
+          [&](int32_t j, double value) { v.row[j] = value; });
     if (blockIdx.x == 0) {
-        divide_row(v, x, v.inverse + x.place * v.stride, alpha);
+        divide_row(x, v.inverse + x.place * v.stride, alpha, v.pivot_row);
     }
 }
 
@@ -146,7 +147,7 @@ __device__ void move_places(const HcSimplexView &v, const Exchange &x, double le
         int32_t before = v.basic[p];
         int32_t basic = p == x.place ? x.entering : before;
         double column = v.column[p];
-        double weight = eliminate(v, x, p, column, basic);
+        double weight = eliminate(v, x, v.pivot_row, p, v.inverse + p * v.stride, column, basic);
         if (lane() == 0) {
             v.weight[p] = weight;
             v.basic[p] = basic;
@@ -213,12 +214,12 @@ __device__ bool is_step(const Step &step, const HcSimplexPart &leaving, double l
 }
 
 __device__ void exchange(const HcSimplexView &v, const Step &step, const HcSimplexPart &leaving,
-                         double length, HcSimplexState *state, cg::grid_group &grid, Scratch *scratch) {
+                         double length, HcSimplexState *state, Meeting *meeting, Scratch *scratch) {
     double alpha = -step.direction * leaving.first;
     Exchange x = exchange_of(v, leaving.index, step.entering, v.basic[leaving.index], (int32_t)state->kept,
                              slot_of(v, step.entering));
-    find_row(v, x, alpha, grid, scratch);
-    grid.sync();
+    find_row(v, x, alpha, meeting, scratch);
+    meet(meeting, scratch);
     move_places(v, x, step.direction * length);
     move_variables(v, x, step, alpha, leaving.first, state->bland != 0, scratch);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -229,9 +230,8 @@ __device__ void exchange(const HcSimplexView &v, const Step &step, const HcSimpl
     state->since_fresh++;
 }
 
-__device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::grid_group &grid,
-                          Scratch *scratch) {
-    if (!may_go_on(v, state, grid, scratch)) {
+__device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, Meeting *meeting, Scratch *scratch) {
+    if (!may_go_on(v, state, meeting, scratch)) {
         return false;
     }
     HcSimplexPart entering = best_part(v.entering_part, scratch);
@@ -243,9 +243,9 @@ __device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::gri
     Step step = {entering.index, entering.first, entering.second, entering.first < 0 ? 1.0 : -1.0,
                  v.upper[entering.index] - v.lower[entering.index]};
     find_reach(v, step, (int32_t)state->kept, bland, scratch);
-    grid.sync();
+    meet(meeting, scratch);
     offer_leaving(v, step, least_part(v.least, scratch), bland, scratch);
-    grid.sync();
+    meet(meeting, scratch);
     HcSimplexPart leaving = best_part(v.leaving_part, scratch);
     bool any = leaving.index != INT32_MAX;
     double length = any ? leaving.second / fabs(leaving.first) : (double)INFINITY;
@@ -256,20 +256,20 @@ __device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, cg::gri
     if (step.range <= length) {
         flip(v, step, state->bland != 0, scratch);
     } else {
-        exchange(v, step, leaving, length, state, grid, scratch);
+        exchange(v, step, leaving, length, state, meeting, scratch);
     }
-    grid.sync();
+    meet(meeting, scratch);
     return true;
 }
 
 __global__ void __launch_bounds__(THREADS, 1) primal_steps(HcSimplexView v) {
     __shared__ Scratch scratch;
-    cg::grid_group grid = cg::this_grid();
+    Meeting meeting = {v.words, 0};
     HcSimplexState state = *v.state;
     offer_first(v, state, &scratch);
     state.begun = 1;
-    grid.sync();
-    while (step_once(v, &state, grid, &scratch)) {
+    meet(&meeting, &scratch);
+    while (step_once(v, &state, &meeting, &scratch)) {
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *v.state = state;
@@ -279,5 +279,5 @@ __global__ void __launch_bounds__(THREADS, 1) primal_steps(HcSimplexView v) {
 } // namespace
 
 HcStatus hc_gpu_simplex_primal(HcSimplex *s, HcSimplexStop *stop, HcError *err) {
-    return hc_gpu_simplex_steps(s, (const void *)primal_steps, false, stop, err);
+    return hc_gpu_simplex_steps(s, (const void *)primal_steps, NULL, false, stop, err);
 }

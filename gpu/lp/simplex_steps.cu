@@ -2,8 +2,8 @@
  * it pauses. */
 #include "gpu/lp/simplex.cuh"
 
-HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSimplexStop *stop,
-                              HcError *err) {
+HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, const size_t *shared, bool boxed,
+                              HcSimplexStop *stop, HcError *err) {
     HcSimplexOwn *own = s->own;
     HcSimplexState begin = {};
     begin.kept = own->state.kept;
@@ -16,7 +16,7 @@ HcStatus hc_gpu_simplex_steps(HcSimplex *s, const void *kernel, bool boxed, HcSi
     own->view.seed = s->seed;
     HC_OR_RETURN(hc_gpu_simplex_push(s, err));
     do {
-        HC_OR_RETURN(hc_gpu_simplex_launch(own, kernel, err));
+        HC_OR_RETURN(hc_gpu_simplex_launch(own, kernel, shared != NULL ? *shared : 0, err));
         if (own->state.pause == HC_SIMPLEX_FULL) {
             HC_OR_RETURN(hc_gpu_simplex_widen(own, hc_min64(2 * own->state.kept, s->rows), err));
         } else if (own->state.pause == HC_SIMPLEX_REFRESH) {
