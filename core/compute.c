@@ -82,16 +82,6 @@ HcStatus hc_wait(HcQueue *queue, HcError *err) {
     return hc_ops_of(queue)->wait(queue, err);
 }
 
-void hc_share(HcCompute *compute, int64_t count, HcWork *work, void *user) {
-    if (compute != NULL) {
-        compute->ops->share(compute, count, work, user);
-        return;
-    }
-    for (int64_t item = 0; item < count; item++) { /* not by a team, whose code a module must not hold */
-        work(user, item, 0);
-    }
-}
-
 static HcStatus check_copy(const HcQueue *queue, const void *from, const void *to, size_t bytes,
                            const char *what, HcError *err) {
     HC_OR_RETURN(hc_check_queue(queue, what, err));
