@@ -121,9 +121,9 @@ typedef HcStatus HcCopyFn(HcQueue *queue, const void *from, void *to, size_t byt
 HcCopyFn hc_upload HC_MUST_CHECK;
 HcCopyFn hc_download HC_MUST_CHECK;
 
-/* Does items 0 to count - 1, begun in that order, on the threads of the host, and returns when all are done:
- * for work on host memory that is no operation. With NULL this thread does all items. Nothing depends on a
- * queue. */
+/* Does items 0 to count - 1 on the threads of the host, begun in that order, and returns when all are done.
+ * It is for work on host memory that is no operation, and waits for no queue. With NULL this thread does all
+ * items. */
 typedef void HcShareFn(HcCompute *compute, int64_t count, HcWork *work, void *user);
 HcShareFn hc_share;
 

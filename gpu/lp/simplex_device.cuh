@@ -8,13 +8,13 @@ namespace hc_lp {
 
 enum { THREADS = HC_SIMPLEX_THREADS, WARPS = HC_SIMPLEX_WARPS, TILE = HC_SIMPLEX_TILE, CHUNK = 512 };
 
-/* What has the largest merit, and of several the lowest number; INT32_MAX = nothing. */
+/* The candidate of the largest merit. Of equal ones the lowest index wins; INT32_MAX = there is none. */
 struct Best {
     double merit;
     int32_t index;
 };
 
-/* What the block with the largest merit brought to a meeting; of several, the first block. */
+/* What the block of the largest merit brought to a meeting. Of equal blocks the first wins. */
 struct Winner {
     double merit;
     int32_t index, block; /* index: INT32_MAX = none brought anything */
