@@ -142,9 +142,12 @@ typedef struct HcBatchClaim HcBatchClaim;
  * *claim is NULL where another one that is alive holds it. A claim survives the crash of its owner as a file
  * and is then taken over: at once on the same host, after some minutes without a sign of life on another. */
 HcStatus hc_batch_claim(const char *output, HcBatchClaim **claim, HcError *err) HC_MUST_CHECK;
-/* Whether it was taken over from a dead owner, which may have made outputs without their records. NULL is
- * fine. */
-bool hc_batch_claim_is_inherited(const HcBatchClaim *claim);
+/* The hash of the outputs that a dead owner had checked, and may have made without their records, when the
+ * claim was taken over from it; 0 = none. NULL is fine. */
+uint64_t hc_batch_claim_inherited(const HcBatchClaim *claim);
+/* Notes that the outputs of this hash (hc_batch_hash_outputs) are checked, before any is made: the next owner
+ * replaces them if this one dies. HC_E_IO where the claim cannot be written. */
+HcStatus hc_batch_claim_checked(HcBatchClaim *claim, uint64_t outputs, HcError *err) HC_MUST_CHECK;
 /* Removes what processes that died while they claimed a scene have left: another one may have done the scene
  * since, and nobody looks at it again. */
 void hc_batch_remove_dead_claims(const HcBatch *batch);
@@ -199,9 +202,12 @@ HcStatus hc_batch_origin(HcBatchOrigin *origin, const HcBatch *batch, int32_t sc
                          HcError *err) HC_MUST_CHECK;
 void hc_batch_origin_clear(HcBatchOrigin *origin);
 
+/* The hash of the paths of all outputs and of the report, from anywhere; never 0. chain: planned. */
+HcStatus hc_batch_hash_outputs(const HcChain *chain, uint64_t *hash, HcError *err) HC_MUST_CHECK;
+
 /* Refuses existing outputs that this chain has not made (HC_E_USAGE). Those of another chain
  * need --overwrite. *replaced: some are replaced by permission. left: a
- * dead process may have made outputs without their records. */
+ * dead process that had checked them may have made outputs without their records. */
 HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *chain, bool left,
                                 bool *replaced, HcError *err) HC_MUST_CHECK;
 

@@ -3,7 +3,10 @@
  * A claim is written under a temporary name and linked to its own, which only one process can. One whose
  * owner is dead is replaced by renaming another over it; the right to do that is a claim too (the name with a
  * +), taken in the same way, so that two who find the same dead owner do not both replace it, nor one of them
- * the claim of the other. While a claim is held, a thread touches it. */
+ * the claim of the other. While a claim is held, a thread touches it.
+ *
+ * A line "checked HASH" at its end says that the owner found no file of others at the outputs of that hash.
+ * Outputs are made after it, so without it what is there is none of a dead owner. */
 #include "app/batch/batch.h"
 #include "io/file.h"
 #include "io/gdal/errors.h"
@@ -28,7 +31,8 @@ enum {
     TEXT_BYTES = 768
 };
 
-#define CLAIM ".hcube-claim" /* at the end of the name of each */
+#define CLAIM   ".hcube-claim" /* at the end of the name of each */
+#define CHECKED "\nchecked "   /* before the hash */
 
 typedef struct Owner {
     char host[256], boot[64],
@@ -46,7 +50,7 @@ struct HcBatchClaim {
     pthread_cond_t changed;
     pthread_t thread;
     bool touching, released;
-    bool inherited; /* from a dead owner */
+    uint64_t inherited; /* outputs that a dead owner had checked */
 };
 
 /* ---- processes ---- */
@@ -129,6 +133,15 @@ static int read_claim(const char *path, char *text, time_t *touched) {
     return number;
 }
 
+/* The outputs that the owner has checked, by its last word; 0 = none. */
+static uint64_t find_checked(const char *text) {
+    uint64_t outputs = 0;
+    for (const char *line = strstr(text, CHECKED); line != NULL; line = strstr(line + 1, CHECKED)) {
+        outputs = strtoull(line + sizeof CHECKED - 1, NULL, 16);
+    }
+    return outputs;
+}
+
 /* now: by the clock of the file system, which the hosts share. */
 static bool is_stale(const char *text, time_t touched, time_t now) {
     Owner owner;
@@ -181,13 +194,32 @@ static int put(const char *temporary, const char *path, const char *text) {
     return number == EEXIST && hc_file_same(temporary, path) ? 0 : number;
 }
 
-/* Returns 0 with *taken, or an errno. now: by the file system. *inherited: from a dead owner. */
+/* Adds checked outputs to the claim that begins with `text`; another one is left alone. Returns 0 or an
+ * errno. */
+static int add_checked(const char *path, const char *text, uint64_t outputs) {
+    char found[TEXT_BYTES];
+    char line[32];
+    const size_t own = strlen(text);
+    int file = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (file < 0) {
+        return errno == ENOENT ? 0 : errno;
+    }
+    int number = 0;
+    if (read(file, found, own) == (ssize_t)own && memcmp(found, text, own) == 0) {
+        int length = snprintf(line, sizeof line, CHECKED "%016llx\n", (unsigned long long)outputs);
+        number = write(file, line, (size_t)length) == length ? 0 : ENOSPC;
+    }
+    return close(file) != 0 && number == 0 ? errno : number;
+}
+
+/* Returns 0 with *taken, or an errno. now: by the file system. *inherited: outputs that a dead owner had
+ * checked, 0 = none; NULL for the right to replace a claim. */
 static int take(const char *temporary, const char *path, const char *text, time_t now, int depth, bool *taken,
-                bool *inherited) {
+                uint64_t *inherited) {
     char found[TEXT_BYTES];
     char again[TEXT_BYTES];
     time_t touched = 0;
-    *taken = *inherited = false;
+    *taken = false;
     int number = put(temporary, path, text);
     if (number == ENOENT) {
         return 0; /* the owner has removed ours with the leftovers of others */
@@ -201,12 +233,17 @@ static int take(const char *temporary, const char *path, const char *text, time_
         return number == ENOENT ? 0 : number;
     }
     char *right = hc_text_format("%s+", path);
-    bool may = false, unimportant;
-    number = right != NULL ? take(temporary, right, text, now, depth - 1, &may, &unimportant) : ENOMEM;
+    bool may = false;
+    number = right != NULL ? take(temporary, right, text, now, depth - 1, &may, NULL) : ENOMEM;
     if (may) {
         if (read_claim(path, again, &touched) == 0 && strcmp(again, found) == 0) {
-            number = rename(right, path) == 0 ? 0 : errno;
-            *taken = *inherited = number == 0;
+            const uint64_t checked = inherited != NULL ? find_checked(found) : 0;
+            number = checked != 0 ? add_checked(right, text, checked) : 0;
+            number = number == 0 && rename(right, path) != 0 ? errno : number;
+            *taken = number == 0;
+            if (*taken && inherited != NULL) {
+                *inherited = checked;
+            }
             hc_file_look_anew();
         }
         if (!*taken) {
@@ -306,8 +343,15 @@ done:
     return status;
 }
 
-bool hc_batch_claim_is_inherited(const HcBatchClaim *claim) {
-    return claim != NULL && claim->inherited;
+uint64_t hc_batch_claim_inherited(const HcBatchClaim *claim) {
+    return claim != NULL ? claim->inherited : 0;
+}
+
+HcStatus hc_batch_claim_checked(HcBatchClaim *claim, uint64_t outputs, HcError *err) {
+    int number = claim->inherited != outputs ? add_checked(claim->path, claim->text, outputs) : 0;
+    return number == 0 ? HC_OK
+                       : hc_fail(err, hc_errno_status(number, HC_E_IO), "%s: the scene cannot be claimed: %s",
+                                 claim->path, strerror(number));
 }
 
 void hc_batch_remove_dead_claims(const HcBatch *batch) {
@@ -338,7 +382,8 @@ void hc_batch_release(HcBatchClaim *claim, bool leave) {
         pthread_join(claim->thread, NULL);
     }
     /* Someone may have thought us dead and taken it over. */
-    if (!leave && read_claim(claim->path, text, &touched) == 0 && strcmp(text, claim->text) == 0) {
+    if (!leave && read_claim(claim->path, text, &touched) == 0 &&
+        strncmp(text, claim->text, strlen(claim->text)) == 0) {
         unlink(claim->path);
         hc_file_leave_near(claim->path);
     }

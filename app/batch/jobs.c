@@ -404,7 +404,7 @@ static void blame(Jobs *jobs, int32_t scene, HcStatus status, const char *text) 
     snprintf(event.text, sizeof event.text, "%s", text);
     /* What it has left behind; its claim is that of a dead owner. */
     if (hc_batch_claim(jobs->batch->scenes[scene].output, &claim, &unimportant) == HC_OK && claim != NULL) {
-        bool leave = hc_batch_clean_unplanned(jobs->batch, scene) && hc_batch_claim_is_inherited(claim);
+        bool leave = hc_batch_clean_unplanned(jobs->batch, scene) && hc_batch_claim_inherited(claim) != 0;
         if (hc_batch_origin(&origin, jobs->batch, scene, NULL, &unimportant) == HC_OK) {
             hc_batch_mark(&origin, status, text);
         }

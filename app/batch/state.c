@@ -1,6 +1,7 @@
 /* What became of a scene before: its record and the marker of a failure, and what both say of inputs and
  * outputs. */
 #include "app/batch/batch.h"
+#include "core/hash.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "io/file.h"
@@ -374,6 +375,24 @@ static HcStatus check_output(const HcBatch *batch, int32_t scene, const char *pa
                : hc_fail(err, HC_E_USAGE, "%s: the file exists already, %s", path,
                          maker == NOT_HCUBE ? "without a record of hcube (remove it first)"
                                             : "made by another chain (--overwrite replaces it)");
+}
+
+static HcStatus add_to_hash(const char *path, uint64_t *hash, HcError *err) {
+    char *all = absolute_output(path);
+    HcStatus status = hc_text_made(all, strlen(path), "a path", err);
+    *hash = status == HC_OK ? XXH64(all, strlen(all) + 1, *hash) : *hash;
+    free(all);
+    return status;
+}
+
+HcStatus hc_batch_hash_outputs(const HcChain *chain, uint64_t *hash, HcError *err) {
+    *hash = 0;
+    for (int32_t c = 0; c < chain->output_count; c++) {
+        HC_OR_RETURN(add_to_hash(chain->outputs[c].path, hash, err));
+    }
+    HC_OR_RETURN(chain->report != NULL ? add_to_hash(chain->report, hash, err) : HC_OK);
+    *hash = *hash != 0 ? *hash : 1;
+    return HC_OK;
 }
 
 HcStatus hc_batch_check_outputs(const HcBatch *batch, int32_t scene, HcChain *chain, bool left,

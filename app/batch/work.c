@@ -59,8 +59,8 @@ static void report_scene(Worker *worker, HcBatchWhat what, int32_t scene, HcStat
 /* done: the scene is complete. Otherwise outputs of a dead owner may be there still, which its claim alone
  * tells from those of others. */
 static void drop(const Worker *worker, Ready *ready, int32_t scene, bool done) {
-    bool leave =
-        !done && hc_batch_claim_is_inherited(ready->claim) && hc_batch_clean_unplanned(worker->batch, scene);
+    bool leave = !done && hc_batch_claim_inherited(ready->claim) != 0 &&
+                 hc_batch_clean_unplanned(worker->batch, scene);
     hc_chain_free(ready->chain);
     hc_batch_origin_clear(&ready->origin);
     hc_batch_release(ready->claim, leave);
@@ -153,7 +153,7 @@ static HcStatus look(Worker *worker, int32_t scene, Ready *ready, bool *open, Hc
 /* Plans a claimed scene. */
 static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError *err) {
     HcError first = {0};
-    const bool left = hc_batch_claim_is_inherited(ready->claim);
+    uint64_t outputs = 0;
     HC_OR_RETURN(hc_batch_chain(worker->batch, scene, &ready->chain, err));
     if (hc_chain_plan(ready->chain, &first) != HC_OK) {
         /* It may be the header that a dead owner has left without its data. */
@@ -162,9 +162,12 @@ static HcStatus open_scene(Worker *worker, int32_t scene, Ready *ready, HcError 
     }
     HC_OR_RETURN(hc_batch_origin(&ready->origin, worker->batch, scene, ready->chain, err));
     HC_OR_RETURN(hc_chain_check_files(ready->chain, NULL, err));
+    HC_OR_RETURN(hc_batch_hash_outputs(ready->chain, &outputs, err));
+    const bool left = hc_batch_claim_inherited(ready->claim) == outputs;
     ready->refused = true;
     HC_OR_RETURN(hc_batch_check_outputs(worker->batch, scene, ready->chain, left, &ready->replaces, err));
     ready->refused = false;
+    HC_OR_RETURN(hc_batch_claim_checked(ready->claim, outputs, err));
     hc_batch_clean(worker->batch, scene, ready->chain);
     /* A window needs only a part of the file. */
     if (hc_view_scene(ready->chain->source->view)->cut.lines == 0) {

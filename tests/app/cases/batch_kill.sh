@@ -137,6 +137,47 @@ ended 0
     fail "left $(hidden) $(ls -A previews | grep partial)"
 rm -r previews
 
+# refused FILE WORD...: the batch fails, since that file is there already.
+refused() {
+    local file=$1
+    shift
+    run 9 "$@"
+    holds "$err" "$file: the file exists already, without a record" || fail "says $err"
+    [[ $(<"$file") == mine ]] || fail "replaced a file of another: $(ls -A out)"
+}
+# Killed in front of each change to its claim: what had the name of an output before is replaced by no later batch, nor
+# does one with a further output replace what has that name. A claim of an earlier version does not say what was checked.
+checked=0
+for ((kill = 1; ; kill++)); do
+    rm -rf out && mkdir out
+    echo mine >out/s2.img
+    status=0
+    said=$(HCUBE_KILL_NAME=s2.img.hcube-claim HCUBE_KILL_AT=$kill HCUBE_KILL_WRITES=1 LD_PRELOAD=$MODULES/kill_at.so \
+        "$HCUBE" "${batch[@]/%in/in/s2.hdr}" --jobs 1 2>&1) || status=$?
+    [[ $status == 137 ]] || break
+    [[ -e out/.s2.img.hcube-claim ]] && checked=$((checked + 1))
+    refused out/s2.img "${batch[@]/%in/in/s2.hdr}"
+    [[ -z $(hidden) ]] || fail "left $(hidden) after kill $kill"
+done
+((status == 9 && checked > 0)) || fail "exit code $status, $checked claims after kill $kill: $said"
+for checked in '' $'checked 0\n' $'checked 1\n'; do
+    printf 'hcube claim\nhost %s\nboot %s\nprocesses %s\nowner 4194304 5\nparent 0 0\nnumber 1\n%s' "$(uname -n)" \
+        "$(cat /proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/pid)" "$checked" >out/.s2.img.hcube-claim
+    refused out/s2.img "${batch[@]/%in/in/s2.hdr}"
+    rm -f out/.s2.img.hcube-claim
+done
+rm -rf out && mkdir out
+kill=MORE
+status=0
+HCUBE_KILL_NAME=out/s2.hdr HCUBE_KILL_AT=1 LD_PRELOAD=$MODULES/kill_at.so \
+    "$HCUBE" "${batch[@]/%in/in/s2.hdr}" --jobs 1 >log.txt 2>&1 || status=$?
+[[ $status == 137 && -e out/.s2.img.hcube-claim && -e out/s2.png ]] || fail "exit code $status, $(ls -A out): $(cat log.txt)"
+echo mine >out/s2.tif
+refused out/s2.tif batch mnf --components 3 ! write 'out/{stem}.tif' ! preview 'out/{stem}.png' --bands 1,2,3 ! \
+    write --scenes in/s2.hdr --output 'out/{stem}.img' --device cpu --threads 1
+run 0 "${batch[@]/%in/in/s2.hdr}"
+(cd out && only s2.{img,hdr,png,img.hcube.json,png.hcube.json,tif}) || fail "left behind: $(ls -A out)"
+
 # A process that dies costs the scene that kills it alone for the second time; the others are done. The first process dies
 # with scene 0 at work and scene 1 taken. Both come last, each alone in a process of its own. One job, since a machine with many processors takes more by itself. The signal ends the process
 # under the sanitizers, too.
