@@ -84,7 +84,7 @@ static HcStatus open_picture(Look *look, HcReader *reader, HcError *err) {
 
 static bool is_value(const HcReader *reader, int32_t band, double value) {
     double nodata = NAN;
-    return isfinite(value) && !(hc_reader_nodata(reader, band, &nodata) && value == nodata);
+    return isfinite((float)value) && !(hc_reader_nodata(reader, band, &nodata) && value == nodata);
 }
 
 /* A line of the scene into line y of the picture. */
@@ -165,7 +165,8 @@ static HcStatus make_spectrum(Look *look, HcReader *reader, HcError *err) {
     HC_OR_RETURN(hc_summarise(reader, NULL, scene->bands, step, 0, look->figure, err));
     for (size_t b = 0; b < bands; b++) {
         look->mean[b] = (float)look->figure[b].mean;
-        look->spread[b] = isfinite(look->figure[b].deviation) ? (float)look->figure[b].deviation : 0;
+        look->spread[b] = (float)look->figure[b].deviation;
+        look->spread[b] = isfinite(look->spread[b]) ? look->spread[b] : 0;
     }
     return HC_OK;
 }

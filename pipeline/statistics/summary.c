@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "core/system/team.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@ enum {
     LANES = 8, /* sums of a line that run side by side; fixed, so that bits are */
     GROUP =
         16, /* bands that are taken out of a line together: whole cache lines where bands are neighbours */
-    THREADS_MAX = 64
+    THREADS_MAX = 64,
+    PLAIN = 400,  /* |exponent| of values whose squares a double holds, with any count of them */
+    ZEROS = -2000 /* the unit of no values, and of zeros: below that of all others */
 };
 
 static const double block_bytes = 32.0 * 1024 * 1024;
@@ -19,7 +22,9 @@ static const double block_bytes = 32.0 * 1024 * 1024;
 /* What one line, or all so far, say of a band. */
 typedef struct Sums {
     int64_t nodata, not_finite, zero, valid;
-    double low, high, mean, squares; /* squares: of the deviations from the mean */
+    double low, high;     /* in units of the file */
+    double mean, squares; /* in units of 2^unit and its square; squares: of the deviations from the mean */
+    int32_t unit;         /* 0 unless values are huge or tiny, or all zero */
 } Sums;
 
 typedef struct Work {
@@ -73,11 +78,23 @@ static double sum_of(const double *values, int32_t count, double center, bool sq
     return total(lane);
 }
 
-static void sum_values(const double *values, int32_t count, Sums *sums) {
+/* The exponent of the unit in which squares of values up to `most` neither overflow nor vanish. */
+static int32_t unit_of(double most) {
+    int exponent = 0;
+    (void)frexp(most, &exponent);
+    return !(most > 0) ? ZEROS : abs(exponent) <= PLAIN ? 0 : exponent;
+}
+
+/* Values of another unit than 1 are changed. */
+static void sum_values(double *values, int32_t count, Sums *sums) {
     double low = INFINITY, high = -INFINITY;
     for (int32_t i = 0; i < count; i++) {
         low = values[i] < low ? values[i] : low;
         high = values[i] > high ? values[i] : high;
+    }
+    sums->unit = unit_of(fmax(-low, high));
+    for (int32_t i = 0; i < count && sums->unit != 0 && sums->unit != ZEROS; i++) {
+        values[i] = ldexp(values[i], -sums->unit);
     }
     sums->valid = count;
     sums->mean = count > 0 ? sum_of(values, count, 0, false) / count : 0;
@@ -117,12 +134,22 @@ static void add_line(void *user, int64_t line, int32_t thread) {
 
 /* ---- the scene ---- */
 
-static void join(Sums *to, const Sums *line) {
+static void change_unit(Sums *sums, int32_t unit) {
+    sums->mean = ldexp(sums->mean, sums->unit - unit);
+    sums->squares = ldexp(sums->squares, 2 * (sums->unit - unit));
+    sums->unit = unit;
+}
+
+/* Of two units the larger one is taken. */
+static void join(Sums *to, Sums *line) {
     to->nodata += line->nodata;
     to->not_finite += line->not_finite;
     to->zero += line->zero;
     if (line->valid == 0) {
         return;
+    }
+    if (to->unit != line->unit) {
+        change_unit(to->unit < line->unit ? to : line, to->unit < line->unit ? line->unit : to->unit);
     }
     double before = (double)to->valid, more = (double)line->valid;
     double apart = line->mean - to->mean;
@@ -135,15 +162,18 @@ static void join(Sums *to, const Sums *line) {
 
 static void finish(const Sums *sums, HcBandSummary *out) {
     bool any = sums->valid > 0;
-    *out =
-        (HcBandSummary){.pixels = sums->nodata + sums->not_finite + sums->valid,
-                        .nodata = sums->nodata,
-                        .not_finite = sums->not_finite,
-                        .zero = sums->zero,
-                        .low = any ? sums->low : NAN,
-                        .high = any ? sums->high : NAN,
-                        .mean = any ? sums->mean : NAN,
-                        .deviation = sums->valid > 1 ? sqrt(sums->squares / (double)(sums->valid - 1)) : NAN};
+    double mean = ldexp(sums->mean, sums->unit);
+    double deviation = sums->valid > 1 ? sqrt(sums->squares / (double)(sums->valid - 1)) : NAN;
+    *out = (HcBandSummary){.pixels = sums->nodata + sums->not_finite + sums->valid,
+                           .nodata = sums->nodata,
+                           .not_finite = sums->not_finite,
+                           .zero = sums->zero,
+                           .low = any ? sums->low : NAN,
+                           .high = any ? sums->high : NAN,
+                           .mean = !any          ? NAN
+                                   : isinf(mean) ? copysign(DBL_MAX, mean)
+                                                 : mean,
+                           .deviation = ldexp(deviation, sums->unit)};
 }
 
 /* All that the reading needs; zero-initialised. */
@@ -184,7 +214,7 @@ static HcStatus choose_bands(Reading *reading, HcReader *reader, const int32_t *
         int32_t band = bands != NULL ? bands[b] : b;
         reading->bands[b] = band;
         reading->has_nodata[b] = hc_reader_nodata(reader, band, &reading->nodata[b]);
-        reading->all[b] = (Sums){.low = INFINITY, .high = -INFINITY};
+        reading->all[b] = (Sums){.low = INFINITY, .high = -INFINITY, .unit = ZEROS};
     }
     HC_OR_RETURN(hc_reader_use_bands(reader, reading->bands, count, err));
     for (int32_t b = 0; b < count; b++) {

@@ -28,7 +28,7 @@ typedef struct HcBandSummary {
     int64_t pixels; /* that were looked at */
     int64_t nodata, not_finite, zero;
     double low, high, mean;
-    double deviation; /* with count - 1 in the denominator; NaN below 2 values */
+    double deviation; /* with count - 1 in the denominator; NaN below 2 values, infinite beyond a double */
 } HcBandSummary;
 
 /* Summarises some bands (from 0, ascending; NULL = all) in every `step`-th line of the scene, from the first
@@ -36,7 +36,7 @@ typedef struct HcBandSummary {
  * on `threads` (0 = one a processor).
  *
  * Sums of squares are those of deviations from the mean of each line, joined line by line (Chan, Golub and
- * LeVeque 1979). */
+ * LeVeque 1979). Values whose squares a double does not hold are summed in a power of two as their unit. */
 HcStatus hc_summarise(HcReader *reader, const int32_t *bands, int32_t count, int64_t step, int32_t threads,
                       HcBandSummary *out, HcError *err) HC_MUST_CHECK;
 

@@ -2,6 +2,7 @@
 #include "pipeline/statistics/summary.h"
 #include "tests/support/scene_files.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -80,6 +81,15 @@ static void check_band(const HcBandSummary *found, const HcBandSummary *expected
     check_close(found->deviation, expected->deviation, 100);
 }
 
+static void read_figures(HcBandSummary out[BANDS]) {
+    HcError err = {0};
+    HcReader *reader = NULL;
+    HcReaderOptions how = {0};
+    check_ok(hc_reader_open(&reader, "cube.hdr", &how, &err), err);
+    check_ok(hc_summarise(reader, NULL, BANDS, 1, 0, out, &err), err);
+    hc_reader_close(reader);
+}
+
 /* All bands, or some; with one thread and with four, whose bits are the same. */
 static void check_file(const Cube *cube, int64_t step, const int32_t *bands, int32_t count, bool has_nodata,
                        double nodata) {
@@ -133,13 +143,8 @@ static void small_spreads_are_kept(void **state) {
         cube.value[i] = 1e9 + (double)(i % 7);
     }
     cube_write(&cube, "cube", HC_FLOAT64, "bip", NULL);
-    HcError err = {0};
-    HcReader *reader = NULL;
-    HcReaderOptions how = {0};
     HcBandSummary out[BANDS];
-    check_ok(hc_reader_open(&reader, "cube.hdr", &how, &err), err);
-    check_ok(hc_summarise(reader, NULL, BANDS, 1, 0, out, &err), err);
-    hc_reader_close(reader);
+    read_figures(out);
     for (int32_t b = 0; b < BANDS; b++) {
         HcBandSummary expected = plain(&cube, b, 1, false, 0);
         assert_true(fabs(out[b].deviation - expected.deviation) <= 1e-6 * expected.deviation);
@@ -147,10 +152,44 @@ static void small_spreads_are_kept(void **state) {
     cube_free(&cube);
 }
 
+/* Of huge and tiny values, squares overflow or vanish; the extremes of a double have figures, too. */
+static void huge_and_tiny_values_have_figures(void **state) {
+    (void)state;
+    static const double of_lines[BANDS][2] = {{1e300, 1e300},      {1e-300, 1e-300},
+                                              {1e-320, 1e-320},    {DBL_MAX, DBL_MAX},
+                                              {DBL_MAX, -DBL_MAX}, {1, 1e300},
+                                              {1e300, 1e-300},     {0, 1e-300},
+                                              {0, 1e300},          {1e-300, 1},
+                                              {DBL_MIN, -1e-310},  {1e130, 1e110},
+                                              {1e200, -1e200},     {DBL_TRUE_MIN, 1e-200},
+                                              {0, DBL_TRUE_MIN},   {1e-160, 1e-170},
+                                              {1e160, 1e170},      {NAN, 1e300},
+                                              {-1e308, 3e307}};
+    Cube cube = cube_new(LINES, SAMPLES, BANDS);
+    for (size_t i = 0; i < cube_pixels(&cube) * BANDS; i++) {
+        size_t pixel = i / BANDS;
+        double most = of_lines[i % BANDS][pixel / SAMPLES % 2];
+        cube.value[i] = i % BANDS == 3 ? most : most * (double)(pixel % 8 + 1) / 8;
+    }
+    cube_write(&cube, "cube", HC_FLOAT64, "bip", NULL);
+    HcBandSummary out[BANDS];
+    read_figures(out);
+    for (int32_t b = 0; b < BANDS; b++) {
+        const HcBandSummary expected = plain(&cube, b, 1, false, 0);
+        const double most = fmax(fabs(expected.low), fabs(expected.high));
+        assert_true(out[b].low == expected.low && out[b].high == expected.high);
+        assert_true(fabs(out[b].mean - expected.mean) <= 1e-12 * most + DBL_TRUE_MIN);
+        assert_true(fabs(out[b].deviation - expected.deviation) <= 1e-12 * expected.deviation + DBL_TRUE_MIN);
+    }
+    assert_true(out[3].deviation == 0);
+    cube_free(&cube);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(figures_are_those_of_plain_sums, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(small_spreads_are_kept, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(huge_and_tiny_values_have_figures, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

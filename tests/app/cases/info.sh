@@ -121,6 +121,21 @@ refuse 2 "link.png: would replace look.img, which is read" info look.hdr --look 
 refuse 2 "class.hdr is a class map (hcube preview" info "$SAMPLE/class.hdr" --look class.png
 refuse 2 "--look look.jpg ... .png, .svg or .pdf" info look.hdr --look look.jpg
 refuse 4 "nowhere" info look.hdr --look nowhere/look.png
+# Values that float32 does not hold are none in the picture, as in that of preview; their figures are right.
+mkdir huge none
+for folder_of in huge none; do
+    (cd $folder_of && header s 2 2 1 5 bsq)
+done
+python3 -c 'import struct, sys
+open("huge/s.img", "wb").write(struct.pack("<4d", 1, 1e300, 3e300, 5e300))
+open("none/s.img", "wb").write(struct.pack("<4d", 1, *[float("nan")] * 3))'
+for folder_of in huge none; do
+    (cd $folder_of && run 0 info s.hdr --look s.svg)
+    grep -o 'base64,[^"]*' $folder_of/s.svg >$folder_of/picture
+done
+cmp huge/picture none/picture || fail "huge values have colours"
+run 0 info huge/s.hdr --stats
+[[ $out == *"1      5e+300   2.25e+300 2.2174e+300"* ]] || fail "says $out"
 # --look of a library: named lines of its spectra, without error bars, in SVG, PDF and PNG; its bad bands are shaded.
 {
     printf 'ENVI\nsamples = 6\nlines = 3\nbands = 1\nheader offset = 0\nfile type = ENVI Spectral Library\ndata type = 4\n'
