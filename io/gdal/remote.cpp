@@ -117,6 +117,10 @@ char **ask_headers(const char *path, HcSaid *said) {
         headers = VSIGetFileMetadata(path, "HEADERS", nullptr);
         return headers != nullptr;
     });
+    if (hc_said_redirects(said, path)) {
+        CSLDestroy(headers);
+        headers = nullptr;
+    }
     return headers;
 }
 
@@ -337,7 +341,7 @@ static HcStatus stat_remote(const char *path, VSIStatBufL *info, int flags, bool
     hc_remote_begin(path);
     *there = asks && repeat(path, &said, is_broken, [&]() {
                  *info = {};
-                 return VSIStatExL(path, info, flags) == 0;
+                 return VSIStatExL(path, info, flags) == 0 && !hc_said_redirects(&said, path);
              });
     hc_remote_end();
     /* A bucket that may not be listed says 403 of what it does not have. */
@@ -396,21 +400,6 @@ HcStatus hc_remote_look_up(const char *path, bool *there, int64_t *size, int64_t
 /* ---- sending ---- */
 
 namespace {
-
-/* GDAL says that a PUT has failed, and prints the answer of the server, as XML, as debug output. */
-HcStatus fail_put(const HcSaid &said, HcError *err) {
-    static const char *const full[] = {"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull",
-                                       "InsufficientCapacity", "507"};
-    const char *why = "";
-    for (const char *word : full) {
-        why = strstr(said.answer, word) != nullptr ? ": No space left on device" : why;
-    }
-    if (said.answer[0] != '\0') {
-        return hc_fail(err, HC_E_IO, "cannot be sent: the server answers %s%s", said.answer, why);
-    }
-    const char *text = said.text[0] != '\0' ? said.text : VSIGetLastErrorMsg();
-    return hc_fail(err, HC_E_IO, "cannot be sent%s%.300s", text[0] != '\0' ? ": " : "", text);
-}
 
 /* At most 10,000 parts are taken; GDAL holds one in memory. */
 int64_t part_bytes(int64_t size) {
@@ -476,7 +465,7 @@ HcStatus hc_remote_put(const char *path, const char *from, HcError *err) {
         hc_remote_abort(path); /* one that was begun without an answer, by a process that was killed */
     }
     if (!sent) {
-        return fail_put(said, err);
+        return hc_said_fail_put(&said, err);
     }
     HC_OR_RETURN(hc_remote_look_up(path, &there, &size, &modified, err));
     size = there ? size : 0;

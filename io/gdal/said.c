@@ -35,11 +35,20 @@ bool hc_said_may_pass(const HcSaid *said) {
            said->code >= 500;
 }
 
+bool hc_said_redirects(const HcSaid *said, const char *path) {
+    bool redirects = said->code >= 300 && said->code < 400;
+    if (redirects) {
+        VSICurlPartialClearCache(path);
+    }
+    return redirects;
+}
+
 HcStatus hc_said_fail(const HcSaid *said, int64_t bytes, int64_t got, HcError *err) {
     long code = said->code;
     const char *why = code == 401 || code == 403   ? ": it may not be read by these credentials"
                       : code == 404 || code == 410 ? ": there is no such file"
                       : code == 412 || code == 416 ? ": the file is shorter now"
+                      : code >= 300 && code < 400  ? ": it redirects to another region or address"
                       : code == 200                ? " and sends the whole file: it gives no ranges"
                                                    : "";
     bool input = code == 200 || (code >= 400 && code < 500 && !hc_said_may_pass(said));
@@ -51,6 +60,20 @@ HcStatus hc_said_fail(const HcSaid *said, int64_t bytes, int64_t got, HcError *e
     }
     const char *text = said->text[0] != '\0' ? said->text : VSIGetLastErrorMsg(); /* of credentials */
     return hc_fail(err, HC_E_IO, "the server cannot be reached%s%.300s", text[0] != '\0' ? ": " : "", text);
+}
+
+HcStatus hc_said_fail_put(const HcSaid *said, HcError *err) {
+    static const char *const full[] = {"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull",
+                                       "InsufficientCapacity", "507"};
+    const char *why = "";
+    for (size_t w = 0; w < sizeof full / sizeof *full; w++) {
+        why = strstr(said->answer, full[w]) != NULL ? ": No space left on device" : why;
+    }
+    if (said->answer[0] != '\0') {
+        return hc_fail(err, HC_E_IO, "cannot be sent: the server answers %s%s", said->answer, why);
+    }
+    const char *text = said->text[0] != '\0' ? said->text : VSIGetLastErrorMsg();
+    return hc_fail(err, HC_E_IO, "cannot be sent%s%.300s", text[0] != '\0' ? ": " : "", text);
 }
 
 /* ---- all answers while a file is opened ---- */

@@ -216,9 +216,8 @@ def draw(options, rig, names):
         fault = kind if kind == "nowhere" else f"{way} {number} {kind}"
         if options.only is None or kind.startswith(options.only):
             others = {"put": {4}, "parts": {4}, "both": {4, 9}}.get(name, set())  # of outputs and of batches
-            if name == "s3" and kind in ("redirect", "away"):  # no object store sends it: a header may seem not there
-                others = {3, 4}
-            jobs.append((name, fault, {kinds[kind]} | others))
+            moved = name == "s3" and kind in ("redirect", "away")  # which is not followed
+            jobs.append((name, fault, {4 if moved else kinds[kind]} | others))
     return jobs
 
 

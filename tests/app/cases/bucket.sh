@@ -186,6 +186,20 @@ done
 ((number > 10)) || fail "it succeeds without its requests from $number on"
 faults
 
+# What a store says to be elsewhere is not followed: one line names the object, be it the scene or its header.
+run 0 write "$scene" s3://in/t.tif
+for name in r.hdr r.img t.tif; do
+    for fault in redirect away; do
+        faults "only $name" $fault
+        for object in r.img r.hdr t.tif; do
+            [[ ${object%.*} != "${name%.*}" ]] ||
+                refuse 4 "/vsis3/in/$name: the server answers 302 ... redirects" write "s3://in/$object" moved.tif
+        done
+    done
+done
+refuse 4 "/vsis3/in/t.tif: the server answers 302 ... redirects" write "$scene" s3://in/t.tif --overwrite
+faults
+
 # Items and their collection, a model of all scenes, the table: all in the bucket.
 more=(--stac-collection s3://six/p --summary s3://six/all.csv)
 run 0 batch pca --components 3 --device cpu --scenes '[rs].hdr' --output 's3://six/p/{stem}.tif' "${more[@]}"
