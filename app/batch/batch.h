@@ -224,7 +224,7 @@ HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err)
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message);
 
 /* Removes the marker of a complete scene: it failed while its files were away, and they came back as they
- * were. */
+ * were. So it does the marker of the upload of its output, where the server refused that before. */
 void hc_batch_unmark(const HcBatch *batch, int32_t scene);
 
 /* Removes what an earlier attempt has left of a scene that is about to be done: marker and temporary files.

@@ -583,6 +583,7 @@ bool hc_batch_clean_unplanned(const HcBatch *batch, int32_t scene) {
 
 void hc_batch_unmark(const HcBatch *batch, int32_t scene) {
     remove_file(marker_path(batch, scene));
+    hc_file_end_upload(batch->scenes[scene].output);
 }
 
 void hc_batch_clean(const HcBatch *batch, int32_t scene, const HcChain *chain) {

@@ -138,6 +138,11 @@ printf x >web/five/p/.s.tif.hcube-upload
 run 0 "${batch[@]}" 's3://five/p/{stem}.tif'
 holds "$err" '1 done, 2 complete before' || fail "says $err"
 objects five "${all[@]}"
+# A marker that could not be removed from a complete output goes with the next batch: it would let a run replace that.
+printf x >web/five/p/.s.tif.hcube-upload
+run 0 "${batch[@]}" 's3://five/p/{stem}.tif'
+holds "$err" '0 done, 3 complete before' || fail "says $err"
+objects five "${all[@]}"
 # Jobs share the space of scratch files: one raster after the other goes into it, not two.
 run 0 "${batch[@]}" 's3://ten/{stem}.tif' --jobs 1 --scratch-space 200000
 run 9 "${batch[@]}" 's3://eleven/{stem}.tif' --jobs 2 --scratch-space 200000
