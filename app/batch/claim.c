@@ -208,6 +208,8 @@ static int add_checked(const char *path, const char *text, uint64_t outputs) {
     if (read(file, found, own) == (ssize_t)own && memcmp(found, text, own) == 0) {
         int length = snprintf(line, sizeof line, CHECKED "%016llx\n", (unsigned long long)outputs);
         number = write(file, line, (size_t)length) == length ? 0 : ENOSPC;
+        /* After a power failure it tells whose the outputs are that were flushed before their records. */
+        number = number == 0 && fdatasync(file) != 0 && errno != EINVAL ? errno : number;
     }
     return close(file) != 0 && number == 0 ? errno : number;
 }
