@@ -4,6 +4,7 @@
 #include "core/allocate.h"
 #include "core/system/clock.h"
 #include "io/file.h"
+#include "core/texts.h"
 
 #include <stdlib.h>
 
@@ -103,10 +104,7 @@ done:
 }
 
 static void free_failures(const HcBatch *batch, HcBatchTotals *totals) {
-    for (int32_t s = 0; totals->failures != NULL && s < batch->scene_count; s++) {
-        free(totals->failures[s]);
-    }
-    free(totals->failures);
+    hc_free_texts(totals->failures, batch->scene_count);
     totals->failures = NULL;
 }
 

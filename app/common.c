@@ -297,7 +297,7 @@ done:
         hc_chain_free(*chain);
         *chain = NULL;
     }
-    hc_words_free(split, split_count);
+    hc_free_texts(split, split_count);
     free(lines);
     free(text);
     free(filled);

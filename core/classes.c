@@ -2,6 +2,7 @@
  * blue, vegetation green, and others that people with any sight of colours tell apart. */
 #include "core/scene.h"
 #include "core/text.h"
+#include "core/texts.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -14,10 +15,7 @@ void hc_classes_clear(HcClasses *classes) {
     if (classes == NULL) {
         return;
     }
-    for (int32_t c = 0; c < classes->count && classes->name != NULL; c++) {
-        free(classes->name[c]);
-    }
-    free(classes->name);
+    hc_free_texts(classes->name, classes->count);
     free(classes->colour);
     *classes = (HcClasses){0};
 }

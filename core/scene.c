@@ -3,6 +3,7 @@
 #include "core/scene.h"
 #include "core/allocate.h"
 #include "core/text.h"
+#include "core/texts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,20 +37,11 @@ bool hc_type_parse(const char *name, HcType *type) {
     return false;
 }
 
-static void free_names(char **names, int32_t count) {
-    if (names != NULL) {
-        for (int32_t b = 0; b < count; b++) {
-            free(names[b]);
-        }
-        free(names);
-    }
-}
-
 static void clear_band_arrays(HcScene *scene) {
     free(scene->wavelength);
     free(scene->fwhm);
     free(scene->bad);
-    free_names(scene->band_name, scene->bands);
+    hc_free_texts(scene->band_name, scene->bands);
     free(scene->source_band);
     free(scene->gain);
     free(scene->offset);
@@ -112,7 +104,7 @@ static HcStatus pick_names(char ***to, char *const *from, const int32_t *index, 
     HC_OR_RETURN(hc_new(fresh, count, "band names", err));
     for (int32_t k = 0; k < count; k++) {
         if (from[index[k]] != NULL && (fresh[k] = strdup(from[index[k]])) == NULL) {
-            free_names(fresh, count);
+            hc_free_texts(fresh, count);
             return hc_fail_memory(err, (double)strlen(from[index[k]]), "a band name");
         }
     }

@@ -5,6 +5,7 @@
 #include "io/file/parts.h"
 #include "core/allocate.h"
 #include "core/text.h"
+#include "core/texts.h"
 #include "io/gdal/errors.h"
 #include "io/gdal/remote.h"
 
@@ -86,10 +87,7 @@ HcStatus hc_file_list(const char *folder, const char *but, char ***names, size_t
 }
 
 void hc_file_list_free(char **names, size_t count) {
-    for (size_t n = 0; n < count; n++) {
-        free(names[n]);
-    }
-    free(names);
+    hc_free_texts(names, (int64_t)count);
 }
 
 int hc_file_read_at(int file, void *to, size_t bytes, int64_t at) {

@@ -10,6 +10,8 @@
 #include "io/library/library.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
+#include "core/compare.h"
+#include "core/texts.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -39,21 +41,14 @@ bool hc_paths_has(const HcPaths *paths, const char *path) {
     return false;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void hc_paths_sort(HcPaths *paths) {
     if (paths->count > 0) {
-        qsort(paths->path, (size_t)paths->count, sizeof *paths->path, by_name);
+        qsort(paths->path, (size_t)paths->count, sizeof *paths->path, hc_compare_texts);
     }
 }
 
 void hc_paths_clear(HcPaths *paths) {
-    for (int32_t p = 0; p < paths->count; p++) {
-        free(paths->path[p]);
-    }
-    free(paths->path);
+    hc_free_texts(paths->path, paths->count);
     *paths = (HcPaths){0};
 }
 
@@ -109,14 +104,13 @@ HcStatus hc_paths_in_folder(HcPaths *out, const char *folder, int depth, HcError
         HC_TRY(hc_fail(err, hc_errno_status(errno, HC_E_INPUT), "%s: the folder cannot be read", folder));
     }
     if (names != NULL) {
-        qsort(names, (size_t)CSLCount(names), sizeof *names, by_name);
+        qsort(names, (size_t)CSLCount(names), sizeof *names, hc_compare_texts);
     }
     bool slash = folder[0] != '\0' && folder[strlen(folder) - 1] == '/';
     for (int n = 0; names != NULL && names[n] != NULL; n++) {
         free(path);
-        if ((path = hc_text_format("%s%s%s", folder, slash ? "" : "/", names[n])) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "a path"));
-        }
+        path = hc_text_format("%s%s%s", folder, slash ? "" : "/", names[n]);
+        HC_TRY(hc_text_made(path, 0, "a path", err));
         bool hidden = names[n][0] == '.', is_folder = !hidden && hc_is_folder(path) && !hc_zarr_is(path);
         if (is_folder && depth > 0) {
             HC_TRY(hc_paths_in_folder(out, path, depth - 1, err));
@@ -162,8 +156,8 @@ done:
 
 /* In a sorted list. */
 static bool is_among(const HcPaths *sorted, const char *path) {
-    return sorted->count > 0 &&
-           bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path, by_name) != NULL;
+    return sorted->count > 0 && bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path,
+                                        hc_compare_texts) != NULL;
 }
 
 /* The driver of a file that is a scene by itself, else NULL. */
@@ -424,9 +418,8 @@ static HcStatus add_files(const char *path, HcPaths *out, HcError *err) {
     for (int d = 0; data != NULL && data[d] != NULL; d++) {
         HC_TRY(add_fresh(out, data[d], err));
         free(aux);
-        if ((aux = hc_text_format("%s.aux.xml", data[d])) == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "a path"));
-        }
+        aux = hc_text_format("%s.aux.xml", data[d]);
+        HC_TRY(hc_text_made(aux, 0, "a path", err));
         HC_TRY(add_fresh(out, aux, err));
     }
 done:

@@ -32,7 +32,7 @@ void hc_chain_free(HcChain *chain) {
     for (int32_t n = 0; n < chain->note_count; n++) {
         free(chain->notes[n]);
     }
-    hc_words_free(chain->words, chain->word_count);
+    hc_free_texts(chain->words, chain->word_count);
     free(chain->file);
     hc_paths_clear(&chain->inputs);
     hc_paths_clear(&chain->reads);

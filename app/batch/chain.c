@@ -472,7 +472,7 @@ done:
     free(chain_file);
     hc_paths_clear(&steps.words);
     free(steps.lines);
-    hc_words_free(split, split_count);
+    hc_free_texts(split, split_count);
     free(text);
     return status;
 }

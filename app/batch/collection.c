@@ -8,6 +8,7 @@
 #include "io/gdal/remote.h"
 #include "io/stac/stac.h"
 #include "pipeline/json/json.h"
+#include "core/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,13 +38,9 @@ static char *file_in(const HcBatch *batch, int which) {
 
 /* ---- which items there are ---- */
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool has(const HcPaths *sorted, const char *path) {
-    return sorted->count > 0 &&
-           bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path, by_text) != NULL;
+    return sorted->count > 0 && bsearch(&path, sorted->path, (size_t)sorted->count, sizeof *sorted->path,
+                                        hc_compare_texts) != NULL;
 }
 
 /* The key of an object without "./" and "NAME/../", in place. */

@@ -120,9 +120,8 @@ static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
     HC_OR_RETURN(hc_new(batch->scenes, (size_t)paths->count + 1, "the list of scenes", err));
     for (int32_t s = 0; s < paths->count; s++) {
         HcBatchScene *scene = &batch->scenes[batch->scene_count++];
-        if ((scene->path = strdup(paths->path[s])) == NULL) {
-            return hc_fail_memory(err, (double)strlen(paths->path[s]), "a path");
-        }
+        scene->path = strdup(paths->path[s]);
+        HC_OR_RETURN(hc_text_made(scene->path, strlen(paths->path[s]), "a path", err));
         HC_OR_RETURN(hc_batch_fill(batch, batch->params.output, s, NULL, &scene->output, err));
         const char *slash = strrchr(scene->output, '/');
         const char *name = slash != NULL ? slash + 1 : scene->output;

@@ -2,6 +2,7 @@
  */
 #include "app/batch/batch.h"
 #include "core/allocate.h"
+#include "core/compare.h"
 #include "io/file.h"
 #include "pipeline/json/json.h"
 
@@ -24,12 +25,6 @@ typedef struct Status {
     double rate;         /* scenes a second, 0 = not known */
 } Status;
 
-static int by_value(const void *a, const void *b) {
-    double one = *(const double *)a;
-    double other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 static HcStatus time_of_record(const HcBatch *batch, int32_t scene, double *ended, HcError *err) {
     struct stat info;
     char *path = hc_batch_record_path(batch, scene);
@@ -48,7 +43,7 @@ static void find_rate(Status *status) {
     if (last < 2) {
         return;
     }
-    qsort(status->ended, (size_t)done, sizeof *status->ended, by_value);
+    qsort(status->ended, (size_t)done, sizeof *status->ended, hc_compare_doubles);
     double seconds = status->ended[done - 1] - status->ended[done - last];
     status->rate = seconds > 0 ? (last - 1) / seconds : 0;
 }

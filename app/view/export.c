@@ -6,6 +6,7 @@
 #include "io/library/library.h"
 #include "io/scratch.h"
 #include "pipeline/spectra/library/unit.h"
+#include "core/texts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -147,10 +148,7 @@ HcStatus hc_viewer_export(HcViewer *viewer, const char *format, const char *poin
     HC_TRY(fill_library(viewer, point, count, &library, err));
     HC_TRY(write_and_read(&library, format, data, bytes, err));
 done:
-    for (int32_t p = 0; p < count && library.name != NULL; p++) {
-        free(library.name[p]);
-    }
-    free(library.name);
+    hc_free_texts(library.name, count);
     free(library.value);
     free(point);
     return status;

@@ -9,6 +9,7 @@
 #include "core/grow.h"
 #include "core/text.h"
 #include "io/gdal/remote.h"
+#include "core/compare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -586,10 +587,6 @@ done:
     return status;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 HcStatus hc_file_visit(HcFileVisit visit, void *user, HcError *err) {
     HcStatus status = HC_OK;
     char **names = NULL;
@@ -606,7 +603,7 @@ HcStatus hc_file_visit(HcFileVisit visit, void *user, HcError *err) {
         HC_TRY(visit(step->partial, step->path, user, err));
         HC_TRY(hc_file_list(step->from, hc_file_base(step->partial), &names, &count, err));
         if (count > 1) {
-            qsort(names, count, sizeof *names, by_name);
+            qsort(names, count, sizeof *names, hc_compare_texts);
         }
         for (size_t n = 0; n < count; n++) {
             HC_TRY(visit_beside(step, names[n], visit, user, err));

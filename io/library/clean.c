@@ -1,5 +1,6 @@
 /* What is no spectrum in a spectral library: entries by their names, values by their size. */
 #include "core/allocate.h"
+#include "core/compare.h"
 #include "core/text.h"
 #include "io/library/parts.h"
 
@@ -100,12 +101,6 @@ enum { HEIGHT_VALUES = 512 };
 static const double far_above = 1e5;
 static const double far_below = 3;
 
-static int by_value(const void *a, const void *b) {
-    float left = *(const float *)a;
-    float right = *(const float *)b;
-    return (left > right) - (left < right);
-}
-
 /* The value that 90 % of the positive values of a spectrum do not exceed; NaN where there is none. */
 static float find_height(const float *value, int32_t bands) {
     float positive[HEIGHT_VALUES];
@@ -116,7 +111,7 @@ static float find_height(const float *value, int32_t bands) {
             positive[count++] = value[b];
         }
     }
-    qsort(positive, (size_t)count, sizeof *positive, by_value);
+    qsort(positive, (size_t)count, sizeof *positive, hc_compare_floats);
     return count > 0 ? positive[(9 * (int64_t)count - 1) / 10] : NAN;
 }
 
@@ -132,7 +127,7 @@ static double find_heights(const HcLibrary *library, float *height, float *works
             workspace[known++] = height[i];
         }
     }
-    qsort(workspace, known, sizeof *workspace, by_value);
+    qsort(workspace, known, sizeof *workspace, hc_compare_floats);
     return known > 0 ? workspace[known / 2] : (double)NAN;
 }
 

@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/library/parts.h"
+#include "core/compare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,10 +100,6 @@ static bool has_texts(const HcCells *cells, const Columns *columns) {
     return text && hc_cells_number(cells, hc_cells_at(cells, 1, columns->first), &value);
 }
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Whether no two spectra have the same text in the column. */
 static HcStatus tells_apart(const HcCells *cells, int64_t column, bool *does, HcError *err) {
     const char **text = NULL;
@@ -111,7 +108,7 @@ static HcStatus tells_apart(const HcCells *cells, int64_t column, bool *does, Hc
     for (int64_t r = 0; r < count; r++) {
         text[r] = hc_cells_at(cells, r + 1, column);
     }
-    qsort(text, (size_t)count, sizeof *text, by_text);
+    qsort(text, (size_t)count, sizeof *text, hc_compare_texts);
     *does = true;
     for (int64_t r = 1; r < count; r++) {
         *does = *does && strcmp(text[r - 1], text[r]) != 0;

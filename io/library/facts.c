@@ -47,7 +47,7 @@ void hc_library_move_facts(HcLibrary *library, int32_t from, int32_t to) {
 
 void hc_library_clear_facts(HcLibrary *library) {
     for (int f = 0; f < HC_LIBRARY_FACTS; f++) {
-        hc_envi_free_texts(library->facts.text[f], library->count);
+        hc_free_texts(library->facts.text[f], library->count);
         library->facts.text[f] = NULL;
     }
 }
@@ -108,7 +108,7 @@ HcStatus hc_library_number_names(HcLibrary *library, int32_t *renamed, HcError *
         fresh[i] = unused;
     }
 done:
-    hc_envi_free_texts(fresh, count);
+    hc_free_texts(fresh, count);
     free(sorted);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "io/load.h"
 #include "io/read/parts.h"
 #include "io/read/metadata/wavelength.h"
+#include "core/texts.h"
 
 #include <cpl_conv.h>
 #include <inttypes.h>
@@ -22,10 +23,7 @@
 
 void hc_library_clear(HcLibrary *library) {
     hc_library_clear_facts(library);
-    for (int32_t i = 0; i < library->count && library->name != NULL; i++) {
-        free(library->name[i]);
-    }
-    free(library->name);
+    hc_free_texts(library->name, library->count);
     free(library->number);
     free(library->outliers);
     free(library->value);
@@ -151,7 +149,7 @@ static HcStatus get_names(HcLibrary *out, const HcEnviHeader *header, HcError *e
         HC_TRY(hc_library_name(out, i, count > 0 ? names[i] : NULL, err));
     }
 done:
-    hc_envi_free_texts(names, count);
+    hc_free_texts(names, count);
     return status;
 }
 
@@ -171,7 +169,7 @@ static HcStatus get_facts(HcLibrary *out, const HcEnviHeader *header, HcError *e
         for (int32_t i = 0; i < count && status == HC_OK; i++) {
             status = hc_library_set_fact(out, i, (HcLibraryFact)f, texts[i], err);
         }
-        hc_envi_free_texts(texts, count);
+        hc_free_texts(texts, count);
     }
     return status;
 }

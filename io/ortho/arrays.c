@@ -33,12 +33,7 @@ typedef struct Pair {
 
 static void close_pair(Pair *pair) {
     for (int a = 0; a < 2; a++) {
-        if (pair->array[a] != NULL) {
-            GDALMDArrayRelease(pair->array[a]);
-        }
-    }
-    if (pair->root != NULL) {
-        GDALGroupRelease(pair->root);
+        GDALMDArrayRelease(pair->array[a]);
     }
     GDALClose(pair->dataset);
 }

@@ -9,6 +9,7 @@
  * Every pixel of the scene is offered to all pixels of the map within its reach. Lines of the map are made in
  * strips; each strip takes the lines of the scene that come near it. */
 #include "core/allocate.h"
+#include "core/compare.h"
 #include "io/gdal/errors.h"
 #include "io/ortho/parts.h"
 
@@ -89,13 +90,8 @@ static void add_pixel(Search *search, int64_t s, int now, int next) {
     search->found += area > 0;
 }
 
-static int by_size(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static double median(double *values, int64_t count) {
-    qsort(values, (size_t)count, sizeof *values, by_size);
+    qsort(values, (size_t)count, sizeof *values, hc_compare_doubles);
     return values[count / 2];
 }
 

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/gdal/files.h"
 #include "io/read/parts.h"
+#include "core/compare.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -155,10 +156,6 @@ bool hc_read_is_companion(const char *name) {
     return false;
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err) {
     HcStatus status = HC_OK;
     const char *slash = strrchr(header_path, '/');
@@ -176,7 +173,7 @@ HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err)
     }
     names = VSIReadDir(folder[0] != '\0' ? folder : ".");
     if (names != NULL) {
-        qsort(names, (size_t)CSLCount(names), sizeof *names, compare_names);
+        qsort(names, (size_t)CSLCount(names), sizeof *names, hc_compare_texts);
     }
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
         if (strncmp(names[i], stem, length) != 0 || names[i][length] != '.' ||

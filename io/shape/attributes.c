@@ -2,6 +2,7 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/shape/shapes.h"
+#include "core/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,10 @@ void hc_attributes_clear(HcAttributes *attributes) {
     for (int32_t k = 0; k < attributes->count; k++) {
         free(attributes->name[k]);
     }
-    for (int64_t i = 0; i < attributes->features * attributes->count; i++) {
-        free(attributes->value[i]);
-    }
+    hc_free_texts(attributes->value, attributes->features * attributes->count);
     free(attributes->name);
     free(attributes->type);
     free(attributes->field);
-    free(attributes->value);
     *attributes = (HcAttributes){0};
 }
 

@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/load.h"
 #include "io/table/linear_program_parts.h"
+#include "core/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,9 @@
 
 /* ---- programs ---- */
 
-static void free_names(char **names, int64_t count) {
-    for (int64_t n = 0; names != NULL && n < count; n++) {
-        free(names[n]);
-    }
-    free(names);
-}
-
 void hc_lp_clear(HcLpFile *file) {
-    free_names(file->row_name, file->program.rows);
-    free_names(file->column_name, file->program.columns);
+    hc_free_texts(file->row_name, file->program.rows);
+    hc_free_texts(file->column_name, file->program.columns);
     free(file->name);
     free(file->objective);
     hc_text_clear(&file->note);

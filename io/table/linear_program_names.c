@@ -1,6 +1,7 @@
 /* Names of rows and columns of a linear program, by a table of hashes. */
 #include "io/table/linear_program_parts.h"
 #include "core/allocate.h"
+#include "core/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,10 +58,7 @@ HcStatus hc_names_add(HcNames *names, HcWord word, HcError *err) {
 }
 
 void hc_names_clear(HcNames *names) {
-    for (int64_t n = 0; n < names->count; n++) {
-        free(names->name[n]);
-    }
-    free(names->name);
+    hc_free_texts(names->name, names->count);
     free(names->slot);
     *names = (HcNames){0};
 }

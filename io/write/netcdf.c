@@ -560,12 +560,7 @@ void hc_write_array_close(HcWriteArray *file) {
         GDALMDArrayRelease(file->values);
     }
     for (int d = 0; d < 3; d++) {
-        if (file->dimension[d] != NULL) {
-            GDALDimensionRelease(file->dimension[d]);
-        }
-    }
-    if (file->root != NULL) {
-        GDALGroupRelease(file->root);
+        GDALDimensionRelease(file->dimension[d]);
     }
     GDALClose(file->dataset);
     free(file);

@@ -7,6 +7,7 @@
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"
 #include "pipeline/option/words.h"
+#include "core/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,10 +217,7 @@ void hc_grouping_close(HcGrouping *grouping, HcStage *stage) {
     grouping->width = 0;
     hc_grouping_end_sums(grouping, stage);
     hc_view_selection_close(grouping->selection);
-    for (int32_t c = 0; c < grouping->class_count && grouping->name != NULL; c++) {
-        free(grouping->name[c]);
-    }
-    free(grouping->name);
+    hc_free_texts(grouping->name, grouping->class_count);
     free(grouping->label);
     free(grouping->inside);
     free(grouping->mask);

@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hc_words_free(char **words, int32_t count) {
-    if (words != NULL) {
-        for (int32_t w = 0; w < count; w++) {
-            free(words[w]);
-        }
-        free(words);
-    }
-}
-
 HcStatus hc_fail_before(HcError *err, HcStatus status, const char *format, ...) {
     if (err == NULL || err->status == HC_OK) {
         return status;
@@ -103,7 +94,7 @@ HcStatus hc_words_split_lines(const char *text, const char *where, char ***words
 done:
     hc_text_clear(&word);
     if (status != HC_OK) {
-        hc_words_free(list, found);
+        hc_free_texts(list, found);
         free(line);
         list = NULL;
         line = NULL;

@@ -4,17 +4,17 @@
 
 #include "core/text.h"
 #include "pipeline/option/option.h"
+#include "core/texts.h"
 
 /* Failures name the line ("a.hcube:3: ...") where a text has line ends. */
 
 /* Splits a text into words as a shell would (blanks, '...', "...", backslash; # starts a comment; line ends
- * are blanks). words is fresh and NULL-terminated, freed by hc_words_free. */
+ * are blanks). words is fresh and NULL-terminated, freed by hc_free_texts. */
 HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count,
                         HcError *err) HC_MUST_CHECK;
 /* The same. lines: fresh [count], freed by free: the line that each word begins in, from 1. */
 HcStatus hc_words_split_lines(const char *text, const char *where, char ***words, int32_t **lines,
                               int32_t *count, HcError *err) HC_MUST_CHECK;
-void hc_words_free(char **words, int32_t count);
 
 /* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} become braces. A value is
  * one word or part of one, blanks included; comments are dropped. Every placeholder needs a value and

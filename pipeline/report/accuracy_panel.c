@@ -4,6 +4,7 @@
 #include "core/allocate.h"
 #include "figure/figure.h"
 #include "io/file.h"
+#include "core/texts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,10 +29,7 @@ static HcStatus open_table(Table *table, int32_t rows, int32_t columns, HcError 
 }
 
 static void close_table(Table *table) {
-    for (int32_t i = 0; table->cell != NULL && i < table->rows * table->columns; i++) {
-        free(table->cell[i]);
-    }
-    free(table->cell);
+    hc_free_texts(table->cell, table->rows * table->columns);
     free(table->shade);
 }
 

@@ -4,6 +4,7 @@
 #include "pipeline/spectra/abundance_fit.h"
 
 #include "core/allocate.h"
+#include "core/compare.h"
 #include "pipeline/chain.h"
 
 #include <math.h>
@@ -82,14 +83,8 @@ static void add_cost(HcAbundanceFit *fit, const float *pixel, const double *mixt
     }
 }
 
-static int by_value(const void *a, const void *b) {
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static double median(double *value, size_t count) {
-    qsort(value, count, sizeof *value, by_value);
+    qsort(value, count, sizeof *value, hc_compare_doubles);
     return count > 0 ? value[count / 2] : NAN;
 }
 

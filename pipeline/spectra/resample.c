@@ -3,6 +3,7 @@
  * uneven spacing does not matter. */
 #include "pipeline/spectra/resample.h"
 #include "core/allocate.h"
+#include "pipeline/statistics/median.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -46,12 +47,6 @@ typedef struct Resampler {
 
 /* ---- bands ---- */
 
-static int by_size(const void *a, const void *b) {
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 void hc_band_spacing(const double *centre, int32_t count, double *spacing) {
     for (int32_t b = 0; b < count; b++) {
         double step[4];
@@ -62,8 +57,7 @@ void hc_band_spacing(const double *centre, int32_t count, double *spacing) {
                 step[steps++] = apart;
             }
         }
-        qsort(step, (size_t)steps, sizeof *step, by_size);
-        spacing[b] = steps > 0 ? step[(steps - 1) / 2] : 0;
+        spacing[b] = steps > 0 ? hc_lower_median(step, (size_t)steps) : 0;
     }
 }
 

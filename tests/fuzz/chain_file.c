@@ -23,7 +23,7 @@ static HcStatus parse_text(const char *text, HcChain **chain) {
     if (status == HC_OK) {
         status = hc_chain_parse(chain, (const char *const *)words, count, NULL, &err);
         hc_fuzz_check(status, &err);
-        hc_words_free(words, count);
+        hc_free_texts(words, count);
     }
     return status;
 }

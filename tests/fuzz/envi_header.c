@@ -40,7 +40,7 @@ static void check_lists(const HcEnviHeader *header, const char *key) {
         check_clean(texts[i]);
     }
     if (status == HC_OK) {
-        hc_envi_free_texts(texts, count);
+        hc_free_texts(texts, count);
     }
 }
 

@@ -156,7 +156,7 @@ static void gives_lists(void **state) {
     assert_string_equal(texts[0], "soil 1");
     assert_string_equal(texts[1], "tree {a");
     assert_string_equal(texts[2], "last one");
-    hc_envi_free_texts(texts, count);
+    hc_free_texts(texts, count);
     double x = 0;
     int64_t whole = 0;
     bool found = false;
@@ -186,7 +186,7 @@ static void long_values_and_odd_bytes(void **state) {
     assert_int_equal(hc_envi_texts(&header, "spectra names", &list, &count, NULL), HC_OK);
     assert_int_equal(count, names);
     assert_string_equal(list[names - 1], "spectrum 19999");
-    hc_envi_free_texts(list, count);
+    hc_free_texts(list, count);
     hc_envi_clear(&header);
     char *clean = hc_envi_clean("a\x1b[31m\xB5m \xC2\xB5\n\n\xC2\x85 z\xFF\xE2\x82");
     assert_string_equal(clean, "a [31m\xC2\xB5m \xC2\xB5 z\xC3\xBF\xC3\xA2");
@@ -261,7 +261,7 @@ static void survives_damage(void **state) {
             (void)!hc_envi_numbers(&header, "wavelength", &numbers, &n, NULL);
             free(numbers);
             (void)!hc_envi_texts(&header, "band names", &texts, &n, NULL);
-            hc_envi_free_texts(texts, n);
+            hc_free_texts(texts, n);
         }
         hc_envi_clear(&header);
         free(exact);

@@ -19,7 +19,7 @@ static void check_split(const char *text, const char *expected) {
     assert_string_equal(joined.data != NULL ? joined.data : "", expected);
     assert_true(words == NULL || words[count] == NULL);
     hc_text_clear(&joined);
-    hc_words_free(words, count);
+    hc_free_texts(words, count);
 }
 
 static void words_are_split_as_by_a_shell(void **state) {
@@ -66,7 +66,7 @@ static void words_know_their_lines(void **state) {
     for (int32_t w = 0; w < count; w++) {
         assert_int_equal(lines[w], expected[w]);
     }
-    hc_words_free(words, count);
+    hc_free_texts(words, count);
     free(lines);
     HcStatus status = hc_words_split_lines("a\n'b'\n'c", "the test", &words, &lines, &count, &err);
     assert_int_equal(status, HC_E_USAGE);
@@ -115,7 +115,7 @@ static HcStatus parse(HcChain **chain, const char *text, HcError *err) {
     int32_t count = 0;
     check_ok(hc_words_split(text, "the test", &words, &count, err), *err);
     HcStatus status = hc_chain_parse(chain, (const char *const *)words, count, NULL, err);
-    hc_words_free(words, count);
+    hc_free_texts(words, count);
     return status;
 }
 

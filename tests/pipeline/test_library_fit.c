@@ -42,7 +42,7 @@ static void clear(Fitted *fitted) {
     hc_library_fit_clear(&fitted->fit);
     hc_library_clear(&fitted->library);
     hc_chain_free(fitted->chain);
-    hc_words_free(fitted->words, fitted->word_count);
+    hc_free_texts(fitted->words, fitted->word_count);
 }
 
 static void check_refused(const char *chain, const char *path, HcStatus status, const char *part) {

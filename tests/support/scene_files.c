@@ -456,7 +456,7 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
 done:
     hc_chain_free(chain);
     hc_compute_close(compute);
-    hc_words_free(words, count);
+    hc_free_texts(words, count);
     free(text);
     return status;
 }

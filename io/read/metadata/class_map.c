@@ -122,7 +122,7 @@ HcStatus hc_read_envi_classes(HcReader *reader, const HcEnviHeader *header, HcEr
         HC_TRY(set_classes(reader, (int32_t)count, &found, err));
     }
 done:
-    hc_envi_free_texts(names, name_count);
+    hc_free_texts(names, name_count);
     free(levels);
     return status;
 }
@@ -157,7 +157,7 @@ HcStatus hc_read_envi_numbers(HcReader *reader, const HcEnviHeader *header, HcEr
     }
 done:
     hc_text_clear(&all);
-    hc_envi_free_texts(names, count);
+    hc_free_texts(names, count);
     free(clean);
     return status;
 }

@@ -453,17 +453,8 @@ HcStatus hc_envi_texts(const HcEnviHeader *header, const char *key, char ***text
     *count = n;
     list = NULL;
 done:
-    hc_envi_free_texts(list, n);
+    hc_free_texts(list, n);
     return status;
-}
-
-void hc_envi_free_texts(char **texts, int32_t count) {
-    if (texts != NULL) {
-        for (int32_t i = 0; i < count; i++) {
-            free(texts[i]);
-        }
-        free(texts);
-    }
 }
 
 bool hc_envi_is_library(const HcEnviHeader *header) {

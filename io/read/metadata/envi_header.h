@@ -4,6 +4,7 @@
 #define HC_IO_READ_ENVI_HEADER_H
 
 #include "core/scene.h"
+#include "core/texts.h"
 
 /* One `key = value`. Keys are in lower case with single blanks; braces are not part of the value. */
 typedef struct HcEnviField {
@@ -50,11 +51,10 @@ HcStatus hc_envi_integer(const HcEnviHeader *header, const char *key, int64_t *v
 HcStatus hc_envi_numbers(const HcEnviHeader *header, const char *key, double **values, int32_t *count,
                          HcError *err) HC_MUST_CHECK;
 
-/* A list of texts, apart by commas, blanks round them removed; fresh memory for hc_envi_free_texts, NULL and
+/* A list of texts, apart by commas, blanks round them removed; fresh memory for hc_free_texts, NULL and
  * 0 when the key is missing. */
 HcStatus hc_envi_texts(const HcEnviHeader *header, const char *key, char ***texts, int32_t *count,
                        HcError *err) HC_MUST_CHECK;
-void hc_envi_free_texts(char **texts, int32_t count);
 
 typedef enum HcEnviInterleave {
     HC_ENVI_BSQ,

@@ -102,7 +102,7 @@ static void note_zone(HcReader *reader, const HcEnviHeader *header) {
                      zone, info[8]);
     }
     OSRDestroySpatialReference(crs);
-    hc_envi_free_texts(info, count);
+    hc_free_texts(info, count);
 }
 
 static bool is_by_header(const HcReader *reader) {
@@ -182,7 +182,7 @@ static void check_place(HcReader *reader) {
     free(place->crs);
     *place = (HcPlace){.by_pixels = place->by_pixels};
 done:
-    hc_envi_free_texts(info, count);
+    hc_free_texts(info, count);
 }
 
 void hc_read_check_values(HcReader *reader) {

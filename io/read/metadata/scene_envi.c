@@ -61,7 +61,7 @@ static HcStatus envi_names(HcReader *reader, const HcEnviHeader *header, HcError
         }
     }
 done:
-    hc_envi_free_texts(names, count);
+    hc_free_texts(names, count);
     return status;
 }
 

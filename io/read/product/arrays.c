@@ -5,6 +5,7 @@
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
+#include "core/texts.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -377,20 +378,13 @@ HcStatus hc_product_table(const HcProductFile *file, const char *dataset, double
     return status;
 }
 
-static void free_words(char **words, int32_t count) {
-    for (int32_t i = 0; words != NULL && i < count; i++) {
-        free(words[i]);
-    }
-    free(words);
-}
-
 /* GDAL's texts, each of GDAL's memory, become ours. */
 static HcStatus copy_words(char *const *given, int32_t count, char ***words, HcError *err) {
     char **list = NULL;
     HC_OR_RETURN(hc_new(list, count, "a list of names", err));
     for (int32_t i = 0; i < count; i++) {
         if ((list[i] = strdup(given[i] != NULL ? given[i] : "")) == NULL) {
-            free_words(list, count);
+            hc_free_texts(list, count);
             return hc_fail_memory(err, (double)count, "a list of names");
         }
     }

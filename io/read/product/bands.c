@@ -128,9 +128,8 @@ HcStatus hc_product_take_flat(HcProduct *product, const HcProductFile *file, con
     HC_OR_RETURN(status);
     HC_OR_RETURN(hc_new(product->scene.band_name, product->scene.bands, "the names of bands", err));
     for (int32_t b = 0; b < product->scene.bands; b++) {
-        if ((product->scene.band_name[b] = hc_envi_clean(names[b])) == NULL) {
-            return hc_fail_memory(err, (double)strlen(names[b]), "a band name");
-        }
+        product->scene.band_name[b] = hc_envi_clean(names[b]);
+        HC_OR_RETURN(hc_text_made(product->scene.band_name[b], strlen(names[b]), "a band name", err));
     }
     return HC_OK;
 }

@@ -6,6 +6,8 @@
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
+#include "io/file.h"
+#include "core/compare.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -118,10 +120,6 @@ static HcStatus add_sibling(HcProduct *product, Flight *flight, const char *path
     return status;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* All files of the flight line in the folder of the image. */
 static HcStatus find_siblings(HcProduct *product, Flight *flight, const char *image, HcText *names,
                               HcError *err) {
@@ -133,7 +131,7 @@ static HcStatus find_siblings(HcProduct *product, Flight *flight, const char *im
         return hc_fail_memory(err, (double)folder, "a path");
     }
     if (list != NULL) {
-        qsort(list, (size_t)CSLCount(list), sizeof *list, by_name);
+        qsort(list, (size_t)CSLCount(list), sizeof *list, hc_compare_texts);
     }
     for (int n = 0; list != NULL && list[n] != NULL; n++) {
         bool same =

@@ -7,6 +7,7 @@
  * ranks change nothing. Values are those that QGIS sees: with the gain and offset of the band. */
 #include "io/write/picture/style.h"
 #include "core/allocate.h"
+#include "core/compare.h"
 #include "core/text.h"
 #include "io/file.h"
 
@@ -311,11 +312,6 @@ static void add_end(HcText *to, const HcStyle *style) {
 
 /* ---- the stretch ---- */
 
-static int by_value(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Between the 2nd and the 98th percentile of what was sampled; 0 to 1 where that is nothing. */
 static HcStatus stretch(HcStyle *style, int32_t c, HcError *err) {
     const HcScene *scene = style->scene;
@@ -328,7 +324,7 @@ static HcStatus stretch(HcStyle *style, int32_t c, HcError *err) {
             sorted[count++] = value;
         }
     }
-    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+    qsort(sorted, (size_t)count, sizeof *sorted, hc_compare_floats);
     double low = count > 0 ? (double)sorted[(count - 1) * 2 / 100] : 0;
     double high = count > 0 ? (double)sorted[count - 1 - (count - 1) * 2 / 100] : 1;
     free(sorted);

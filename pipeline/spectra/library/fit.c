@@ -7,6 +7,7 @@
 #include "pipeline/json/json.h"
 #include "pipeline/spectra/library/choice.h"
 #include "pipeline/spectra/resample.h"
+#include "core/texts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -326,10 +327,7 @@ double hc_library_fit_rounding(const HcLibraryFit *fit) {
 }
 
 void hc_library_fit_clear(HcLibraryFit *fit) {
-    for (int32_t i = 0; i < fit->count; i++) {
-        free(fit->name[i]);
-    }
-    free(fit->name);
+    hc_free_texts(fit->name, fit->count);
     free(fit->value);
     free(fit->from);
     free(fit->note);

@@ -5,6 +5,7 @@
 #include "core/allocate.h"
 #include "core/operation/gram/column_gram.h"
 #include "pipeline/statistics/median.h"
+#include "core/compare.h"
 #include "pipeline/statistics/noise/noise.h"
 
 #include <math.h>

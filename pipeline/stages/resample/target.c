@@ -7,6 +7,7 @@
 #include "io/read/metadata/wavelength.h"
 #include "io/read/reader.h"
 #include "pipeline/spectra/grid.h"
+#include "core/texts.h"
 
 #include <math.h>
 #include <string.h>
@@ -107,7 +108,7 @@ static HcStatus take_header(HcTarget *target, const char *path, HcError *err) {
     status = take_scene(target, &scene, path, err);
     scene.band_name = name;
 done:
-    hc_envi_free_texts(scene.band_name, names);
+    hc_free_texts(scene.band_name, names);
     free(scene.wavelength);
     free(scene.fwhm);
     free(scene.bad);
@@ -267,10 +268,7 @@ HcStatus hc_target_responses(HcTarget *target, const char *text, HcError *err) {
 }
 
 void hc_target_clear(HcTarget *target) {
-    for (int32_t k = 0; k < target->count && target->name != NULL; k++) {
-        free(target->name[k]);
-    }
-    free(target->name);
+    hc_free_texts(target->name, target->count);
     free(target->centre);
     free(target->width);
     free(target->first);

@@ -7,6 +7,7 @@
 #include "core/allocate.h"
 #include "core/operation/eigh/eigh.h"
 #include "core/patch.h"
+#include "pipeline/statistics/median.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,12 +30,6 @@ static double variance_of(const HcStatistics *of, int32_t band) {
     return of->covariance[(size_t)band * (size_t)(of->scene.bands + 1)];
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median over the bands that have noise: variance in `above` over that in `below`; NaN = none. */
 static HcStatus ratio_of(const HcStatistics *above, const HcStatistics *below, double *ratio, HcError *err) {
     size_t count = 0;
@@ -45,8 +40,7 @@ static HcStatus ratio_of(const HcStatistics *above, const HcStatistics *below, d
             found[count++] = variance_of(above, b) / variance_of(below, b);
         }
     }
-    qsort(found, count, sizeof *found, compare_doubles);
-    *ratio = count > 0 ? found[(count - 1) / 2] : NAN;
+    *ratio = hc_lower_median(found, count);
     free(found);
     return HC_OK;
 }

@@ -2,6 +2,7 @@
  * the inverse of the covariance: no band is regressed by itself, and no pixel is read again. */
 #include "pipeline/statistics/noise/noise.h"
 #include "core/allocate.h"
+#include "core/compare.h"
 #include "core/solver/clones.h"
 #include "core/text.h"
 
@@ -384,12 +385,6 @@ void hc_noise_reduce(HcStatistics *noise, HcNoiseMatrix matrix) {
     }
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The 5 % quantile of estimates of variance 1, by the degrees of freedom (Wilson and Hilferty
  * 1931). */
 static double twentieth_by_chance(double freedom) {
@@ -408,7 +403,7 @@ HcStatus hc_noise_compare_bands(const HcStatistics *noise, HcNoiseBands *out, Hc
             variance[count++] = noise->covariance[b * bands + b];
         }
     }
-    qsort(variance, count, sizeof *variance, compare_doubles);
+    qsort(variance, count, sizeof *variance, hc_compare_doubles);
     if (count > 0) {
         double low = variance[count / 20];
         double chance = twentieth_by_chance((double)noise->pixels - (double)count);

@@ -3,6 +3,8 @@
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
+#include "io/file.h"
+#include "core/texts.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -149,10 +151,7 @@ static HcStatus name_layers(HcProduct *product, const HcProductFile *file, HcErr
         }
     }
 done:
-    for (int32_t b = 0; words != NULL && b < (int32_t)size[2]; b++) {
-        free(words[b]);
-    }
-    free(words);
+    hc_free_texts(words, (int32_t)size[2]);
     return status;
 }
 

@@ -2,6 +2,7 @@
  * with an array for each band. */
 #include "core/allocate.h"
 #include "io/read/product/parts.h"
+#include "core/texts.h"
 
 #include <cpl_string.h>
 #include <math.h>
@@ -77,10 +78,7 @@ static HcStatus name_minerals(HcProduct *product, const HcProductFile *file, HcE
     HC_TRY(hc_product_words(file, NAMES, (int32_t)count, &word, err));
     HC_TRY(join_names(product, word, number, (int32_t)count, err));
 done:
-    for (int64_t w = 0; word != NULL && w < count; w++) {
-        free(word[w]);
-    }
-    free(word);
+    hc_free_texts(word, count);
     free(number);
     return status;
 }
