@@ -223,9 +223,7 @@ static bool holds_map(const char *path) {
         is = GDALGetRasterDataType(band) == GDT_Byte || GDALGetRasterColorTable(band) != NULL ||
              GDALGetRasterCategoryNames(band) != NULL;
     }
-    if (dataset != NULL) {
-        GDALClose(dataset);
-    }
+    GDALClose(dataset);
     return is;
 }
 

@@ -35,6 +35,7 @@ static void close_pair(Pair *pair) {
     for (int a = 0; a < 2; a++) {
         GDALMDArrayRelease(pair->array[a]);
     }
+    GDALGroupRelease(pair->root);
     GDALClose(pair->dataset);
 }
 

@@ -145,9 +145,7 @@ static bool has_wavelengths(GDALDimensionH dimension) {
     GDALMDArrayH values = GDALDimensionGetIndexingVariable(dimension);
     const char *unit = values != NULL ? GDALMDArrayGetUnit(values) : NULL;
     bool has = hc_wavelength_unit(unit, &factor) == HC_UNIT_LENGTH && factor < 1e6;
-    if (values != NULL) {
-        GDALMDArrayRelease(values);
-    }
+    GDALMDArrayRelease(values);
     return has;
 }
 
@@ -209,12 +207,8 @@ static Opened open_array(const char *file, const char *name) {
 }
 
 static void close_array(const Opened *opened) {
-    if (opened->array != NULL) {
-        GDALMDArrayRelease(opened->array);
-    }
-    if (opened->root != NULL) {
-        GDALGroupRelease(opened->root);
-    }
+    GDALMDArrayRelease(opened->array);
+    GDALGroupRelease(opened->root);
     GDALClose(opened->dataset);
 }
 
@@ -234,9 +228,7 @@ static int rise_of_lines(GDALMDArrayH array, const HcAxis order[HC_AXES]) {
             rise = y[1] > y[0] ? 1 : y[1] < y[0] ? -1 : 0;
         }
         GDALExtendedDataTypeRelease(type);
-        if (values != NULL) {
-            GDALMDArrayRelease(values);
-        }
+        GDALMDArrayRelease(values);
     }
     GDALReleaseDimensions(axis, count);
     return rise;
@@ -431,9 +423,7 @@ static HcReadRole role_of(GDALMDArrayH list, const char *unit, bool is_coordinat
     GDALAttributeH attribute = GDALMDArrayGetAttribute(list, "standard_name");
     const char *said = attribute != NULL ? GDALAttributeReadAsString(attribute) : NULL;
     bool standard = said != NULL && has_word(said, centres);
-    if (attribute != NULL) {
-        GDALAttributeRelease(attribute);
-    }
+    GDALAttributeRelease(attribute);
     HcUnitKind kind = hc_wavelength_unit(unit, &factor);
     if (kind == HC_UNIT_OTHER || has_word(name, others)) {
         return HC_ROLE_NONE;
@@ -475,9 +465,7 @@ static HcStatus read_list(GDALMDArrayH list, size_t count, double **values, int3
                                 *values, count * sizeof **values);
     *found = read ? (int32_t)count : 0;
     GDALExtendedDataTypeRelease(type);
-    if (unpacked != NULL) {
-        GDALMDArrayRelease(unpacked);
-    }
+    GDALMDArrayRelease(unpacked);
     return HC_OK;
 }
 
@@ -551,9 +539,7 @@ HcStatus hc_read_array_spectral(HcReader *reader, HcError *err) {
         status = take_lists(reader, group, bands, err);
         status = status == HC_OK ? take_lists(reader, opened.root, bands, err) : status;
     }
-    if (group != NULL) {
-        GDALGroupRelease(group);
-    }
+    GDALGroupRelease(group);
     close_array(&opened);
     free(folder);
     free(file);
@@ -574,9 +560,7 @@ static int32_t numbers_of(GDALMDArrayH array, const char *name, double wrap, dou
         to[i] = values[i] < 0 ? values[i] + wrap : values[i];
     }
     CPLFree(values);
-    if (attribute != NULL) {
-        GDALAttributeRelease(attribute);
-    }
+    GDALAttributeRelease(attribute);
     return values != NULL ? taken : 0;
 }
 
@@ -584,9 +568,7 @@ static bool is_unsigned(GDALMDArrayH array) {
     GDALAttributeH attribute = GDALMDArrayGetAttribute(array, "_Unsigned");
     const char *said = attribute != NULL ? GDALAttributeReadAsString(attribute) : NULL;
     bool is = said != NULL && hc_text_equal(said, "true");
-    if (attribute != NULL) {
-        GDALAttributeRelease(attribute);
-    }
+    GDALAttributeRelease(attribute);
     return is;
 }
 

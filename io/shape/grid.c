@@ -39,9 +39,7 @@ static void open_place(Place *place, const HcScene *scene) {
 }
 
 static void close_place(Place *place) {
-    if (place->crs != NULL) {
-        OSRDestroySpatialReference(place->crs);
-    }
+    OSRDestroySpatialReference(place->crs);
 }
 
 /* From the CRS of the raster to that of the scene; NULL where coordinates stay as they are. False: there is

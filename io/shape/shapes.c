@@ -397,8 +397,6 @@ void hc_shapes_clear(HcShapes *shapes) {
         OGR_G_DestroyGeometry(shapes->shape[i].polygon);
     }
     free(shapes->shape);
-    if (shapes->to_scene != NULL) {
-        OCTDestroyCoordinateTransformation(shapes->to_scene);
-    }
+    OCTDestroyCoordinateTransformation(shapes->to_scene);
     *shapes = (HcShapes){0};
 }

@@ -206,12 +206,8 @@ static void transform(HcFootprint *out, OGRGeometryH polygon, OGRSpatialReferenc
         take(out, there);
     }
     OGR_G_DestroyGeometry(there);
-    if (how != NULL) {
-        OGR_GeomTransformer_Destroy(how);
-    }
-    if (way != NULL) {
-        OCTDestroyCoordinateTransformation(way);
-    }
+    OGR_GeomTransformer_Destroy(how);
+    OCTDestroyCoordinateTransformation(way);
     OSRDestroySpatialReference(to);
     hc_gdal_release();
 }

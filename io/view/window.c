@@ -104,9 +104,7 @@ static HcStatus to_scene(const HcViewBox *box, const HcScene *scene, const char 
                     path, box->crs, messages.failed ? ": " : "", messages.failed ? messages.text : "");
     }
 done:
-    if (way != NULL) {
-        OCTDestroyCoordinateTransformation(way);
-    }
+    OCTDestroyCoordinateTransformation(way);
     OSRRelease(from);
     OSRRelease(to);
     return status;

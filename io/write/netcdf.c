@@ -145,9 +145,7 @@ static HcStatus put_names(HcWriteArray *file, const HcScene *scene, HcError *err
     GDALExtendedDataTypeH type = GDALExtendedDataTypeCreateString(file->zarr ? longest : 0);
     GDALMDArrayH array = put_list(file, "band_name", file->dimension[0], type, name);
     GDALExtendedDataTypeRelease(type);
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
+    GDALMDArrayRelease(array);
     free(name);
     return HC_OK;
 }
@@ -258,9 +256,7 @@ static void put_transform(const HcWriteArray *file, const HcScene *scene) {
         put_text(crs, "GeoTransform", text);
         GDALMDArrayRelease(crs);
     }
-    if (mapping != NULL) {
-        GDALAttributeRelease(mapping);
-    }
+    GDALAttributeRelease(mapping);
 }
 
 /* GDAL's driver loses systems that CF has no projection for, such as that of Switzerland: the mapping then is
@@ -282,9 +278,7 @@ static void put_wkt(const HcWriteArray *file, OGRSpatialReferenceH crs) {
     if (mapping != NULL && file->zarr) { /* none, without which xarray opens nothing */
         put_axis_names(mapping);
     }
-    if (mapping != NULL) {
-        GDALMDArrayRelease(mapping);
-    }
+    GDALMDArrayRelease(mapping);
 }
 
 /* Whether GDAL's driver takes the system. From 3.9 on it ends the process for a projection that CF lacks. */
@@ -306,9 +300,7 @@ static bool driver_takes(OGRSpatialReferenceH crs) {
 
 static bool is_mapped(const HcWriteArray *file) {
     GDALAttributeH mapping = GDALMDArrayGetAttribute(file->values, "grid_mapping");
-    if (mapping != NULL) {
-        GDALAttributeRelease(mapping);
-    }
+    GDALAttributeRelease(mapping);
     return mapping != NULL;
 }
 
@@ -556,12 +548,11 @@ void hc_write_array_close(HcWriteArray *file) {
     if (file == NULL) {
         return;
     }
-    if (file->values != NULL) {
-        GDALMDArrayRelease(file->values);
-    }
+    GDALMDArrayRelease(file->values);
     for (int d = 0; d < 3; d++) {
         GDALDimensionRelease(file->dimension[d]);
     }
+    GDALGroupRelease(file->root);
     GDALClose(file->dataset);
     free(file);
 }

@@ -633,9 +633,7 @@ static void discard(HcWriter *writer) {
     }
     hc_gdal_catch(&errors);
     hc_write_array_close(writer->array);
-    if (writer->dataset != NULL) {
-        GDALClose(writer->dataset);
-    }
+    GDALClose(writer->dataset);
     hc_gdal_release();
     if (!writer->finished) {
         hc_file_drop(writer->partial);

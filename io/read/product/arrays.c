@@ -94,9 +94,7 @@ static GDALMDArrayH open_array(const HcProductFile *file, const char *dataset) {
 
 bool hc_product_has(const HcProductFile *file, const char *dataset) {
     GDALMDArrayH array = open_array(file, dataset);
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
+    GDALMDArrayRelease(array);
     return array != NULL;
 }
 
@@ -104,9 +102,7 @@ bool hc_product_has_group(const HcProductFile *file, const char *group) {
     HcGdalErrors messages;
     hc_gdal_catch(&messages);
     GDALGroupH found = GDALGroupOpenGroupFromFullname(file->root, group, NULL);
-    if (found != NULL) {
-        GDALGroupRelease(found);
-    }
+    GDALGroupRelease(found);
     hc_gdal_release();
     return found != NULL;
 }
@@ -114,9 +110,7 @@ bool hc_product_has_group(const HcProductFile *file, const char *group) {
 bool hc_product_has_axes(const HcProductFile *file, const char *dataset, size_t axes) {
     GDALMDArrayH array = open_array(file, dataset);
     bool has = array != NULL && GDALMDArrayGetDimensionCount(array) == axes;
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
+    GDALMDArrayRelease(array);
     return has;
 }
 
@@ -165,9 +159,7 @@ HcStatus hc_product_units(const HcProductFile *file, const char *dataset, char *
     if (said != NULL && said[0] != '\0' && (*units = strdup(said)) == NULL) {
         status = hc_fail_memory(err, (double)strlen(said), "a text");
     }
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
+    GDALMDArrayRelease(array);
     return status;
 }
 
@@ -292,9 +284,7 @@ HcStatus hc_product_take_array(HcProduct *product, const char *path, const char 
     array = NULL;
 done:
     hc_gdal_release();
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
+    GDALMDArrayRelease(array);
     return status;
 }
 
@@ -420,9 +410,7 @@ done:
     }
     free(given);
     GDALExtendedDataTypeRelease(type);
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
+    GDALMDArrayRelease(array);
     hc_gdal_release();
     return status;
 }

@@ -39,9 +39,7 @@ static char **list_arrays(GDALGroupH group, int depth, char **list) {
         if (array != NULL && !is_axis(array)) {
             list = CSLAddString(list, GDALMDArrayGetFullName(array));
         }
-        if (array != NULL) {
-            GDALMDArrayRelease(array);
-        }
+        GDALMDArrayRelease(array);
     }
     for (int g = 0; groups != NULL && groups[g] != NULL && depth > 0; g++) {
         GDALGroupH inner = GDALGroupOpenGroup(group, groups[g], NULL);

@@ -39,9 +39,7 @@ void hc_product_close(HcProduct *product) {
     }
     hc_gdal_catch(&messages);
     for (int32_t a = 0; a < product->array_count; a++) {
-        if (product->array[a].handle != NULL) {
-            GDALMDArrayRelease(product->array[a].handle);
-        }
+        GDALMDArrayRelease(product->array[a].handle);
         hc_product_close_chunks(&product->array[a]);
         free(product->array[a].file);
         free(product->array[a].dataset);

@@ -191,12 +191,8 @@ static GDALDatasetH open_zarr(const char *file) {
     GDALGroupH root = arrays != NULL ? GDALDatasetGetRootGroup(arrays) : NULL;
     GDALMDArrayH array = root != NULL ? GDALGroupOpenMDArray(root, "scene", NULL) : NULL;
     GDALDatasetH raster = array != NULL ? GDALMDArrayAsClassicDataset(array, 2, 1) : NULL;
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
-    if (root != NULL) {
-        GDALGroupRelease(root);
-    }
+    GDALMDArrayRelease(array);
+    GDALGroupRelease(root);
     GDALClose(arrays);
     return raster;
 }

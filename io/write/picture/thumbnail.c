@@ -29,9 +29,7 @@ static bool translate(GDALDatasetH from, const char *to, int32_t width) {
     GDALTranslateOptions *options = GDALTranslateOptionsNew(words, NULL);
     GDALDatasetH made = options != NULL ? GDALTranslate(to, from, options, NULL) : NULL;
     GDALTranslateOptionsFree(options);
-    if (made != NULL) {
-        GDALClose(made);
-    }
+    GDALClose(made);
     return made != NULL;
 }
 
@@ -64,9 +62,7 @@ HcStatus hc_thumbnail(const char *path, int32_t width, uint8_t **data, size_t *b
     }
     HC_TRY(take_file(name, data, bytes, err));
 done:
-    if (picture != NULL) {
-        GDALClose(picture);
-    }
+    GDALClose(picture);
     if (name != NULL) {
         VSIUnlink(name);
     }

@@ -66,9 +66,7 @@ static HcStatus run(HcStage *stage, const float *value, float *found, HcError *e
     HC_TRY(hc_wait(queue, err));
     HC_TRY(hc_memory_download(compute, &to, found, bytes, err));
 done:
-    if (queue != NULL) {
-        hc_queue_close(queue);
-    }
+    hc_queue_close(queue);
     hc_memory_release(compute, &data);
     hc_memory_release(compute, &mask);
     hc_memory_release(compute, &to);

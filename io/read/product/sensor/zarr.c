@@ -444,9 +444,7 @@ static HcStatus describe(HcProduct *product, const HcProductFile *file, const ch
     GDALMDArrayH array = GDALGroupOpenMDArrayFromFullname(file->root, dataset, NULL);
     char *in = hc_text_format("%.*s", (int)(strrchr(dataset, '/') - dataset), dataset);
     bool known = array != NULL && hc_read_order(array, order, bands.axis, sizeof bands.axis);
-    if (array != NULL) {
-        GDALMDArrayRelease(array);
-    }
+    GDALMDArrayRelease(array);
     if (!known || in == NULL) {
         HC_TRY(hc_fail_memory(err, (double)strlen(dataset), "an array"));
     }
