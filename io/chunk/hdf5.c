@@ -49,28 +49,10 @@ static bool find_type(hid_t dataset, HcChunkIndex *index) {
 }
 
 static hid_t native_type(HcType type) {
-    switch (type) {
-    case HC_UINT8:
-        return H5T_NATIVE_UINT8;
-    case HC_INT8:
-        return H5T_NATIVE_INT8;
-    case HC_UINT16:
-        return H5T_NATIVE_UINT16;
-    case HC_INT16:
-        return H5T_NATIVE_INT16;
-    case HC_UINT32:
-        return H5T_NATIVE_UINT32;
-    case HC_INT32:
-        return H5T_NATIVE_INT32;
-    case HC_UINT64:
-        return H5T_NATIVE_UINT64;
-    case HC_INT64:
-        return H5T_NATIVE_INT64;
-    case HC_FLOAT32:
-        return H5T_NATIVE_FLOAT;
-    default:
-        return H5T_NATIVE_DOUBLE;
-    }
+    const hid_t native[HC_TYPE_COUNT] = {
+        H5T_NATIVE_UINT8, H5T_NATIVE_INT8,   H5T_NATIVE_UINT16, H5T_NATIVE_INT16, H5T_NATIVE_UINT32,
+        H5T_NATIVE_INT32, H5T_NATIVE_UINT64, H5T_NATIVE_INT64,  H5T_NATIVE_FLOAT, H5T_NATIVE_DOUBLE};
+    return native[type];
 }
 
 /* The steps that undo the filters, the last one first. */

@@ -18,35 +18,21 @@
 #include <sys/stat.h>
 
 GDALDataType hc_write_gdal_type(HcType type) {
-    switch (type) {
-    case HC_UINT8:
-        return GDT_Byte;
-    case HC_INT8:
+    static const GDALDataType known[HC_TYPE_COUNT] = {
+        [HC_UINT8] = GDT_Byte,
+        [HC_UINT16] = GDT_UInt16,
+        [HC_INT16] = GDT_Int16,
+        [HC_UINT32] = GDT_UInt32,
+        [HC_INT32] = GDT_Int32,
+        [HC_UINT64] = GDT_UInt64,
+        [HC_INT64] = GDT_Int64,
+        [HC_FLOAT32] = GDT_Float32,
+        [HC_FLOAT64] = GDT_Float64,
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
-        return GDT_Int8;
-#else
-        return GDT_Unknown;
+        [HC_INT8] = GDT_Int8,
 #endif
-    case HC_UINT16:
-        return GDT_UInt16;
-    case HC_INT16:
-        return GDT_Int16;
-    case HC_UINT32:
-        return GDT_UInt32;
-    case HC_INT32:
-        return GDT_Int32;
-    case HC_UINT64:
-        return GDT_UInt64;
-    case HC_INT64:
-        return GDT_Int64;
-    case HC_FLOAT32:
-        return GDT_Float32;
-    case HC_FLOAT64:
-        return GDT_Float64;
-    case HC_TYPE_COUNT:
-        break;
-    }
-    return GDT_Unknown;
+    }; /* else GDT_Unknown, which is 0 */
+    return known[type];
 }
 
 /* ---- the format ---- */

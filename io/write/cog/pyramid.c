@@ -69,32 +69,14 @@ DEFINE_MEAN(mean_of_float64, double, true)
 
 typedef void Mean(const HcPyramidHow *how, const void *const pixel[4], int64_t bands, void *out);
 
-static Mean *mean_of(HcType type) {
-    switch (type) {
-    case HC_UINT8:
-        return mean_of_uint8;
-    case HC_INT8:
-        return mean_of_int8;
-    case HC_UINT16:
-        return mean_of_uint16;
-    case HC_INT16:
-        return mean_of_int16;
-    case HC_UINT32:
-        return mean_of_uint32;
-    case HC_INT32:
-        return mean_of_int32;
-    case HC_FLOAT32:
-        return mean_of_float32;
-    case HC_FLOAT64:
-        return mean_of_float64;
-    default:
-        return NULL;
-    }
-}
+static Mean *const mean_of[HC_TYPE_COUNT] = {
+    [HC_UINT8] = mean_of_uint8,     [HC_INT8] = mean_of_int8,      [HC_UINT16] = mean_of_uint16,
+    [HC_INT16] = mean_of_int16,     [HC_UINT32] = mean_of_uint32,  [HC_INT32] = mean_of_int32,
+    [HC_FLOAT32] = mean_of_float32, [HC_FLOAT64] = mean_of_float64}; /* NULL: no overviews of that type */
 
 /* The values of a tile into its quarter of the tile above it. */
 static void reduce(const HcPyramidHow *how, const HcChunkIndex *index, const HcChunkValues *from, char *to) {
-    Mean *mean = mean_of(index->type);
+    Mean *mean = mean_of[index->type];
     int64_t bands = index->shape[HC_AXIS_BAND];
     int64_t pixel = bands * (int64_t)hc_type_bytes(index->type), line = index->shape[HC_AXIS_SAMPLE] * pixel;
     for (int64_t l = 0; l < from->lines; l += 2) {
@@ -252,7 +234,7 @@ void hc_pyramid_close(HcPyramid *pyramid) {
 }
 
 bool hc_pyramid_takes(HcType type) {
-    return mean_of(type) != NULL;
+    return mean_of[type] != NULL;
 }
 
 int32_t hc_pyramid_levels(const HcPyramid *pyramid) {

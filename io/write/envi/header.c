@@ -5,32 +5,9 @@
 
 static const char *const interleave_words[] = {"bsq", "bil", "bip"};
 
-static int envi_code(HcType type) {
-    switch (type) {
-    case HC_UINT8:
-        return 1;
-    case HC_INT16:
-        return 2;
-    case HC_INT32:
-        return 3;
-    case HC_FLOAT32:
-        return 4;
-    case HC_FLOAT64:
-        return 5;
-    case HC_UINT16:
-        return 12;
-    case HC_UINT32:
-        return 13;
-    case HC_INT64:
-        return 14;
-    case HC_UINT64:
-        return 15;
-    case HC_INT8:
-    case HC_TYPE_COUNT:
-        break;
-    }
-    return 0;
-}
+static const int envi_code[HC_TYPE_COUNT] = {
+    [HC_UINT8] = 1,   [HC_INT16] = 2,   [HC_INT32] = 3,  [HC_FLOAT32] = 4, [HC_FLOAT64] = 5,
+    [HC_UINT16] = 12, [HC_UINT32] = 13, [HC_INT64] = 14, [HC_UINT64] = 15}; /* 0: ENVI lacks the type */
 
 static void add_numbers(HcText *to, const char *key, const double *values, int32_t count) {
     char number[40];
@@ -99,7 +76,7 @@ static void add_frame(HcText *to, const HcScene *scene, const HcWritePlan *plan)
                 (long long)scene->lines, scene->bands);
     hc_text_add(to, "header offset = 0\nfile type = ENVI %s\ndata type = %d\ninterleave = %s\n",
                 hc_write_one_class_band(scene, plan->type) ? "Classification" : "Standard",
-                envi_code(plan->type), interleave_words[plan->interleave]);
+                envi_code[plan->type], interleave_words[plan->interleave]);
     hc_text_add(to, "byte order = %d\n", little ? 0 : 1);
     if (!plan->no_nodata) {
         hc_text_add(to, "data ignore value = %s\n", hc_write_number(number, plan->nodata));
