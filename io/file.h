@@ -53,6 +53,11 @@ HcStatus hc_file_is_left(const char *path, bool *left, HcError *err) HC_MUST_CHE
 /* The object is complete, or gone: removes what says that it is being sent. */
 void hc_file_end_upload(const char *path);
 
+/* The part of a path after its last slash, borrowed; and the part before it, "." where there is none, in
+ * fresh memory (NULL when there is none left). */
+const char *hc_file_base(const char *path);
+char *hc_file_folder(const char *path);
+
 /* What hc_file_write would refuse: the directory missing or not writable, an existing file without
  * `overwrite`. */
 HcStatus hc_file_check(const char *path, bool overwrite, HcError *err) HC_MUST_CHECK;

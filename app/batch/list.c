@@ -123,8 +123,7 @@ static HcStatus set_scenes(HcBatch *batch, const HcPaths *paths, HcError *err) {
         scene->path = strdup(paths->path[s]);
         HC_OR_RETURN(hc_text_made(scene->path, strlen(paths->path[s]), "a path", err));
         HC_OR_RETURN(hc_batch_fill(batch, batch->params.output, s, NULL, &scene->output, err));
-        const char *slash = strrchr(scene->output, '/');
-        const char *name = slash != NULL ? slash + 1 : scene->output;
+        const char *name = hc_file_base(scene->output);
         if (strcmp(scene->output, HC_FILE_STANDARD_OUTPUT) == 0) {
             return hc_fail(err, HC_E_USAGE,
                            "batch: --output -: a batch writes a file for each scene, as out/{stem}.tif");
@@ -251,14 +250,8 @@ static void sort_places(Places *places) {
     }
 }
 
-/* The folder of a path, "." where it names none; fresh memory. */
-static char *folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? strdup(".") : hc_text_format("%.*s", (int)(slash > path ? slash - path : 1), path);
-}
-
 static HcStatus add_folder(Places *places, const char *path, HcError *err) {
-    char *folder = folder_of(path);
+    char *folder = hc_file_folder(path);
     HcStatus status = folder != NULL ? add_place(places, folder, 0, err) : hc_fail_memory(err, 0, "a folder");
     free(folder);
     return status;
@@ -276,7 +269,7 @@ static HcStatus find_places(const HcBatch *batch, Places *places, HcError *err) 
     for (int32_t s = 0; s < batch->scene_count; s++) {
         HcPaths files = {0};
         const char *path = batch->scenes[s].path;
-        char *folder = folder_of(path);
+        char *folder = hc_file_folder(path);
         const Place *place = NULL;
         status = folder == NULL ? hc_fail_memory(err, (double)strlen(path), "a folder")
                                 : find_place(&folders, folder, &place, err);

@@ -187,8 +187,7 @@ static bool is_other_file(const char *pattern, const char *path) {
 }
 
 int32_t hc_batch_excluding(const HcOptionList *patterns, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = hc_file_base(path);
     for (int32_t p = 0; p < patterns->count; p++) {
         const char *pattern = patterns->item[p];
         if (fnmatch(pattern, strchr(pattern, '/') != NULL ? path : name, 0) == 0 ||

@@ -45,8 +45,7 @@ static void clear_sibling(HcBatch *batch) {
 
 /* "MODEL.sums/STEM-HASH.json": the same for a scene in whatever list it stands. */
 static char *sums_path(const char *model, const char *scene) {
-    const char *slash = strrchr(scene, '/');
-    const char *name = slash != NULL ? slash + 1 : scene;
+    const char *name = hc_file_base(scene);
     return hc_text_format("%s.sums/%.*s-%016llx.json", model, (int)strcspn(name, "."), name,
                           (unsigned long long)XXH64(scene, strlen(scene), 0));
 }

@@ -150,18 +150,11 @@ done:
 
 /* ---- outputs ---- */
 
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The path of a file that may be about to replace another one, from anywhere; fresh memory, NULL when there
  * is none left. */
 static char *absolute_output(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *base = base_of(path);
-    char *folder =
-        slash == NULL ? strdup(".") : hc_text_format("%.*s", (int)(slash > path ? slash - path : 1), path);
+    const char *base = hc_file_base(path);
+    char *folder = hc_file_folder(path);
     char *found = folder != NULL ? absolute(folder) : NULL;
     char *all = found == NULL             ? NULL
                 : strcmp(found, "/") == 0 ? hc_text_format("/%s", base)
@@ -320,7 +313,7 @@ static bool names_output(const cJSON *said, const char *path) {
     const cJSON *output = NULL;
     cJSON_ArrayForEach(output, outputs) {
         const char *file = hc_json_text(output, "file");
-        if (file != NULL && strcmp(base_of(file), base_of(path)) == 0) {
+        if (file != NULL && strcmp(hc_file_base(file), hc_file_base(path)) == 0) {
             return true;
         }
     }

@@ -19,9 +19,7 @@ typedef struct Taken {
 
 /* Whether two paths name files of one folder; so they might where there is no memory left to see. */
 static bool in_one_folder(const char *a, const char *b) {
-    const char *slash = strrchr(a, '/');
-    const char *name = strrchr(b, '/') != NULL ? strrchr(b, '/') + 1 : b;
-    char *beside = hc_text_format("%.*s%s", slash != NULL ? (int)(slash - a + 1) : 0, a, name);
+    char *beside = hc_text_format("%.*s%s", (int)(hc_file_base(a) - a), a, hc_file_base(b));
     bool same = beside == NULL || hc_file_same_place(beside, b);
     free(beside);
     return same;

@@ -6,10 +6,10 @@
 #include "pipeline/picture/image.h"
 #include "pipeline/chain.h"
 #include "pipeline/spectra/library/choice.h"
+#include "io/file.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     BINS = 128,
@@ -152,9 +152,8 @@ static HcStatus put_layer(const HcLayer *layer, HcJson *to, HcError *err) {
 }
 
 static void put_library(const HcViewer *viewer, HcJson *to) {
-    const char *slash = strrchr(viewer->library_path, '/');
     hc_json_open_object(to, "library");
-    hc_json_put_text(to, "name", slash != NULL ? slash + 1 : viewer->library_path);
+    hc_json_put_text(to, "name", hc_file_base(viewer->library_path));
     hc_json_open_array(to, "entries");
     for (int32_t e = 0; e < viewer->library.count; e++) {
         hc_json_put_text(to, NULL, viewer->library.name[e]);

@@ -74,8 +74,7 @@ bool hc_file_is_unlisted(const char *path) {
     if (depth == 0 || strncmp(path, "/vsi", 4) == 0) {
         return false;
     }
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = hc_file_base(path);
     Folder *folder = folder_of(path, (size_t)(name - path));
     if (folder == NULL || name[0] == '\0') {
         return false;

@@ -4,11 +4,6 @@
 
 #include "io/file.h"
 
-/* The part of a path after its last slash, borrowed; and the part before it, "." where there is none, in
- * fresh memory (NULL when there is none left). */
-const char *hc_file_base(const char *path);
-char *hc_file_folder(const char *path);
-
 /* "PATH: what the errno `number` means" */
 HcStatus hc_file_fail(HcError *err, HcStatus status, const char *path, int number);
 /* "PATH: the file exists already" */

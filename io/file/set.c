@@ -182,9 +182,8 @@ static HcStatus put_aside(const Set *set, Step *step, const char *name, bool go,
     if (step->old == NULL) {
         HC_TRY(hc_file_partial(step->path, &step->old, err));
     }
-    if ((folder = hc_file_folder(step->old)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(step->old), "a file name"));
-    }
+    folder = hc_file_folder(step->old);
+    HC_TRY(hc_text_made(folder, strlen(step->old), "a file name", err));
     HC_TRY(hc_file_join(folder, name, &aside, err));
     HC_TRY(note_aside(step, name, err));
     bool linked = link(target, aside) == 0;

@@ -2,6 +2,7 @@
  * broken, before a check through them could see it: so the program is started once more to describe the file,
  * and what ends that by a signal is refused here. */
 #include "io/guard/probe.h"
+#include "io/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +31,7 @@ void hc_guard_probe_with(const char *path) {
 }
 
 bool hc_guard_probes(const char *name) {
-    const char *slash = strrchr(name, '/');
-    if (strcmp(slash != NULL ? slash + 1 : name, HC_GUARD_PROBE) != 0) {
+    if (strcmp(hc_file_base(name), HC_GUARD_PROBE) != 0) {
         return false;
     }
     setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS_MAX, SECONDS_MAX}); /* then it is killed */

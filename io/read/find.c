@@ -158,20 +158,15 @@ bool hc_read_is_companion(const char *name) {
 
 HcStatus hc_read_find_other(const char *header_path, char ***list, HcError *err) {
     HcStatus status = HC_OK;
-    const char *slash = strrchr(header_path, '/');
-    const char *stem = slash != NULL ? slash + 1 : header_path;
+    const char *stem = hc_file_base(header_path);
     size_t length = strlen(stem) - 4; /* .hdr */
     char **names = NULL;
-    char *folder = hc_text_format("%.*s",
-                                  slash == header_path ? 1
-                                  : slash != NULL      ? (int)(slash - header_path)
-                                                       : 0,
-                                  header_path);
+    char *folder = hc_file_folder(header_path);
     *list = NULL;
     if (folder == NULL) {
         HC_TRY(fail_path(header_path, err));
     }
-    names = VSIReadDir(folder[0] != '\0' ? folder : ".");
+    names = VSIReadDir(folder);
     if (names != NULL) {
         qsort(names, (size_t)CSLCount(names), sizeof *names, hc_compare_texts);
     }

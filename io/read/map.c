@@ -126,7 +126,7 @@ bool hc_reader_map(HcReader *reader) {
         return false;
     }
     if (advise(reader, reader->layout.offset, 1, MADV_POPULATE_READ) != 0) {
-        hc_read_map_close(reader);
+        hc_reader_unmap(reader);
         return false;
     }
     return true;
@@ -138,10 +138,6 @@ bool hc_reader_map_suits(const HcReader *reader, int64_t lines) {
 }
 
 void hc_reader_unmap(HcReader *reader) {
-    hc_read_map_close(reader);
-}
-
-void hc_read_map_close(HcReader *reader) {
     if (reader->map != NULL) {
         maps[reader->map_number].begin = 0;
         munmap(reader->map, reader->map_bytes);

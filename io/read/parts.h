@@ -291,7 +291,6 @@ HcRaw hc_read_direct_view(const HcReader *reader, int64_t line0, int32_t lines);
 
 /* map.c */
 HcStatus hc_read_map_lines(HcReader *reader, int64_t line0, int32_t lines, HcRaw *raw, HcError *err);
-void hc_read_map_close(HcReader *reader);
 /* Whether bytes of the mapping were missing when they were looked at; they counted as 0. */
 bool hc_read_map_lost(const HcReader *reader);
 

@@ -367,7 +367,7 @@ void hc_reader_close(HcReader *reader) {
     hc_product_close(reader->product);
     hc_team_close(reader->team);
     hc_chunks_close(reader->chunks);
-    hc_read_map_close(reader);
+    hc_reader_unmap(reader);
     if (reader->file >= 0) {
         close(reader->file);
     }

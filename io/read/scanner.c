@@ -4,16 +4,12 @@
 #include "io/read/scanner.h"
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
+#include "io/file.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
 
 /* A dark frame in the calibration of a Resonon camera: offset_600bands_4095ceiling_5gain_...bip.hdr */
 static bool is_resonon(const char *name) {
@@ -72,7 +68,7 @@ static HcStatus list_headers(const char *folder, HcPaths *out, HcError *err) {
 /* Whether the name of a reference ends with that of the scene (DARKREF_core and core), or both begin alike
  * and end with their kind (core_darkReference and core_raw). */
 static bool is_of(const char *reference, const char *scene) {
-    const char *name = base_of(reference), *of = base_of(scene), *cut = strcasestr(name, "_dark");
+    const char *name = hc_file_base(reference), *of = hc_file_base(scene), *cut = strcasestr(name, "_dark");
     cut = cut != NULL ? cut : strcasestr(name, "_white");
     size_t begin = cut != NULL ? (size_t)(cut - name) : 0;
     bool alike = begin > 0 && strncmp(name, of, begin) == 0 && strcasecmp(of + begin, "_raw.hdr") == 0;
@@ -86,7 +82,7 @@ static HcStatus choose(const HcPaths *headers, HcScannerFile kind, const char *s
     int32_t count = 0;
     for (int32_t h = 0; h < headers->count; h++) {
         const char *path = headers->path[h];
-        if (kind_of(base_of(path)) == kind && strcmp(path, scene) != 0) {
+        if (kind_of(hc_file_base(path)) == kind && strcmp(path, scene) != 0) {
             named = is_of(path, scene) ? path : named;
             other = path;
             count++;
@@ -101,10 +97,10 @@ static HcStatus choose(const HcPaths *headers, HcScannerFile kind, const char *s
 static int rank_of(const HcPaths *headers, const char *path) {
     bool has_reference = false;
     for (int32_t h = 0; h < headers->count; h++) {
-        has_reference = has_reference || (kind_of(base_of(headers->path[h])) != HC_SCANNER_RAW &&
+        has_reference = has_reference || (kind_of(hc_file_base(headers->path[h])) != HC_SCANNER_RAW &&
                                           is_of(headers->path[h], path));
     }
-    return strcmp(base_of(path), "raw.hdr") == 0 ? 3 : has_reference ? 2 : 1;
+    return strcmp(hc_file_base(path), "raw.hdr") == 0 ? 3 : has_reference ? 2 : 1;
 }
 
 /* The raw scene of a folder; NULL where it has no references or no scene. */
@@ -114,7 +110,7 @@ static HcStatus choose_scene(const HcPaths *headers, const char *folder, const c
     *out = NULL;
     for (int32_t h = 0; h < headers->count; h++) {
         const char *path = headers->path[h];
-        if (kind_of(base_of(path)) != HC_SCANNER_RAW) {
+        if (kind_of(hc_file_base(path)) != HC_SCANNER_RAW) {
             references++;
             continue;
         }
@@ -125,7 +121,7 @@ static HcStatus choose_scene(const HcPaths *headers, const char *folder, const c
     }
     if (references > 0 && count > 1) {
         return hc_fail(err, HC_E_INPUT, "%s: holds %d raw scenes, open one of them: %s, ...", folder,
-                       (int)count, base_of(*out));
+                       (int)count, hc_file_base(*out));
     }
     *out = references > 0 ? *out : NULL;
     return HC_OK;
@@ -154,13 +150,13 @@ static const char *maker_of_name(const char *name) {
 }
 
 bool hc_scanner_is_reference(const char *path) {
-    return maker_of_name(base_of(path)) != NULL;
+    return maker_of_name(hc_file_base(path)) != NULL;
 }
 
 static const char *maker_of(const HcScanner *scanner) {
     const char *maker = NULL;
     for (int f = HC_SCANNER_DARK; f <= HC_SCANNER_WHITE && maker == NULL; f++) {
-        maker = scanner->file[f] != NULL ? maker_of_name(base_of(scanner->file[f])) : NULL;
+        maker = scanner->file[f] != NULL ? maker_of_name(hc_file_base(scanner->file[f])) : NULL;
     }
     return maker;
 }
@@ -185,7 +181,7 @@ HcStatus hc_scanner_find(HcScanner *out, const char *path, HcError *err) {
         HC_TRY(header_of(path, &header, err));
         path = header != NULL ? header : path;
     }
-    int length = (int)(is_folder ? strlen(path) : (size_t)(base_of(path) - path));
+    int length = (int)(is_folder ? strlen(path) : (size_t)(hc_file_base(path) - path));
     while (length > 1 && path[length - 1] == '/') {
         length--;
     }
@@ -222,7 +218,7 @@ void hc_scanner_describe(const HcScanner *scanner, HcText *to) {
     hc_text_add(to, "a folder of %s: ", scanner->maker != NULL ? scanner->maker : "a line scanner");
     for (int f = 0; f < HC_SCANNER_FILES; f++) {
         if (scanner->file[f] != NULL) {
-            hc_text_add(to, "%s%s is %s", f > 0 ? ", " : "", words[f], base_of(scanner->file[f]));
+            hc_text_add(to, "%s%s is %s", f > 0 ? ", " : "", words[f], hc_file_base(scanner->file[f]));
         }
     }
 }

@@ -37,14 +37,9 @@ GDALDataType hc_write_gdal_type(HcType type) {
 
 /* ---- the format ---- */
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The ending of a path without its dot, "" if it has none. A leading dot begins a name. */
 static const char *ending_of(const char *path) {
-    const char *name = base_name(path);
+    const char *name = hc_file_base(path);
     const char *dot = strrchr(name, '.');
     return dot != NULL && dot != name ? dot + 1 : name + strlen(name);
 }
@@ -505,7 +500,7 @@ void hc_writer_names_clear(HcWriterNames *names) {
 /* A file beside the header, no header and no style, that has the same stem; fresh memory or NULL. */
 static char *owner_of_header(const char *header) {
     char *found = NULL;
-    const char *name = base_name(header);
+    const char *name = hc_file_base(header);
     size_t stem = strlen(name) - strlen(".hdr");
     char *directory = name == header ? strdup(".") : hc_text_format("%.*s", (int)(name - header), header);
     DIR *handle = directory != NULL ? opendir(directory) : NULL;

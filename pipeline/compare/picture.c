@@ -43,11 +43,6 @@ static void clear(Drawing *drawing) {
     free(drawing->pixels);
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* ---- maps ---- */
 
 static HcStatus open_map(const HcComparison *from, Drawing *to, HcError *err) {
@@ -182,7 +177,8 @@ HcStatus hc_comparison_draw(const HcComparison *from, const char *path, bool ove
     HcFigureFile file = {0};
     bool scores = from->kind == HC_COMPARE_SCORES;
     hc_figure_format_of(path, &format);
-    hc_text_add(&drawing.title, "%s, compared with %s", base_name(from->path[0]), base_name(from->path[1]));
+    hc_text_add(&drawing.title, "%s, compared with %s", hc_file_base(from->path[0]),
+                hc_file_base(from->path[1]));
     HC_TRY(scores                             ? draw_scores(from, &drawing, err)
            : from->kind == HC_COMPARE_CLASSES ? draw_classes(from, &drawing, err)
                                               : draw_values(from, &drawing, err));

@@ -256,8 +256,7 @@ HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *e
         HC_TRY(hc_fail_memory(err, (double)strlen(scene), "a title"));
     }
     hc_text_hide_secrets(title);
-    const char *slash = strrchr(title, '/');
-    HC_TRY(draw(&look, hc_reader_scene(summed), slash != NULL ? slash + 1 : title, path, overwrite, err));
+    HC_TRY(draw(&look, hc_reader_scene(summed), hc_file_base(title), path, overwrite, err));
 done:
     free(title);
     hc_reader_close(shown);
@@ -334,13 +333,12 @@ HcStatus hc_look_check(const char *who, const char *option, const char *path, Hc
 
 HcStatus hc_look_spectra(const HcLibrary *library, const char *library_path, const char *caption,
                          const char *path, bool overwrite, HcError *err) {
-    const char *slash = strrchr(library_path, '/');
     const HcScene axis = {.bands = library->bands, .wavelength = library->wavelength, .bad = library->bad};
     const HcSpectraPlot plot = {.scene = &axis,
                                 .count = library->count,
                                 .value = library->value,
                                 .name = library->name,
-                                .title = slash != NULL ? slash + 1 : library_path,
+                                .title = hc_file_base(library_path),
                                 .label = "stored value",
                                 .caption = caption};
     return hc_plot_spectra(path, &plot, overwrite, err);

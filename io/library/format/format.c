@@ -7,7 +7,6 @@
 #include "io/read/parts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Larger files of a folder are scenes, and are not looked at [bytes]. */
 static const int64_t listed_bytes = (int64_t)64 << 20;
@@ -53,11 +52,9 @@ static void turn_round(HcLibrary *library) {
 /* ---- any file ---- */
 
 static HcStatus set_sources(HcLibrary *library, const char *path, HcError *err) {
-    const char *slash = strrchr(path, '/');
     for (int32_t i = 0; i < library->count; i++) {
         if (*hc_library_fact(library, i, HC_FACT_SOURCE) == '\0') {
-            HC_OR_RETURN(
-                hc_library_set_fact(library, i, HC_FACT_SOURCE, slash != NULL ? slash + 1 : path, err));
+            HC_OR_RETURN(hc_library_set_fact(library, i, HC_FACT_SOURCE, hc_file_base(path), err));
         }
     }
     return HC_OK;

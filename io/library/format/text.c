@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "io/library/format/parts.h"
 #include "io/load.h"
+#include "io/file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -153,8 +154,7 @@ done:
 }
 
 HcStatus hc_spectrum_name_by_file(const HcSpectrumFile *file, HcLibrary *out, int32_t entry, HcError *err) {
-    const char *slash = strrchr(file->path, '/');
-    const char *name = slash != NULL ? slash + 1 : file->path;
+    const char *name = hc_file_base(file->path);
     const char *point = strrchr(name, '.');
     char *stem = hc_text_format(
         "%.*s", (int)(point != NULL && point > name ? point - name : (ptrdiff_t)strlen(name)), name);

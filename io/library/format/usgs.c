@@ -3,6 +3,7 @@
 #include "core/allocate.h"
 #include "core/text.h"
 #include "io/library/format/parts.h"
+#include "io/file.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -167,9 +168,8 @@ done:
 
 /* Letters that the beginnings of the instrument and of some word of the axis' name share. */
 static size_t letters_shared(const char *path, const char *instrument) {
-    const char *slash = strrchr(path, '/');
     size_t most = 0;
-    for (const char *at = slash != NULL ? slash + 1 : path; *at != '\0'; at++) {
+    for (const char *at = hc_file_base(path); *at != '\0'; at++) {
         size_t same = 0;
         while (at[same] != '\0' &&
                toupper((unsigned char)at[same]) == toupper((unsigned char)instrument[same])) {

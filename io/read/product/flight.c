@@ -47,11 +47,6 @@ static size_t flight_length(const char *name) {
     return at;
 }
 
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* The ending of a file that lies beside an image, NULL where it is none. */
 static const char *ending_of(const char *name) {
     for (int e = 0; endings[e] != NULL; e++) {
@@ -115,7 +110,7 @@ static HcStatus add_sibling(HcProduct *product, Flight *flight, const char *path
         flight->table = strdup(header);
         status = flight->table != NULL ? HC_OK : hc_fail_memory(err, (double)strlen(header), "a path");
     }
-    hc_text_add(names, "%s%s", names->length > 0 ? ", " : "", name_of(path));
+    hc_text_add(names, "%s%s", names->length > 0 ? ", " : "", hc_file_base(path));
     free(header);
     return status;
 }
@@ -124,7 +119,7 @@ static HcStatus add_sibling(HcProduct *product, Flight *flight, const char *path
 static HcStatus find_siblings(HcProduct *product, Flight *flight, const char *image, HcText *names,
                               HcError *err) {
     HcStatus status = HC_OK;
-    size_t folder = (size_t)(name_of(image) - image);
+    size_t folder = (size_t)(hc_file_base(image) - image);
     char *of = folder > 0 ? hc_text_format("%.*s", (int)(folder > 1 ? folder - 1 : 1), image) : strdup(".");
     char **list = of != NULL ? VSIReadDir(of) : NULL;
     if (of == NULL) {
@@ -134,8 +129,8 @@ static HcStatus find_siblings(HcProduct *product, Flight *flight, const char *im
         qsort(list, (size_t)CSLCount(list), sizeof *list, hc_compare_texts);
     }
     for (int n = 0; list != NULL && list[n] != NULL; n++) {
-        bool same =
-            strncmp(list[n], name_of(image), flight->length) == 0 && flight_length(list[n]) == flight->length;
+        bool same = strncmp(list[n], hc_file_base(image), flight->length) == 0 &&
+                    flight_length(list[n]) == flight->length;
         char *path = same ? hc_text_format("%.*s%s", (int)folder, image, list[n]) : NULL;
         if (same && path == NULL) {
             HC_TRY(hc_fail_memory(err, (double)folder, "a path"));
@@ -238,7 +233,7 @@ static HcStatus take_gains(HcProduct *product, const Flight *flight, const HcEnv
         take_fill(product, header);
     } else if (status == HC_OK) {
         hc_product_note(product, "%s is left out: it has no factor for each of %" PRId32 " bands",
-                        name_of(flight->gain), shape.bands);
+                        hc_file_base(flight->gain), shape.bands);
     }
     free(gain);
     return status;
@@ -257,7 +252,7 @@ static HcStatus compare_table(HcProduct *product, const Flight *flight, const Hc
     status = status == HC_OK ? hc_envi_shape(&table, &of_table, &why) : status;
     if (status == HC_OK && (of_table.lines != shape.lines || of_table.samples != shape.samples)) {
         hc_product_note(product, "pixels are in sensor geometry: write --ortho places them by %s",
-                        name_of(flight->table));
+                        hc_file_base(flight->table));
         product->scene.lookup.file = strdup(flight->table);
         if (product->scene.lookup.file == NULL) {
             status = hc_fail_memory(&why, (double)strlen(flight->table), "a path");
@@ -288,7 +283,7 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
     HcStatus status = HC_OK;
     HcEnviHeader header = {0};
     HcText names = {0};
-    Flight flight = {.length = flight_length(name_of(path))};
+    Flight flight = {.length = flight_length(hc_file_base(path))};
     size_t stem = strlen(path) - (hc_text_ends_with(path, ".hdr") ? 4 : 0);
     char *bare = strndup(path, stem);
     *is = false;
@@ -311,10 +306,9 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
         goto done;
     }
     HC_TRY(check_wavelengths(&header, err));
-    HC_TRY(set_name(product, name_of(path), err));
-    if ((product->raster = strdup(path)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-    }
+    HC_TRY(set_name(product, hc_file_base(path), err));
+    product->raster = strdup(path);
+    HC_TRY(hc_text_made(product->raster, strlen(path), "a path", err));
     product->ascends = true;
     if (names.length > 0) {
         hc_product_note(product, "beside it: %s", names.data);

@@ -1,5 +1,6 @@
 /* Names of products and of files beside them, coordinate systems, remarks. */
 #include "io/read/product/parts.h"
+#include "io/file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -19,11 +20,6 @@ bool hc_product_is_near(const char *path) {
     return is;
 }
 
-const char *hc_product_base(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* Whether digits stand there, `count` of them and no more. */
 static bool has_digits(const char *at, size_t count) {
     return strspn(at, "0123456789") == count;
@@ -31,7 +27,7 @@ static bool has_digits(const char *at, size_t count) {
 
 void hc_product_time_stamp(const char *path, char stamp[HC_PRODUCT_STAMP]) {
     stamp[0] = '\0';
-    for (const char *at = hc_product_base(path); *at != '\0';
+    for (const char *at = hc_file_base(path); *at != '\0';
          at += has_digits(at, 0) ? 1 : strspn(at, "0123456789")) {
         if (has_digits(at, 8) && (at[8] == 'T' || at[8] == 't') && has_digits(at + 9, 6)) {
             memcpy(stamp, at, HC_PRODUCT_STAMP - 1);
@@ -56,7 +52,7 @@ static bool is_newer(const char *name, const char *than, const char *word) {
 
 HcStatus hc_product_newest(const char *path, const char *word, const char *key, char **out, HcError *err) {
     HcStatus status = HC_OK;
-    const char *base = hc_product_base(path), *ending = strrchr(base, '.'), *found = NULL;
+    const char *base = hc_file_base(path), *ending = strrchr(base, '.'), *found = NULL;
     char *folder = hc_text_format("%.*s", (int)(base - path), path);
     *out = NULL;
     HC_OR_RETURN(hc_text_made(folder, strlen(path), "a path", err));

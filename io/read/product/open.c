@@ -5,6 +5,7 @@
 #include "io/read/metadata/envi_header.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
+#include "io/file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -160,7 +161,7 @@ static HcStatus look_at_text(HcProduct *product, const char *path, bool *is, HcE
 static const char *find_image(const char *raster) {
     static const char *const parts[] = {"", "_VNIR", "_SWIR", "_COG"};
     static const char word[] = "-SPECTRAL_IMAGE";
-    const char *base = hc_product_base(raster), *at = strstr(base, word), *dot = strrchr(base, '.');
+    const char *base = hc_file_base(raster), *at = strstr(base, word), *dot = strrchr(base, '.');
     const char *part = at != NULL ? at + strlen(word) : NULL;
     for (size_t p = 0; part != NULL && dot >= part && p < sizeof parts / sizeof *parts; p++) {
         if ((size_t)(dot - part) == strlen(parts[p]) && strncmp(part, parts[p], strlen(parts[p])) == 0) {
@@ -173,7 +174,7 @@ static const char *find_image(const char *raster) {
 /* The text that may describe a raster, by its name; NULL where there is none. */
 static HcStatus find_text(const char *raster, char **out, HcError *err) {
     static const char *const texts[] = {"-METADATA.XML", "-METADATA.xml", ".json", "_metadata.json"};
-    const char *image = find_image(raster), *dot = strrchr(hc_product_base(raster), '.');
+    const char *image = find_image(raster), *dot = strrchr(hc_file_base(raster), '.');
     bool is_tiff = hc_text_ends_with(raster, ".tif") || hc_text_ends_with(raster, ".tiff");
     *out = NULL;
     for (int t = 0; t < 4; t++) {
@@ -213,7 +214,7 @@ static void leave_out(HcProduct *product, const HcError *why) {
 /* A raster of a known sensor that no text describes. */
 static void miss_text(HcProduct *product, const char *path, const char *text, bool *is) {
     HcError why = {0};
-    const char *image = find_image(path), *base = hc_product_base(path);
+    const char *image = find_image(path), *base = hc_file_base(path);
     bool named = strncasecmp(base, "ENMAP", 5) == 0 || strncasecmp(base, "DESIS", 5) == 0;
     *is = image != NULL && (named || text != NULL);
     if (*is && text != NULL) {
@@ -259,7 +260,7 @@ static HcStatus look_beside(HcProduct *product, const char *path, bool *is, HcEr
 /* ---- any path ---- */
 
 bool hc_product_is_text(const char *path) {
-    bool is_list = hc_text_ends_with(path, ".txt") && strstr(hc_product_base(path), "_MTL_") != NULL;
+    bool is_list = hc_text_ends_with(path, ".txt") && strstr(hc_file_base(path), "_MTL_") != NULL;
     return is_list || hc_text_ends_with(path, ".xml") || hc_text_ends_with(path, ".json");
 }
 

@@ -218,8 +218,6 @@ size_t hc_product_block_bytes(const HcProduct *product, int32_t count, int64_t l
 
 /* Whether a look beside the file asks no server. */
 bool hc_product_is_near(const char *path);
-/* The name without its folder; borrowed. */
-const char *hc_product_base(const char *path);
 /* The time stamp in a name, "20260921T044051"; empty where it has none. */
 enum { HC_PRODUCT_STAMP = 16 };
 void hc_product_time_stamp(const char *path, char stamp[HC_PRODUCT_STAMP]);

@@ -23,11 +23,6 @@
  * beyond 0 are strays. */
 static const double colours_gamma = 1.4, stray_part = 0.05;
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 typedef enum Look { PALETTE, COLOURS, GREY, RAMP, FRACTIONS } Look;
 
 struct HcStyle {
@@ -168,7 +163,7 @@ static void add_text(HcText *to, const char *text) {
 
 static void add_begin(HcText *to, const char *path) {
     hc_text_add(to, "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n<qgis hcube=\"");
-    add_text(to, base_name(path));
+    add_text(to, hc_file_base(path));
     hc_text_add(to, "\" version=\"3.22.0\" styleCategories=\"Symbology\">\n<pipe>\n");
 }
 
@@ -387,7 +382,7 @@ HcStatus hc_style_text(const HcStyle *style, const char *path, char **text, HcEr
 /* ---- the file ---- */
 
 char *hc_style_name(const char *path) {
-    const char *name = base_name(path);
+    const char *name = hc_file_base(path);
     const char *dot = strrchr(name, '.');
     size_t length = dot != NULL && dot != name ? (size_t)(dot - path) : strlen(path);
     return hc_text_format("%.*s.qml", (int)length, path);

@@ -185,7 +185,7 @@ static HcStatus read_masks(HcProduct *product, const char *path, HcError *err) {
 /* On a server names are tried: of the next version, as version 2 of the reflectance has it, and of the own.
  */
 static HcStatus ask_server(const char *path, char **out, HcError *err) {
-    const char *base = hc_product_base(path);
+    const char *base = hc_file_base(path);
     int version = 0, rest = 0;
     *out = NULL;
     if (sscanf(base, "EMIT_L%*2c_%*[A-Z]_%3d_%n", &version, &rest) != 1 || rest == 0) {
@@ -205,7 +205,7 @@ static HcStatus ask_server(const char *path, char **out, HcError *err) {
 /* What stands in the names of its masks: the time stamp, or all that follows the product. Empty: a name that
  * says neither. */
 static void mask_key(const char *path, char *key, size_t size) {
-    const char *base = hc_product_base(path), *at = strcasestr(base, "_RFL_");
+    const char *base = hc_file_base(path), *at = strcasestr(base, "_RFL_");
     char stamp[HC_PRODUCT_STAMP];
     at = at != NULL ? at : strcasestr(base, "_RAD_");
     hc_product_time_stamp(path, stamp);

@@ -3,6 +3,7 @@
 #include "io/guard/guard.h"
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
+#include "io/file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,7 +123,7 @@ static HcStatus take_raster(HcProduct *product, const char *path, HcError *err) 
 
 /* The rasters have the name of the text: NAME_MTL_L1T.TXT has NAME_B008_L1T.TIF. */
 static HcStatus take_bands(HcProduct *product, const HcProductText *text, HcError *err) {
-    const char *mark = strstr(hc_product_base(text->path), "_MTL_");
+    const char *mark = strstr(hc_file_base(text->path), "_MTL_");
     if (mark == NULL) {
         return hc_fail(err, HC_E_INPUT, "%s: its name has no _MTL_, by which its rasters are found",
                        text->path);

@@ -1,6 +1,7 @@
 /* A STAC item beside a GeoTIFF: wavelengths and widths of its bands, in micrometres. */
 #include "io/read/parts.h"
 #include "io/read/product/parts.h"
+#include "io/file.h"
 
 #include <cJSON.h>
 #include <inttypes.h>
@@ -41,15 +42,15 @@ static bool has_wavelengths(const cJSON *asset) {
 static HcStatus find_asset(const HcProduct *product, const HcProductText *text, const cJSON *item,
                            const cJSON **found, HcError *err) {
     const cJSON *assets = cJSON_GetObjectItemCaseSensitive(item, "assets"), *asset = NULL;
-    int folder = (int)(hc_product_base(text->path) - text->path);
+    int folder = (int)(hc_file_base(text->path) - text->path);
     int32_t count = 0;
     *found = NULL;
     cJSON_ArrayForEach(asset, assets) {
-        const char *file = hc_product_base(text_of(asset, "href"));
+        const char *file = hc_file_base(text_of(asset, "href"));
         if (!has_wavelengths(asset)) {
             continue;
         }
-        if (product->raster != NULL && strcmp(file, hc_product_base(product->raster)) == 0) {
+        if (product->raster != NULL && strcmp(file, hc_file_base(product->raster)) == 0) {
             *found = asset;
             return HC_OK;
         }
@@ -98,8 +99,8 @@ static HcStatus describe(HcProduct *product, const HcProductText *text, const cJ
                        text->path);
     }
     if (product->raster == NULL) {
-        product->raster = hc_text_format("%.*s%s", (int)(hc_product_base(text->path) - text->path),
-                                         text->path, hc_product_base(text_of(asset, "href")));
+        product->raster = hc_text_format("%.*s%s", (int)(hc_file_base(text->path) - text->path), text->path,
+                                         hc_file_base(text_of(asset, "href")));
     }
     product->name = hc_text_format("STAC item %.80s%s%.40s%s", text_of(item, "id"), platform[0] ? " (" : "",
                                    platform, platform[0] ? ")" : "");
