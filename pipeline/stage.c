@@ -259,3 +259,7 @@ bool hc_chain_keeps_missing(const HcChain *chain) {
     }
     return false;
 }
+
+int32_t hc_stage_file_band(const HcStage *stage, int32_t band) {
+    return (stage->in.source_band != NULL ? stage->in.source_band[band] : band) + 1;
+}

@@ -342,6 +342,9 @@ const HcFlag *hc_stage_cancel(const HcStage *stage);
 /* The step before, or NULL; a tap of the report is no step. */
 const HcStage *hc_stage_previous(const HcStage *stage);
 
+/* The number that a band which comes in has in its file, from 1. */
+int32_t hc_stage_file_band(const HcStage *stage, int32_t band);
+
 /* The nearest earlier stage in the chain that gives this, or NULL. */
 HcStage *hc_stage_before(const HcStage *stage, HcGives gives);
 

@@ -305,10 +305,6 @@ static HcStatus make_profile(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static int32_t file_band(const HcStage *stage, int32_t band) {
-    return (stage->in.source_band != NULL ? stage->in.source_band[band] : band) + 1;
-}
-
 static void note(HcStage *stage) {
     const State *state = stage->state;
     int32_t count = 0, most = 0;
@@ -327,7 +323,8 @@ static void note(HcStage *stage) {
                   "stripes of %s are removed: more than a tenth of the noise in %d of %d bands, at most %.2g "
                   "times the noise (band %d, root mean square)%s",
                   direction_words[((const Params *)stage->params)->direction], count, stage->in.bands,
-                  largest, file_band(stage, most), state->gains_found ? ", and gains of columns" : "");
+                  largest, hc_stage_file_band(stage, most),
+                  state->gains_found ? ", and gains of columns" : "");
 }
 
 /* What the search found, of its first round. */
@@ -415,7 +412,7 @@ static void report(const HcStage *stage, HcJson *to) {
     hc_json_close(to);
     hc_json_put_doubles(to, "noise", state->noise, (size_t)stage->in.bands);
     hc_json_open_object(to, "profile");
-    hc_json_put_number(to, "band", file_band(stage, profile->band));
+    hc_json_put_number(to, "band", hc_stage_file_band(stage, profile->band));
     hc_json_put_doubles(to, "before", profile->before, (size_t)state->stripes.items);
     hc_json_put_doubles(to, "after", profile->after, (size_t)state->stripes.items);
     hc_json_close(to);

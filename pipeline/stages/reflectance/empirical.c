@@ -172,10 +172,6 @@ static void judge(HcEmpirical *empirical, const Points *points, int32_t band) {
     empirical->r2[band] = all > 0 ? 1 - left / all : NAN;
 }
 
-static int32_t file_band(const HcStage *stage, int32_t band) {
-    return (stage->in.source_band != NULL ? stage->in.source_band[band] : band) + 1;
-}
-
 static HcStatus fit_band(HcStage *stage, HcEmpirical *empirical, const HcEmpiricalParams *params,
                          int32_t band, HcError *err) {
     Points points = {.count = empirical->targets};
@@ -191,7 +187,7 @@ static HcStatus fit_band(HcStage *stage, HcEmpirical *empirical, const HcEmpiric
             err, HC_E_NUMERIC,
             "reflectance: --empirical %s: all targets have the value %g in band %d: leave it out with "
             "bands",
-            params->points, points.x[0], file_band(stage, band));
+            params->points, points.x[0], hc_stage_file_band(stage, band));
     }
     if (params->fit == HC_EMPIRICAL_ROBUST) {
         fit_robust(&points, &empirical->gain[band], &empirical->offset[band]);
@@ -201,7 +197,7 @@ static HcStatus fit_band(HcStage *stage, HcEmpirical *empirical, const HcEmpiric
     if (!(empirical->gain[band] != 0)) {
         return hc_fail(err, HC_E_NUMERIC,
                        "reflectance: --empirical %s: the gain is 0 in band %d: leave it out with bands",
-                       params->points, file_band(stage, band));
+                       params->points, hc_stage_file_band(stage, band));
     }
     judge(empirical, &points, band);
     return HC_OK;
@@ -218,14 +214,15 @@ static void note_fit(HcStage *stage, const HcEmpirical *empirical) {
             stage,
             "in %d of %d bands brighter targets have smaller values, first in band %d: they have no "
             "light, or targets are exchanged",
-            falling, stage->in.bands, file_band(stage, first));
+            falling, stage->in.bands, hc_stage_file_band(stage, first));
     }
     if (empirical->targets == 2) {
         hc_stage_note(stage, "two targets fit any line: a third one would test it");
     } else {
-        hc_stage_note(
-            stage, "%d targets, largest root mean square residual %.3g in band %d, where R2 is %.4f",
-            empirical->targets, empirical->residual[worst], file_band(stage, worst), empirical->r2[worst]);
+        hc_stage_note(stage,
+                      "%d targets, largest root mean square residual %.3g in band %d, where R2 is %.4f",
+                      empirical->targets, empirical->residual[worst], hc_stage_file_band(stage, worst),
+                      empirical->r2[worst]);
     }
 }
 

@@ -324,11 +324,6 @@ static int64_t first_sample(const HcStage *stage) {
     return stage->in.cut.lines > 0 ? stage->in.cut.sample0 : 0;
 }
 
-/* The number of a band in the file, from 1. */
-static int32_t file_band(const HcStage *stage, int32_t band) {
-    return (stage->in.source_band != NULL ? stage->in.source_band[band] : band) + 1;
-}
-
 /* Where the white is not above its dark, or saturated, the element is dead. */
 static HcStatus make_gains(HcStage *stage, const HcReference *all, HcError *err) {
     State *state = stage->state;
@@ -342,7 +337,7 @@ static HcStatus make_gains(HcStage *stage, const HcReference *all, HcError *err)
         darker += !(range > 0);
         if (!lives && state->dead < DEAD_TOLD) {
             state->dead_at[2 * state->dead] = (int32_t)(first_sample(stage) + (int64_t)(i / bands)) + 1;
-            state->dead_at[2 * state->dead + 1] = file_band(stage, (int32_t)(i % bands));
+            state->dead_at[2 * state->dead + 1] = hc_stage_file_band(stage, (int32_t)(i % bands));
         }
         state->dead += !lives;
         state->gain[i] = lives ? (double)state->panel[i % bands] * state->factor / range : 0;
@@ -376,7 +371,7 @@ static int32_t worst_band(const HcStage *stage) {
         worst = dead > most ? b : worst;
         most = dead > most ? dead : most;
     }
-    return file_band(stage, worst);
+    return hc_stage_file_band(stage, worst);
 }
 
 static HcStatus tell_dead(HcStage *stage, HcError *err) {
