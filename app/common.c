@@ -181,9 +181,8 @@ HcStatus hc_read_chain_text(const char *word, char **text, const char **where, H
         *where = word;
     } else {
         *where = "the chain";
-        if ((*text = strdup(word)) == NULL) {
-            return hc_fail_memory(err, (double)strlen(word), "the chain");
-        }
+        *text = strdup(word);
+        HC_OR_RETURN(hc_text_made(*text, strlen(word), "the chain", err));
     }
     return HC_OK;
 }

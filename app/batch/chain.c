@@ -449,9 +449,8 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
         HC_TRY(hc_read_chain_text(rest[0], &text, &where, err));
         if (where == rest[0]) {
             HC_TRY(hc_paths_add(&batch->inputs, where, err));
-            if ((batch->file = strdup(where)) == NULL) {
-                HC_TRY(hc_fail_memory(err, (double)strlen(where), "the chain"));
-            }
+            batch->file = strdup(where);
+            HC_TRY(hc_text_made(batch->file, strlen(where), "the chain", err));
         }
         HC_TRY(hc_words_split_lines(text, where, &split, &steps.lines, &split_count, err));
         HC_TRY(add_all(&steps.words, (const char *const *)split, split_count, err));

@@ -150,9 +150,8 @@ HcStatus hc_batch_fill(const HcBatch *batch, const char *text, int32_t scene, co
         }
     }
     HC_TRY(check_spans(text, &filled, &spans, err));
-    if ((*out = hc_text_take(&filled)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(text), "a name"));
-    }
+    *out = hc_text_take(&filled);
+    HC_TRY(hc_text_made(*out, strlen(text), "a name", err));
 done:
     hc_text_clear(&filled);
     return status;

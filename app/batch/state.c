@@ -331,9 +331,7 @@ static HcStatus find_maker(const HcBatch *batch, int32_t scene, const char *path
     bool ours = false, there = false, left = false;
     char *record = hc_text_format("%s.hcube.json", of);
     *maker = THIS_CHAIN;
-    if (record == NULL) {
-        return hc_fail_memory(err, (double)strlen(of), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(record, strlen(of), "a path", err));
     HC_TRY(hc_file_look_at_link(path, &info, &there, err));
     if (!there && strcmp(path, of) == 0) {
         HC_TRY(hc_file_look_at_link(record, &info, &there, err));

@@ -222,9 +222,7 @@ static HcStatus begin_row(Summary *summary, const HcBatchScene *scene, const cJS
     HcStatus status = HC_OK;
     char *icon = NULL;
     char *report = hc_batch_report_path(scene->output);
-    if (report == NULL) {
-        return hc_fail_memory(err, (double)strlen(scene->output), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(report, strlen(scene->output), "a path", err));
     bool there = record != NULL && look_at_report(report, &icon);
     HC_TRY(add_picture(summary, scene, icon, record, err));
     HC_TRY(add_scene(summary, scene, there ? report : NULL, err));

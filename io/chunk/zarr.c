@@ -399,9 +399,7 @@ HcStatus hc_zarr_read_chunk(const HcChunkIndex *index, int64_t number, void *to,
                             HcError *why) {
     char *path = name_of(index, number);
     *stored = 0;
-    if (path == NULL) {
-        return hc_fail_memory(why, (double)strlen(index->path), "a path");
-    }
+    HC_OR_RETURN(hc_text_made(path, strlen(index->path), "a path", why));
     HcStatus status = hc_remote_is(path) ? hc_remote_fetch(path, to, index->stored_most, stored, why)
                                          : read_local(path, index->stored_most, to, stored, why);
     free(path);

@@ -87,9 +87,8 @@ static HcStatus find_files(const char *path, char **header, char **data, HcError
         HC_TRY(find_beside(path, data_endings, false, data, err));
         goto done;
     }
-    if ((behind = hc_text_format("%s.hdr", path)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(path), "a path"));
-    }
+    behind = hc_text_format("%s.hdr", path);
+    HC_TRY(hc_text_made(behind, strlen(path), "a path", err));
     HC_TRY(hc_read_is_envi(behind, &is, err));
     if (is) {
         *header = behind;

@@ -28,9 +28,7 @@ static HcStatus leave_out(HcReader *reader, HcError *err) {
     HcProduct *product = reader->product;
     reader->flaw = hc_text_format("%s is left out: it describes %" PRId32 " bands of %" PRId32,
                                   product->files.path[0], product->scene.bands, reader->scene.bands);
-    if (reader->flaw == NULL) {
-        return hc_fail_memory(err, 0, "a text");
-    }
+    HC_OR_RETURN(hc_text_made(reader->flaw, 0, "a text", err));
     hc_read_note(reader, "%s", reader->flaw);
     hc_product_close(product);
     reader->product = NULL;

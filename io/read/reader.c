@@ -265,9 +265,8 @@ static HcStatus open_unchecked(HcReader **out, const char *path, const HcProduct
     hc_read_overview(reader);
     HC_TRY(hc_proj_check(reader->proj_failures, reader->scene.place.crs != NULL, err));
     HC_TRY(settle_method(reader, err));
-    if ((reader->name = strdup(reader->path)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(reader->path), "a path"));
-    }
+    reader->name = strdup(reader->path);
+    HC_TRY(hc_text_made(reader->name, strlen(reader->path), "a path", err));
     hc_text_hide_secrets(reader->name);
     if (reader->options.threads == 0 && asks_server(reader)) {
         reader->threads = HC_REMOTE_THREADS;

@@ -49,9 +49,7 @@ HcStatus hc_stac_item_of(const HcPaths *files, cJSON **item, char **path, HcErro
             continue;
         }
         char *at = f % 2 == 0 ? strdup(file) : hc_stac_item_path(file);
-        if (at == NULL) {
-            return hc_fail_memory(err, (double)strlen(file), "a path");
-        }
+        HC_OR_RETURN(hc_text_made(at, strlen(file), "a path", err));
         HcStatus status = hc_stac_read_item(at, item, err);
         if (status == HC_OK && *item != NULL) {
             *path = at;

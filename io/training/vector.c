@@ -105,9 +105,8 @@ static HcStatus choose_field(Vector *vector, const char *name, HcError *err) {
         return fail_field(vector, why, err);
     }
     char **kept = &vector->labelling->out->field;
-    if ((*kept = hc_envi_clean(OGR_Fld_GetNameRef(field))) == NULL) {
-        return hc_fail_memory(err, 64, "the name of a field");
-    }
+    *kept = hc_envi_clean(OGR_Fld_GetNameRef(field));
+    HC_OR_RETURN(hc_text_made(*kept, 64, "the name of a field", err));
     return HC_OK;
 }
 

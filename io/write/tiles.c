@@ -172,9 +172,7 @@ static HcStatus make_index(HcWriteTiles *tiles, const char *file, const HcWriteP
 static HcStatus make_pyramid(HcWriteTiles *tiles, const char *file, const HcWritePlan *plan,
                              const HcScene *scene, HcError *err) {
     char *path = hc_text_format("%s.overviews", file);
-    if (path == NULL) {
-        return hc_fail_memory(err, (double)strlen(file), "a file name");
-    }
+    HC_OR_RETURN(hc_text_made(path, strlen(file), "a file name", err));
     tiles->overview_file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     HcStatus status = tiles->overview_file >= 0 ? HC_OK : fail_by_errno(plan, err);
     unlink(path);

@@ -252,9 +252,8 @@ HcStatus hc_look(const char *scene, const char *path, bool overwrite, HcError *e
     HC_TRY(hc_reader_open(&summed, scene, &how, err));
     look.scaled.scene = hc_reader_scene(summed); /* that of the closed reader is gone */
     HC_TRY(make_spectrum(&look, summed, err));
-    if ((title = strdup(scene)) == NULL) {
-        HC_TRY(hc_fail_memory(err, (double)strlen(scene), "a title"));
-    }
+    title = strdup(scene);
+    HC_TRY(hc_text_made(title, strlen(scene), "a title", err));
     hc_text_hide_secrets(title);
     HC_TRY(draw(&look, hc_reader_scene(summed), hc_file_base(title), path, overwrite, err));
 done:

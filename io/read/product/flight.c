@@ -122,9 +122,7 @@ static HcStatus find_siblings(HcProduct *product, Flight *flight, const char *im
     size_t folder = (size_t)(hc_file_base(image) - image);
     char *of = folder > 0 ? hc_text_format("%.*s", (int)(folder > 1 ? folder - 1 : 1), image) : strdup(".");
     char **list = of != NULL ? VSIReadDir(of) : NULL;
-    if (of == NULL) {
-        return hc_fail_memory(err, (double)folder, "a path");
-    }
+    HC_OR_RETURN(hc_text_made(of, folder, "a path", err));
     if (list != NULL) {
         qsort(list, (size_t)CSLCount(list), sizeof *list, hc_compare_texts);
     }
@@ -287,9 +285,7 @@ HcStatus hc_product_flight(HcProduct *product, const char *path, bool *is, HcErr
     size_t stem = strlen(path) - (hc_text_ends_with(path, ".hdr") ? 4 : 0);
     char *bare = strndup(path, stem);
     *is = false;
-    if (bare == NULL) {
-        return hc_fail_memory(err, (double)stem, "a path");
-    }
+    HC_OR_RETURN(hc_text_made(bare, stem, "a path", err));
     if (flight.length == 0 || ending_of(bare) != NULL) {
         goto done;
     }

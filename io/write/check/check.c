@@ -32,9 +32,7 @@ HcStatus hc_write_check_envi(const char *data, const char *header, const HcScene
     size_t found_bytes = 0;
     int64_t bytes = -1;
     int64_t whole = scene->lines * scene->samples * scene->bands * (int64_t)hc_type_bytes(plan->type);
-    if (wanted == NULL) {
-        HC_TRY(hc_fail_memory(err, 0, "the ENVI header"));
-    }
+    HC_TRY(hc_text_made(wanted, 0, "the ENVI header", err));
     if (!hc_file_identity(data, &bytes, NULL) || bytes != whole) {
         HC_TRY(hc_fail(err, HC_E_IO, "%s: the file is not whole when read back: it has %lld of %lld bytes",
                        plan->path, (long long)bytes, (long long)whole));

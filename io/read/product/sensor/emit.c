@@ -262,9 +262,7 @@ static HcStatus take_bands(HcProduct *product, const HcProductFile *file, const 
     product->flaw = hc_text_format("it has no wavelengths: there is no array %s (where a server cuts the "
                                    "granule, ask for its group, too)",
                                    lists->centres);
-    if (product->flaw == NULL) {
-        return hc_fail_memory(err, 0, "a text");
-    }
+    HC_OR_RETURN(hc_text_made(product->flaw, 0, "a text", err));
     hc_product_note(product, "%s", product->flaw);
     int32_t count = product->array[0].bands;
     return hc_product_add_bands(product, &(HcProductBands){.count = count, .unit = 1}, err);

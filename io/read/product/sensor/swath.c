@@ -83,9 +83,7 @@ static HcStatus find_wavelengths(const HcProductFile *file, const char *group, i
         int64_t size = 0;
         free(dataset);
         dataset = hc_text_format("%s%s%s", group, group[1] != '\0' ? "/" : "", names[n]);
-        if (dataset == NULL) {
-            HC_TRY(hc_fail_memory(err, 0, "a name"));
-        }
+        HC_TRY(hc_text_made(dataset, 0, "a name", err));
         HC_TRY(hc_product_shape(file, dataset, 1, &size, err));
         if (size == bands && strcasestr(names[n], "wave") != NULL) {
             HC_TRY(hc_product_list(file, dataset, (int32_t)bands, values, err));
