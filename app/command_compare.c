@@ -126,8 +126,7 @@ static HcStatus make_chain(Compare *compare, const char *path, HcChain **out, Hc
     return HC_OK;
 }
 
-static HcStatus add_read(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus add_read(const char *path, void *user, HcError *err) {
     return hc_file_use_read(user, path, err);
 }
 

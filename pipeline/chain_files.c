@@ -38,13 +38,11 @@ HcStatus hc_stage_reads(HcStage *stage, const char *path, HcError *err) {
     return hc_paths_add(&stage->chain->reads, path, err);
 }
 
-static HcStatus collect_read(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus collect_read(const char *path, void *user, HcError *err) {
     return hc_stage_reads(user, path, err);
 }
 
-static HcStatus collect_output(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus collect_output(const char *path, void *user, HcError *err) {
     return hc_stage_writes(user, path, err);
 }
 
@@ -59,8 +57,7 @@ HcStatus hc_chain_collect_files(HcStage *stage, HcError *err) {
 
 /* ---- what is read ---- */
 
-static HcStatus add_path(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus add_path(const char *path, void *user, HcError *err) {
     return hc_paths_add(user, path, err);
 }
 
@@ -252,8 +249,7 @@ HcStatus hc_chain_check_files(HcChain *chain, const char *record, HcError *err) 
 
 /* ---- what dead processes have left ---- */
 
-static HcStatus remove_dead(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus remove_dead(const char *path, void *user, HcError *err) {
     (void)user;
     (void)err;
     hc_file_remove_dead(path);
@@ -265,7 +261,7 @@ HcStatus hc_chain_each_written(const HcChain *chain, HcOptionVisit each, void *u
         const HcOptionSet set = {.table = chain->stages[s].kind->options, .params = chain->stages[s].params};
         HC_OR_RETURN(hc_options_files(&set, HC_FILE_WRITTEN, each, user, err));
     }
-    return chain->report != NULL ? each(NULL, chain->report, user, err) : HC_OK;
+    return chain->report != NULL ? each(chain->report, user, err) : HC_OK;
 }
 
 void hc_chain_remove_dead(const HcChain *chain) {

@@ -548,11 +548,10 @@ typedef struct Named {
     bool unrecorded; /* one is */
 } Named;
 
-static HcStatus clean_named(const HcOption *option, const char *path, void *user, HcError *err) {
+static HcStatus clean_named(const char *path, void *user, HcError *err) {
     Named *named = user;
     const char *output = named->batch->scenes[named->scene].output;
     Maker maker = NOT_HCUBE; /* what cannot be looked at may be there */
-    (void)option;
     clean_output(path);
     if (find_maker(named->batch, named->scene, path, output, &maker, err) != HC_OK || maker == NOT_HCUBE) {
         named->unrecorded = !named->batch->owns_outputs;

@@ -27,8 +27,7 @@ static bool in_one_folder(const char *a, const char *b) {
 
 /* Refuses a file that a scene is made of, or that its chain reads. Companions are looked for only where one
  * of them may be it: it takes dozens of questions a scene. */
-static HcStatus check_other(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus check_other(const char *path, void *user, HcError *err) {
     HcStatus status = HC_OK;
     const Taken *taken = user;
     HcPaths files = {0};
@@ -61,7 +60,7 @@ HcStatus hc_batch_check_written(const HcBatch *batch, const char *option, const 
     }
     taken.linked = S_ISLNK(info.st_mode) || info.st_nlink > 1;
     for (int32_t i = 0; i < batch->inputs.count; i++) {
-        HC_TRY(check_other(NULL, batch->inputs.path[i], &taken, err));
+        HC_TRY(check_other(batch->inputs.path[i], &taken, err));
     }
     for (int32_t s = 0; s < batch->scene_count; s++) {
         hc_chain_free(chain);

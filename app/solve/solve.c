@@ -98,13 +98,11 @@ static HcStatus may_replace_record(const HcCommon *common, const char *path, boo
     return *may || common->record != NULL ? HC_OK : hc_chain_is_record(path, may, err);
 }
 
-static HcStatus add_read(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus add_read(const char *path, void *user, HcError *err) {
     return hc_file_use_read(user, path, err);
 }
 
-static HcStatus add_written(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus add_written(const char *path, void *user, HcError *err) {
     hc_file_remove_dead(path);
     return hc_file_use_write(user, "solve", path, err);
 }

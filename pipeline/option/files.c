@@ -20,14 +20,14 @@ static bool is_no_file(const HcOption *option, const char *word) {
 static HcStatus visit_file(const HcOption *option, const char *word, HcOptionVisit visit, void *user,
                            HcError *err) {
     if (option->file_of == NULL) {
-        return visit(option, word, user, err);
+        return visit(word, user, err);
     }
     HcStatus status = HC_OK;
     for (const char *at = word; at != NULL && status == HC_OK;
          at = option->next_of != NULL ? option->next_of(at) : NULL) {
         char *path = option->file_of(at);
         status = path == NULL      ? hc_fail_memory(err, (double)strlen(word), "a path")
-                 : path[0] != '\0' ? visit(option, path, user, err)
+                 : path[0] != '\0' ? visit(path, user, err)
                                    : HC_OK;
         free(path);
     }

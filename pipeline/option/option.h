@@ -182,7 +182,7 @@ void hc_option_forms(const HcOption *option, HcText *text);
 void hc_option_meaning(const HcOption *option, HcText *text);
 
 /* Calls `visit` for every file of that kind that the parameters name, until one fails; paths are borrowed. */
-typedef HcStatus (*HcOptionVisit)(const HcOption *option, const char *path, void *user, HcError *err);
+typedef HcStatus (*HcOptionVisit)(const char *path, void *user, HcError *err);
 HcStatus hc_options_files(const HcOptionSet *set, HcOptionFile kind, HcOptionVisit visit, void *user,
                           HcError *err) HC_MUST_CHECK;
 

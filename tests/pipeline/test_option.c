@@ -162,8 +162,7 @@ static const HcOption alone_table[] = {{HC_TEXT(AloneParams, map), .file = HC_FI
                                        {HC_TEXT(AloneParams, output), .positional = true, .help = "h"},
                                        {0}};
 
-static HcStatus count_files(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus count_files(const char *path, void *user, HcError *err) {
     (void)err;
     assert_string_equal(path, "itself");
     (*(int *)user)++;
@@ -505,8 +504,7 @@ static char *before_colon(const char *value) {
     return strndup(value, strcspn(value, ":"));
 }
 
-static HcStatus collect(const HcOption *option, const char *path, void *user, HcError *err) {
-    (void)option;
+static HcStatus collect(const char *path, void *user, HcError *err) {
     (void)err;
     hc_text_add(user, "%s;", path);
     return HC_OK;
