@@ -140,11 +140,7 @@ static void make_record(const HcSolve *run, HcJson *result, const char *note, Hc
     hc_json_put_number(record, "reading", run->reading);
     hc_json_put_number(record, "solving", run->solving);
     hc_json_close(record);
-    hc_json_open_array(record, "notes");
-    if (note != NULL && *note != '\0') {
-        hc_json_put_text(record, NULL, note);
-    }
-    hc_json_close(record);
+    hc_json_put_texts(record, "notes", &note, note != NULL && *note != '\0');
     hc_json_put_part(record, "result", result);
 }
 

@@ -154,11 +154,7 @@ static HcStatus put_layer(const HcLayer *layer, HcJson *to, HcError *err) {
 static void put_library(const HcViewer *viewer, HcJson *to) {
     hc_json_open_object(to, "library");
     hc_json_put_text(to, "name", hc_file_base(viewer->library_path));
-    hc_json_open_array(to, "entries");
-    for (int32_t e = 0; e < viewer->library.count; e++) {
-        hc_json_put_text(to, NULL, viewer->library.name[e]);
-    }
-    hc_json_close(to);
+    hc_json_put_texts(to, "entries", (const char *const *)viewer->library.name, viewer->library.count);
     hc_json_close(to);
 }
 

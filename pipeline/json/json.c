@@ -116,13 +116,10 @@ void hc_json_put_ints(HcJson *to, const char *name, const int32_t *values, size_
     }
 }
 
-static void put_names(HcJson *to, const HcScene *scene) {
-    if (scene->band_name == NULL) {
-        return;
-    }
-    hc_json_open_array(to, "band_names");
-    for (int32_t b = 0; b < scene->bands; b++) {
-        hc_json_put_text(to, NULL, scene->band_name[b] != NULL ? scene->band_name[b] : "");
+void hc_json_put_texts(HcJson *to, const char *name, const char *const *texts, int64_t count) {
+    hc_json_open_array(to, name);
+    for (int64_t i = 0; i < count; i++) {
+        hc_json_put_text(to, NULL, texts[i] != NULL ? texts[i] : "");
     }
     hc_json_close(to);
 }
@@ -133,7 +130,9 @@ void hc_json_put_bands(HcJson *to, const HcScene *scene) {
     hc_json_put_doubles(to, "wavelength_nm", scene->wavelength, bands);
     hc_json_put_doubles(to, "fwhm_nm", scene->fwhm, bands);
     hc_json_put_ints(to, "file_bands_from_0", scene->source_band, bands);
-    put_names(to, scene);
+    if (scene->band_name != NULL) {
+        hc_json_put_texts(to, "band_names", (const char *const *)scene->band_name, scene->bands);
+    }
     if (scene->gain != NULL) {
         hc_json_put_doubles(to, "gain", scene->gain, bands);
         hc_json_put_doubles(to, "offset", scene->offset, bands);

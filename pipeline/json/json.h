@@ -48,6 +48,8 @@ void hc_json_put_part(HcJson *to, const char *name, HcJson *part);
 /* Arrays of `count` numbers; doubles as by hc_json_put_double. NULL values add nothing. */
 void hc_json_put_doubles(HcJson *to, const char *name, const double *values, size_t count);
 void hc_json_put_ints(HcJson *to, const char *name, const int32_t *values, size_t count);
+/* An array of texts; of NULL an empty one. */
+void hc_json_put_texts(HcJson *to, const char *name, const char *const *texts, int64_t count);
 /* The properties of the bands of a scene: count, wavelengths, fwhm, names, places in their file, nodata. */
 void hc_json_put_bands(HcJson *to, const HcScene *scene);
 

@@ -15,14 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static void put_list(const HcOptionList *list, const char *name, HcJson *to) {
-    hc_json_open_array(to, name);
-    for (int32_t i = 0; i < list->count; i++) {
-        hc_json_put_text(to, NULL, list->item[i]);
-    }
-    hc_json_close(to);
-}
-
 /* Only what was given or has a default. */
 static void put_option(const HcOption *option, const void *params, HcJson *to) {
     const void *at = (const char *)params + option->offset;
@@ -50,7 +42,7 @@ static void put_option(const HcOption *option, const void *params, HcJson *to) {
         hc_json_put_text(to, name, option->choices[*(const int32_t *)at]);
         break;
     case HC_OPTION_LIST:
-        put_list(at, name, to);
+        hc_json_put_texts(to, name, ((const HcOptionList *)at)->item, ((const HcOptionList *)at)->count);
         break;
     }
 }
@@ -181,11 +173,7 @@ static void put_ranks(const HcRankReport *ranks, int32_t count, HcJson *to) {
 static void put_command(HcJson *record, const HcCommandLine *command) {
     hc_json_put_text(record, "command", command->text);
     if (command->words != NULL) {
-        hc_json_open_array(record, "arguments");
-        for (int32_t w = 0; w < command->word_count; w++) {
-            hc_json_put_text(record, NULL, command->words[w]);
-        }
-        hc_json_close(record);
+        hc_json_put_texts(record, "arguments", command->words, command->word_count);
     }
     if (command->folder != NULL) {
         hc_json_put_text(record, "folder", command->folder);
@@ -235,11 +223,7 @@ static HcStatus make_record(const HcChain *chain, const HcCompute *compute, cons
     if (ranks != NULL) {
         put_ranks(ranks, hc_ranks_count(settings->ranks), record);
     }
-    hc_json_open_array(record, "notes");
-    for (int32_t n = 0; n < chain->note_count; n++) {
-        hc_json_put_text(record, NULL, chain->notes[n]);
-    }
-    hc_json_close(record);
+    hc_json_put_texts(record, "notes", (const char *const *)chain->notes, chain->note_count);
     if (settings->describe != NULL) {
         HC_OR_RETURN(settings->describe(record, settings->describe_user, err));
     }

@@ -344,11 +344,7 @@ static void report(const HcStage *stage, HcJson *to) {
         return;
     }
     hc_json_put_text(to, "score", hc_detect_method(stage)->what);
-    hc_json_open_array(to, "targets");
-    for (int32_t j = 0; j < state->targets; j++) {
-        hc_json_put_text(to, NULL, state->name[j]);
-    }
-    hc_json_close(to);
+    hc_json_put_texts(to, "targets", (const char *const *)state->name, state->targets);
     if (state->library.fit.count > 0) {
         hc_json_put_double(to, "scale", state->library.factor);
         hc_library_figures_json(&state->library.fit.figures, to);

@@ -406,12 +406,8 @@ static HcStatus build(Item *item, HcError *err) {
     hc_json_begin(to);
     hc_json_put_text(to, "type", "Feature");
     hc_json_put_text(to, "stac_version", HC_STAC_VERSION);
-    hc_json_open_array(to, "stac_extensions");
     size_t uses = sizeof extensions / sizeof *extensions - (item->what->scene->wavelength == NULL);
-    for (size_t e = 0; e < uses; e++) {
-        hc_json_put_text(to, NULL, extensions[e]);
-    }
-    hc_json_close(to);
+    hc_json_put_texts(to, "stac_extensions", extensions, (int64_t)uses);
     HC_OR_RETURN(put_id(item, err));
     if (item->what->collection != NULL) {
         char *name = NULL;
