@@ -214,14 +214,9 @@ HcStatus hc_denoise_open_strips(HcStage *stage, HcError *err) {
 /* A view of lines first .. end - 1, with the context that `in` has of `halo` lines, in a buffer. */
 static HcBlock strip_of(const HcDenoise *state, const HcBuffer *buffer, const HcBlock *in, int64_t first,
                         int64_t end, int32_t halo) {
-    int64_t top = hc_block_first_line(in);
-    HcBlock strip = {.data = buffer->data,
-                     .line0 = first,
-                     .lines = (int32_t)(end - first),
-                     .above = (int32_t)hc_min64(halo, first - top),
-                     .below = (int32_t)hc_min64(halo, top + hc_block_rows(in) - end),
-                     .samples = in->samples,
-                     .bands = state->linear.used};
+    HcBlock strip = hc_block_part(in, first, end, halo);
+    strip.bands = state->linear.used;
+    strip.data = buffer->data;
     strip.mask = (uint8_t *)buffer->data + hc_block_values(&strip) * sizeof(float);
     return strip;
 }
