@@ -20,6 +20,11 @@ typedef struct HcStatistics {
 
 void hc_statistics_clear(HcStatistics *statistics);
 
+/* Of a band, from 0. */
+static inline double hc_statistics_variance(const HcStatistics *of, int32_t band) {
+    return of->covariance[(size_t)band * (size_t)(of->scene.bands + 1)];
+}
+
 /* From sums of the scene's values or of their differences; `noise` as above, copied. `compute` as in
  * hc_moments_covariance(). */
 HcStatus hc_statistics_make(HcStatistics *out, HcCompute *compute, const HcScene *scene,

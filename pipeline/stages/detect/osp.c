@@ -2,24 +2,17 @@
  * for the target, 0 for any mixture of the others. */
 #include "core/allocate.h"
 #include "pipeline/stages/detect/detect.h"
+#include "pipeline/statistics/dot.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static double product(const double *a, const double *b, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 /* Takes the parts along basis[count] out of a vector; twice is enough (Kahan; Parlett 1980). */
 static void remove_parts(const double *basis, size_t count, size_t n, double *vector) {
     for (size_t k = 0; k < 2 * count; k++) {
         const double *along = basis + k % count * n;
-        double part = product(along, vector, n);
+        double part = hc_dot(along, vector, n);
         for (size_t i = 0; i < n; i++) {
             vector[i] -= part * along[i];
         }
@@ -29,10 +22,10 @@ static void remove_parts(const double *basis, size_t count, size_t n, double *ve
 /* Adds what is new in a spectrum to the basis; returns its size. */
 static size_t grow(double *basis, size_t count, size_t n, const double *spectrum) {
     double *next = basis + count * n;
-    double whole = product(spectrum, spectrum, n);
+    double whole = hc_dot(spectrum, spectrum, n);
     memcpy(next, spectrum, n * sizeof *next);
     remove_parts(basis, count, n, next);
-    double rest = product(next, next, n);
+    double rest = hc_dot(next, next, n);
     if (rest <= 1e-24 * whole) {
         return count;
     }
@@ -57,9 +50,9 @@ static HcStatus make(const HcDetectInput *in, HcScoring *out, HcError *err) {
         }
         double *own = basis + size * n;
         memcpy(own, in->spectrum + j * n, n * sizeof *own);
-        double whole = product(own, own, n);
+        double whole = hc_dot(own, own, n);
         remove_parts(basis, size, n, own);
-        double rest = product(own, own, n);
+        double rest = hc_dot(own, own, n);
         if (!(rest > 1e-24 * whole)) {
             HC_TRY(hc_fail(err, HC_E_NUMERIC, "detect: target \"%s\" is a combination of the others",
                            in->name[j]));

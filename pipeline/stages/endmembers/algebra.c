@@ -2,6 +2,7 @@
 #include "pipeline/stages/endmembers/methods.h"
 #include "core/solver/clones.h"
 #include "pipeline/random.h"
+#include "pipeline/statistics/dot.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,18 +15,10 @@ double hc_seed_normal(uint64_t *seed) {
     return sum;
 }
 
-static double dot(const double *a, const double *b, int32_t n) {
-    double sum = 0;
-    for (int32_t k = 0; k < n; k++) {
-        sum += a[k] * b[k];
-    }
-    return sum;
-}
-
 void hc_remove_parts(double *x, const double *basis, int32_t count, int32_t n) {
     for (int32_t c = 0; c < count; c++) {
         const double *q = basis + (size_t)c * (size_t)n;
-        double part = dot(x, q, n);
+        double part = hc_dot(x, q, (size_t)n);
         for (int32_t k = 0; k < n; k++) {
             x[k] -= part * q[k];
         }
@@ -37,10 +30,10 @@ int32_t hc_orthonormal(double *column, int32_t count, int32_t n) {
     for (int32_t c = 0; c < count; c++) {
         double *q = column + (size_t)left * (size_t)n;
         memmove(q, column + (size_t)c * (size_t)n, (size_t)n * sizeof *q);
-        double before = sqrt(dot(q, q, n));
+        double before = sqrt(hc_dot(q, q, (size_t)n));
         hc_remove_parts(q, column, left, n);
         hc_remove_parts(q, column, left, n); /* twice is enough (Giraud, Langou, Rozloznik 2005) */
-        double length = sqrt(dot(q, q, n));
+        double length = sqrt(hc_dot(q, q, (size_t)n));
         if (length > 1e-10 * before) {
             for (int32_t k = 0; k < n; k++) {
                 q[k] /= length;

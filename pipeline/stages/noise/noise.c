@@ -95,10 +95,6 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-static double variance_of(const HcStatistics *of, int32_t band) {
-    return of->covariance[(size_t)band * (size_t)(of->scene.bands + 1)];
-}
-
 /* The ratios of all bands, and their median over the bands that have noise. */
 static HcStatus find_ratios(HcStage *stage, HcError *err) {
     State *state = stage->state;
@@ -108,7 +104,7 @@ static HcStatus find_ratios(HcStage *stage, HcError *err) {
     HC_OR_RETURN(hc_new(state->ratio, (size_t)bands, "ratios of bands", err));
     HC_OR_RETURN(hc_new(found, (size_t)bands, "ratios of bands", err));
     for (int32_t b = 0; b < bands; b++) {
-        double variance = variance_of(&state->regression, b);
+        double variance = hc_statistics_variance(&state->regression, b);
         state->ratio[b] = variance > 0 ? fabs(state->scene.mean[b]) / sqrt(variance) : NAN;
         if (variance > 0) {
             found[count++] = state->ratio[b];
@@ -187,9 +183,9 @@ static void put_bands(const HcStage *stage, HcJson *to) {
             hc_json_put_double(to, "wavelength_nm", stage->in.wavelength[b]);
         }
         hc_json_put_double(to, "mean", state->scene.mean[b]);
-        hc_json_put_double(to, "deviation", sqrt(variance_of(&state->scene, b)));
-        hc_json_put_double(to, "noise", sqrt(variance_of(&state->regression, b)));
-        hc_json_put_double(to, "noise_by_differences", sqrt(variance_of(&state->neighbours, b)));
+        hc_json_put_double(to, "deviation", sqrt(hc_statistics_variance(&state->scene, b)));
+        hc_json_put_double(to, "noise", sqrt(hc_statistics_variance(&state->regression, b)));
+        hc_json_put_double(to, "noise_by_differences", sqrt(hc_statistics_variance(&state->neighbours, b)));
         hc_json_put_double(to, "snr", state->ratio[b]);
         hc_json_put_double(to, "snr_db", 20 * log10(state->ratio[b]));
         hc_json_close(to);
@@ -206,8 +202,10 @@ static HcStatus write_csv(const HcStage *stage, const char *path, bool overwrite
         if (stage->in.wavelength != NULL) {
             hc_text_add(&text, "%.10g", stage->in.wavelength[b]);
         }
-        hc_text_add(&text, ",%.9g,%.9g,%.9g,%.9g", state->scene.mean[b], sqrt(variance_of(&state->scene, b)),
-                    sqrt(variance_of(&state->regression, b)), sqrt(variance_of(&state->neighbours, b)));
+        hc_text_add(&text, ",%.9g,%.9g,%.9g,%.9g", state->scene.mean[b],
+                    sqrt(hc_statistics_variance(&state->scene, b)),
+                    sqrt(hc_statistics_variance(&state->regression, b)),
+                    sqrt(hc_statistics_variance(&state->neighbours, b)));
         if (state->ratio[b] > 0) {
             hc_text_add(&text, ",%.9g,%.9g\n", state->ratio[b], 20 * log10(state->ratio[b]));
         } else {
@@ -231,7 +229,7 @@ static HcStatus draw(const HcStage *stage, const char *path, bool overwrite, HcE
     differences = hc_text_format("by differences (%s)", state->neighbours.noise);
     HC_TRY(hc_text_made(differences, 64, "a name", err));
     for (size_t b = 0; b < bands; b++) {
-        double variance = variance_of(&state->neighbours, (int32_t)b);
+        double variance = hc_statistics_variance(&state->neighbours, (int32_t)b);
         ratio[b] = (float)state->ratio[b];
         ratio[bands + b] = variance > 0 ? (float)(fabs(state->scene.mean[b]) / sqrt(variance)) : NAN;
     }

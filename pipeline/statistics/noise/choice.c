@@ -26,18 +26,14 @@ enum {
 static const double white = 2;
 static const double shared = 1.2;
 
-static double variance_of(const HcStatistics *of, int32_t band) {
-    return of->covariance[(size_t)band * (size_t)(of->scene.bands + 1)];
-}
-
 /* Median over the bands that have noise: variance in `above` over that in `below`; NaN = none. */
 static HcStatus ratio_of(const HcStatistics *above, const HcStatistics *below, double *ratio, HcError *err) {
     size_t count = 0;
     double *found = NULL;
     HC_OR_RETURN(hc_new(found, (size_t)below->scene.bands, "ratios of bands", err));
     for (int32_t b = 0; b < below->scene.bands; b++) {
-        if (variance_of(below, b) > 0) {
-            found[count++] = variance_of(above, b) / variance_of(below, b);
+        if (hc_statistics_variance(below, b) > 0) {
+            found[count++] = hc_statistics_variance(above, b) / hc_statistics_variance(below, b);
         }
     }
     *ratio = hc_lower_median(found, count);
@@ -105,7 +101,7 @@ static HcStatus weigh_eigenvalues(HcCompute *compute, const HcStatistics *scene,
     double *matrix = NULL, *values = NULL, *vectors = NULL;
     HC_TRY(hc_new(band, n, "a choice of noise", err));
     for (size_t b = 0; b < n; b++) {
-        if (variance_of(regression, (int32_t)b) > 0) {
+        if (hc_statistics_variance(regression, (int32_t)b) > 0) {
             band[m++] = b;
         }
     }
@@ -114,8 +110,8 @@ static HcStatus weigh_eigenvalues(HcCompute *compute, const HcStatistics *scene,
     HC_TRY(hc_new(values, m, "a choice of noise", err));
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < m; j++) {
-            double both =
-                variance_of(regression, (int32_t)band[i]) * variance_of(regression, (int32_t)band[j]);
+            double both = hc_statistics_variance(regression, (int32_t)band[i]) *
+                          hc_statistics_variance(regression, (int32_t)band[j]);
             matrix[i * m + j] = scene->covariance[band[i] * n + band[j]] / sqrt(both);
         }
     }
@@ -254,8 +250,8 @@ HcStatus hc_noise_whiten_alike(HcStatistics *noise, HcError *err) {
     double count = 0;
     HC_OR_RETURN(hc_noise_compare_bands(noise, &bands, err));
     for (int32_t b = 0; b < noise->scene.bands; b++) {
-        sum += variance_of(noise, b);
-        count += variance_of(noise, b) > 0;
+        sum += hc_statistics_variance(noise, b);
+        count += hc_statistics_variance(noise, b) > 0;
     }
     if (bands.most <= alike_by_chance(noise)) {
         hc_noise_whiten(noise, sum / count);

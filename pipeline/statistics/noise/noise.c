@@ -5,6 +5,7 @@
 #include "core/compare.h"
 #include "core/solver/clones.h"
 #include "core/text.h"
+#include "pipeline/statistics/dot.h"
 
 #include <float.h>
 #include <math.h>
@@ -174,14 +175,6 @@ static void factorise_pivoted(Inverse *work, const double *matrix, size_t n) {
     }
 }
 
-static double dot(const double *a, const double *b, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
 /* F = Z B: the rows of upper become Z', orthonormal, and whole the upper triangle B. Twice is enough. */
 static void orthonormalise(Inverse *work, size_t n) {
     memset(work->whole, 0, n * n * sizeof *work->whole);
@@ -189,11 +182,11 @@ static void orthonormalise(Inverse *work, size_t n) {
         double *row = work->upper + k * n;
         for (size_t j = 0; j < 2 * k; j++) {
             const double *other = work->upper + j % k * n;
-            double share = dot(other, row, n);
+            double share = hc_dot(other, row, n);
             work->whole[j % k * n + k] += share;
             add_line(row, other, -share, n);
         }
-        double length = sqrt(dot(row, row, n));
+        double length = sqrt(hc_dot(row, row, n));
         work->whole[k * n + k] = length;
         for (size_t b = 0; b < n; b++) {
             row[b] /= length;
@@ -427,7 +420,7 @@ void hc_noise_whiten(HcStatistics *noise, double variance) {
 /* The part of band i that the range of the covariance holds: 1 where bands are independent. */
 static double share_of(const Fit *fit, const HcStatistics *out, size_t i) {
     size_t m = fit->count;
-    return out->dependent == 0 ? 1 : dot(fit->covariance + i * m, fit->inverse + i * m, m);
+    return out->dependent == 0 ? 1 : hc_dot(fit->covariance + i * m, fit->inverse + i * m, m);
 }
 
 static HcStatus put_residuals(HcStatistics *out, const Fit *fit, double factor, HcError *err) {
