@@ -164,6 +164,8 @@ bool hc_process_runs(void);
 /* Prints a message as one line on standard error, with control characters (of file names) as \\x1b. Every
  * message that can hold a name goes through here. */
 void hc_say(const char *format, ...) HC_PRINTF(1, 2);
+/* A remark by hc_say, unless it is quiet, or there is none. */
+void hc_say_note(bool quiet, const char *note);
 /* Prints a line of a result to standard output. */
 void hc_show(const char *format, ...) HC_PRINTF(1, 2);
 /* Prints an object on one line of standard error, valid whatever bytes names hold, and clears it. One for

@@ -230,9 +230,7 @@ static HcStatus report(const HcRerun *rerun, bool quiet, HcError *err) {
     if (rerun->device.failed) {
         return hc_fail_memory(err, (double)rerun->device.length, "a note");
     }
-    if (!quiet && rerun->device.length > 0) {
-        hc_say("note: %s", hc_text_shown(&rerun->device));
-    }
+    hc_say_note(quiet, rerun->device.data);
     for (int32_t n = 0; !quiet && n < rerun->lines.count; n++) {
         hc_show("%s", rerun->lines.path[n]);
     }

@@ -65,6 +65,12 @@ void hc_say(const char *format, ...) {
     va_end(arguments);
 }
 
+void hc_say_note(bool quiet, const char *note) {
+    if (!quiet && note != NULL && *note != '\0') {
+        hc_say("note: %s", note);
+    }
+}
+
 void hc_show(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -18,12 +18,6 @@ void hc_library_describe(HcUsage *usage, const HcOption *table, const char *exam
     hc_usage_add(usage, "Options of every run", hc_plain_options());
 }
 
-void hc_library_note(const HcCommon *common, const char *note) {
-    if (!common->quiet && note != NULL && *note != '\0') {
-        hc_say("note: %s", note);
-    }
-}
-
 HcStatus hc_library_check_output(const char *who, const char *path, bool overwrite, HcFileUse *use,
                                  HcError *err) {
     HcStatus status = HC_OK;
@@ -59,7 +53,7 @@ HcStatus hc_library_save(HcLibrary *library, const char *path, const HcCommon *c
         hc_say("note: %d name%s came several times and got a number", renamed, renamed == 1 ? "" : "s");
     }
     if (library->fwhm != NULL && hc_text_ends_with(path, ".csv")) {
-        hc_library_note(common, "a CSV file does not keep the widths of bands");
+        hc_say_note(common->quiet, "a CSV file does not keep the widths of bands");
     }
     if (!common->quiet) {
         hc_show("%s: %d spectra x %d bands", path, library->count, library->bands);

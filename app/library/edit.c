@@ -116,7 +116,7 @@ static HcStatus edit(const char *who, const HcOption *table, int32_t word_count,
     HC_TRY(hc_library_choose(&library, params.input, &params.choice, who, &note, err));
     HC_TRY(filter(&library, who, HC_FACT_CLASS, params.class, err));
     HC_TRY(filter(&library, who, HC_FACT_QUALITY, params.quality, err));
-    hc_library_note(&common, note);
+    hc_say_note(common.quiet, note);
     HC_TRY(picture ? hc_look_spectra(&library, params.input, NULL, params.output, common.overwrite, err)
                    : hc_library_save(&library, params.output, &common, &use, err));
 done:

@@ -21,7 +21,4 @@ HcStatus hc_library_check_output(const char *who, const char *path, bool overwri
 HcStatus hc_library_save(HcLibrary *library, const char *path, const HcCommon *common, const HcFileUse *use,
                          HcError *err) HC_MUST_CHECK;
 
-/* A remark on standard error, unless --quiet or there is none. */
-void hc_library_note(const HcCommon *common, const char *note);
-
 #endif

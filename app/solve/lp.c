@@ -96,7 +96,7 @@ static HcStatus load(HcProblem *problem, HcError *err) {
 static HcStatus open_program(HcProblem *problem, HcError *err) {
     HC_OR_RETURN(check_outputs(problem, err));
     HC_OR_RETURN(load(problem, err));
-    hc_solve_note(&problem->run.common, problem->file.note.data);
+    hc_say_note(problem->run.common.quiet, problem->file.note.data);
     return HC_OK;
 }
 

@@ -40,12 +40,6 @@ void hc_solve_report(const HcCommon *common, const char *what, const char *forma
     printf("\n");
 }
 
-void hc_solve_note(const HcCommon *common, const char *note) {
-    if (!common->quiet && note != NULL && *note != '\0') {
-        hc_say("note: %s", note);
-    }
-}
-
 static HcStatus open_backend(HcSolve *run, HcError *err) {
     char reason[256] = ""; /* why there is no GPU */
     HC_OR_RETURN(hc_backend_open(&run->common, &run->compute, reason, sizeof reason, err));

@@ -49,7 +49,5 @@ HcStatus hc_solve_write_record(HcSolve *run, const char *output, HcJson *result,
 
 /* A line of the report: what, and a formatted text. */
 void hc_solve_report(const HcCommon *common, const char *what, const char *format, ...) HC_PRINTF(3, 4);
-/* A remark on standard error, unless it is empty. */
-void hc_solve_note(const HcCommon *common, const char *note);
 
 #endif
