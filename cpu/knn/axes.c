@@ -1,6 +1,6 @@
 /* Principal axes of the training spectra. Spectra of real scenes lie near few axes, so a product of 32 terms
  * finds most of those that cannot be neighbours (docs/numerics.md). Example: 5,000 spectra of 198 bands of
- * Jasper Ridge leave 78 candidates a pixel, of which products of all bands leave 11.
+ * Jasper Ridge leave 47 candidates a pixel, of which products of all bands leave 7, where k is 5.
  *
  * With P the axes, a = P'x and b = P't, the lengths of x and t beyond the axes are r = root of |x|^2 - |a|^2
  * and q, and x.t is at most a.b + r q and at least a.b - r q. The last of the 32 terms is r q.

@@ -1,9 +1,9 @@
 /* Products of bytes. Where spectra lie near few axes axes.c serves; of all others products of bytes find most
  * that cannot be neighbours, four times as fast as float32 (docs/numerics.md). Example: 5,000 spectra of 200
- * random bands leave 56 candidates a pixel.
+ * random bands leave 9 candidates a pixel, where k is 5.
  *
  * x' = s q + r and t' = S p + R with integers q and p up to 127, so x'.t' is within |r| |t'| + (|x'| + |r|)
- * |R| of s S q.p. The instruction multiplies by p + 128, and sums begin at -128 sum(q). */
+ * |R| of s S q.p. The instruction multiplies p by q + 128, and sums begin at -128 sum(p). */
 #include "core/allocate.h"
 #include "cpu/knn/knn.h"
 
@@ -44,6 +44,12 @@ HC_CLONES static int32_t take_steps(const float *restrict x, int64_t bands, floa
     return sum;
 }
 
+static void put_words(const int8_t *steps, int64_t words, int32_t *to) {
+    for (int64_t w = 0; w < words; w++) {
+        memcpy(to + w * BLOCK, steps + 4 * w, sizeof *to);
+    }
+}
+
 /* The length of the rest, at least. */
 static double length_of_rest(const float *rest, double length, int32_t bands) {
     return hc_knn_length(rest, bands) * (1 + 0x1p-20) + 0x1p-22 * length;
@@ -53,22 +59,21 @@ HcStatus hc_knn_make_bytes(HcTraining *training, HcError *err) {
     int32_t bands = training->bands;
     int64_t words = hc_knn_words(bands);
     int64_t blocks = (training->count + BLOCK - 1) / BLOCK;
-    int8_t steps[BANDS_MAX];
+    int8_t steps[BANDS_MAX + 4] = {0};
     float rest[BANDS_MAX];
     if (training->axis != NULL || bands < BANDS_MIN || bands > BANDS_MAX || training->count < COUNT_MIN ||
         !__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vnni")) {
         return HC_OK;
     }
     HC_OR_RETURN(hc_new_aligned(training->word, blocks * words * BLOCK, "training spectra", err));
+    HC_OR_RETURN(hc_new(training->start, blocks * BLOCK, "training spectra", err));
     memset(training->word, 0, (size_t)(blocks * words * BLOCK) * sizeof *training->word);
     training->step = largest_of(training->moved, training->count * bands) / 127;
     for (int64_t j = 0; j < training->count; j++) {
-        uint8_t *to = (uint8_t *)(training->word + j / BLOCK * words * BLOCK + j % BLOCK);
-        (void)take_steps(training->moved + j * bands, bands, training->step, steps, rest);
+        training->start[j] =
+            -128 * take_steps(training->moved + j * bands, bands, training->step, steps, rest);
         training->off = fmax(training->off, length_of_rest(rest, training->longest, bands));
-        for (int64_t b = 0; b < bands; b++) {
-            to[b / 4 * BLOCK * 4 + b % 4] = (uint8_t)(steps[b] + 128);
-        }
+        put_words(steps, words, training->word + j / BLOCK * words * BLOCK + j % BLOCK);
     }
     return HC_OK;
 }
@@ -76,15 +81,15 @@ HcStatus hc_knn_make_bytes(HcTraining *training, HcError *err) {
 float hc_knn_take_bytes(const HcTraining *training, const float *moved, int32_t i, HcKnnBytes *bytes) {
     int32_t bands = training->bands;
     int64_t words = hc_knn_words(bands);
-    int32_t *to = bytes->word + i / BLOCK * words * BLOCK + i % BLOCK;
     int8_t steps[BANDS_MAX + 4] = {0};
     float rest[BANDS_MAX];
     float step = largest_of(moved, bands) / 127;
     double length = hc_knn_length(moved, bands);
-    bytes->start[i] = -128 * take_steps(moved, bands, step, steps, rest);
-    for (int64_t w = 0; w < words; w++) {
-        memcpy(to + w * BLOCK, steps + 4 * w, sizeof *to);
+    (void)take_steps(moved, bands, step, steps, rest);
+    for (int64_t b = 0; b < bands; b++) {
+        steps[b] ^= -128;
     }
+    put_words(steps, words, bytes->word + i / BLOCK * words * BLOCK + i % BLOCK);
     double apart = length_of_rest(rest, length, bands);
     double most = apart * training->longest + (length + apart) * training->off;
     bytes->scale[i] = (float)((double)step * (double)training->step);
@@ -93,39 +98,44 @@ float hc_knn_take_bytes(const HcTraining *training, const float *moved, int32_t 
 }
 
 /* As in gram/pairs_multiply.c: with intrinsics GCC copies all sums in every step. */
-#define ADD(SUM, SPECTRA, PIXEL)                                                                             \
-    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(SUM) : "v"(SPECTRA), "m"(PIXEL))
+#define ADD(SUM, PIXELS, SPECTRUM)                                                                           \
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(SUM) : "v"(PIXELS), "m"(SPECTRUM))
 
 HC_WIDE static void multiply_block(const int32_t *pixels, const int32_t *spectra, int64_t words,
-                                   const int32_t *start, const float *scale, const float *above,
-                                   float *product, int64_t stride) {
+                                   const int32_t *start, const float *half, const float *scale,
+                                   const float *above, float *product, float *peak, int64_t width) {
     __m512i sum[BLOCK];
 #pragma GCC unroll 16
-    for (int i = 0; i < BLOCK; i++) {
-        sum[i] = _mm512_set1_epi32(start[i]);
+    for (int j = 0; j < BLOCK; j++) {
+        sum[j] = _mm512_set1_epi32(start[j]);
     }
     for (; words > 0; words--, pixels += BLOCK, spectra += BLOCK) {
-        __m512i column = _mm512_load_si512(spectra);
+        __m512i column = _mm512_load_si512(pixels);
 #pragma GCC unroll 16
-        for (int i = 0; i < BLOCK; i++) {
-            ADD(sum[i], column, pixels[i]);
+        for (int j = 0; j < BLOCK; j++) {
+            ADD(sum[j], column, spectra[j]);
         }
     }
+    __m512 largest = _mm512_set1_ps(-INFINITY);
 #pragma GCC unroll 16
-    for (int i = 0; i < BLOCK; i++) {
-        __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[i]), _mm512_set1_ps(scale[i]));
-        _mm512_storeu_ps(product + i * stride, _mm512_add_ps(value, _mm512_set1_ps(above[i])));
+    for (int j = 0; j < BLOCK; j++) {
+        __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[j]), _mm512_loadu_ps(scale));
+        value = _mm512_add_ps(value, _mm512_loadu_ps(above));
+        _mm512_storeu_ps(product + j * width, value);
+        largest = _mm512_max_ps(largest, _mm512_sub_ps(value, _mm512_set1_ps(half[j])));
     }
+    _mm512_storeu_ps(peak, largest);
 }
 
-void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t pixels, int64_t first,
-                           int64_t count, float *product, int64_t stride) {
+void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t from, int32_t pixels,
+                           int64_t first, int64_t count, const HcKnnProducts *products) {
     int64_t words = hc_knn_words(training->bands);
     for (int64_t j = 0; j < count; j += BLOCK) {
         for (int64_t i = 0; i < pixels; i += BLOCK) {
-            multiply_block(bytes->word + i * words, training->word + (first + j) * words, words,
-                           bytes->start + i, bytes->scale + i, bytes->above + i, product + i * stride + j,
-                           stride);
+            multiply_block(bytes->word + (from + i) * words, training->word + (first + j) * words, words,
+                           training->start + first + j, training->half + first + j, bytes->scale + from + i,
+                           bytes->above + from + i, products->product + j * products->width + i,
+                           products->peak + j / BLOCK * products->width + i, products->width);
         }
     }
 }
@@ -146,15 +156,15 @@ float hc_knn_take_bytes(const HcTraining *training, const float *moved, int32_t 
     return INFINITY;
 }
 
-void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t pixels, int64_t first,
-                           int64_t count, float *product, int64_t stride) {
+void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t from, int32_t pixels,
+                           int64_t first, int64_t count, const HcKnnProducts *products) {
     (void)training;
     (void)bytes;
+    (void)from;
     (void)pixels;
     (void)first;
     (void)count;
-    (void)product;
-    (void)stride;
+    (void)products;
 }
 
 #endif

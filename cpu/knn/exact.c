@@ -40,6 +40,9 @@ void hc_knn_distances(const HcTraining *training, const HcPair *pair, int32_t co
         const float *x[LANES];
         const float *t[LANES];
         double sum[LANES] = {0};
+        for (int32_t next = first + LANES; next < count && next < first + 2 * LANES; next++) {
+            hc_knn_fetch(training->spectra + (int64_t)pair[next].number * training->bands, training->bands);
+        }
         for (int32_t lane = 0; lane < LANES; lane++) {
             const HcPair *one = &pair[first + lane < count ? first + lane : first];
             x[lane] = one->query->x;

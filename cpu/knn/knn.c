@@ -12,17 +12,22 @@
 #include <string.h>
 
 enum {
-    PANEL = 384,      /* pixels of one product, at most */
-    TILE = 640,       /* training spectra of one product */
-    CHUNK = 32,       /* similarities that are looked at together */
-    WAITING_MAX = 240 /* candidates of a pixel that wait */
+    PANEL = 384,        /* pixels of a unit of work, and of one product of all bands, at most */
+    PANEL_AXES = 96,    /* pixels of one product along the axes */
+    PANEL_BYTES = 48,   /* pixels of one product of bytes */
+    AREA = PANEL * 640, /* pixels times training spectra of one product */
+    BATCH = 8,          /* candidates that are refined together */
+    AHEAD_MAX = 32,     /* neighbours that rough products may look for */
+    WAITING_MAX = 192   /* candidates of a pixel that wait */
 };
 
 /* What one pixel has found so far. */
 typedef struct Search {
     HcQuery query;
-    float margin;  /* twice the bound of a product of all bands */
+    HcMargins margins;
+    float margin;  /* the one of the products in use */
     float slack;   /* rough products are at most that much too large, and never too small */
+    float likely;  /* most neighbours have this rough similarity or a larger one */
     float enough;  /* candidates have this similarity or a larger one */
     int32_t found; /* in `index` and `distance`, which are sorted */
     int32_t waiting;
@@ -43,9 +48,10 @@ typedef struct Work {
     float *similarity; /* [PANEL][k] */
     float *moved;      /* [PANEL][bands] */
     float *turned;     /* [PANEL][HC_KNN_TERMS] */
-    float *product;    /* [PANEL][TILE] */
     HcKnnBytes bytes;  /* of PANEL */
-    bool is_rough;     /* rough products have served so far */
+    HcKnnProducts products;
+    float *part;   /* [AHEAD_MAX][PANEL] */
+    bool is_rough; /* rough products have served so far */
 } Work;
 
 typedef struct Job {
@@ -148,38 +154,77 @@ static void learn(Search *search, int32_t k, float similarity) {
     }
 }
 
-HC_CLONES static float multiply(const float *restrict x, const float *restrict t, int64_t bands) {
-    float sum[CHUNK] = {0};
-    float rest = 0;
-    int64_t b = 0;
-    for (; b + CHUNK <= bands; b += CHUNK) {
-        for (int i = 0; i < CHUNK; i++) {
-            sum[i] += x[b + i] * t[b + i];
+/* Products of a pixel with some training spectra. */
+HC_CLONES static void multiply(const float *restrict x, const float *restrict moved,
+                               const int32_t *restrict number, int32_t count, int64_t bands,
+                               float *restrict product) {
+    enum { CHUNK = HC_KNN_CHUNK };
+    for (int32_t n = 0; n < count; n++) {
+        const float *t = moved + number[n] * bands;
+        float sum[CHUNK] = {0};
+        float rest = 0;
+        int64_t b = 0;
+        for (; b + CHUNK <= bands; b += CHUNK) {
+            for (int i = 0; i < CHUNK; i++) {
+                sum[i] += x[b + i] * t[b + i];
+            }
+        }
+        for (; b < bands; b++) {
+            rest += x[b] * t[b];
+        }
+        for (int half = CHUNK / 2; half > 0; half /= 2) {
+            for (int i = 0; i < half; i++) {
+                sum[i] += sum[i + half];
+            }
+        }
+        product[n] = sum[0] + rest;
+    }
+}
+
+/* Brings candidates to the front that are likely to be neighbours, so that few others are enough. */
+static void sort(Search *search) {
+    int32_t front = search->refined;
+    for (int32_t i = front; i < search->waiting; i++) {
+        float similarity = search->candidate_similarity[i];
+        int32_t j = search->candidate[i];
+        if (similarity >= search->likely) {
+            search->candidate_similarity[i] = search->candidate_similarity[front];
+            search->candidate[i] = search->candidate[front];
+            search->candidate_similarity[front] = similarity;
+            search->candidate[front++] = j;
         }
     }
-    for (; b < bands; b++) {
-        rest += x[b] * t[b];
+}
+
+static void fetch(const HcTraining *training, const Search *search, int32_t i) {
+    if (i < search->waiting && search->candidate_similarity[i] >= search->enough) {
+        hc_knn_fetch(training->moved + (int64_t)search->candidate[i] * training->bands, training->bands);
     }
-    for (int half = CHUNK / 2; half > 0; half /= 2) {
-        for (int i = 0; i < half; i++) {
-            sum[i] += sum[i + half];
-        }
-    }
-    return sum[0] + rest;
 }
 
 /* Finds the similarities of all bands of rough candidates, and forgets those that are not enough. */
 static void refine(const Job *job, Search *search) {
     const HcTraining *training = job->training;
-    for (int32_t i = search->refined; i < search->waiting; i++) {
-        int64_t j = search->candidate[i];
-        const float *t = training->moved + j * training->bands;
-        float similarity = multiply(search->moved, t, training->bands) - training->half[j];
-        search->candidate_similarity[i] = similarity;
-        learn(search, job->k, similarity);
+    int32_t next = search->refined;
+    sort(search);
+    while (next < search->waiting) {
+        int32_t *number = search->candidate + search->refined;
+        float *similarity = search->candidate_similarity + search->refined;
+        int32_t count = 0;
+        for (; next < search->waiting && count < BATCH; next++) {
+            number[count] = search->candidate[next];
+            fetch(training, search, next + BATCH);
+            count += search->candidate_similarity[next] >= search->enough;
+        }
+        multiply(search->moved, training->moved, number, count, training->bands, similarity);
+        for (int32_t i = 0; i < count; i++) {
+            similarity[i] -= training->half[number[i]];
+            learn(search, job->k, similarity[i]);
+        }
+        search->refined += count;
+        search->looked_at += count;
     }
-    search->looked_at += search->waiting - search->refined;
-    search->refined = search->waiting;
+    search->waiting = search->refined;
     prune(search);
 }
 
@@ -205,75 +250,82 @@ static void add_candidate(const Job *job, Search *search, int32_t j, float simil
     }
 }
 
-/* The first of the `count` similarities from `from` on, in steps of CHUNK, where one is enough. */
-HC_CLONES static int64_t find_chunk(const float *restrict product, const float *restrict half, int64_t from,
-                                    int64_t count, float enough) {
-    for (; from + CHUNK <= count; from += CHUNK) {
-        int32_t any = 0;
-        for (int64_t j = from; j < from + CHUNK; j++) {
-            any |= product[j] - half[j] >= enough;
+/* The largest similarity of each block of spectra. */
+HC_CLONES static void find_peaks(const float *restrict product, const float *restrict half, int64_t count,
+                                 int64_t searches, int64_t width, float *restrict peak) {
+    for (int64_t j = 0; j < count; j++, product += width) {
+        if (j % HC_KNN_BLOCK == 0) {
+            peak += j == 0 ? 0 : width;
+            for (int64_t i = 0; i < searches; i++) {
+                peak[i] = -INFINITY;
+            }
         }
-        if (any != 0) {
-            return from;
+        for (int64_t i = 0; i < searches; i++) {
+            float similarity = product[i] - half[j];
+            peak[i] = similarity > peak[i] ? similarity : peak[i];
         }
-    }
-    return from;
-}
-
-/* Lists the similarities that are enough. */
-static int32_t list_chunk(const float *product, const float *half, int64_t from, int64_t end, float enough,
-                          int32_t *list) {
-    int32_t count = 0;
-    for (; from < end; from++) {
-        list[count] = (int32_t)from;
-        count += product[from] - half[from] >= enough;
-    }
-    return count;
-}
-
-static void scan(const Job *job, Search *search, const float *product, const float *half, int64_t first,
-                 int64_t count) {
-    int64_t from = 0;
-    while (from < count) {
-        from = find_chunk(product, half, from, count, search->enough);
-        int64_t end = hc_min64(from + CHUNK, count);
-        int32_t list[CHUNK];
-        int32_t listed = list_chunk(product, half, from, end, search->enough, list);
-        for (int32_t i = 0; i < listed; i++) {
-            add_candidate(job, search, (int32_t)first + list[i], product[list[i]] - half[list[i]]);
-        }
-        from = end;
     }
 }
 
-/* The largest similarity of each of CHUNK parts of a tile. */
-HC_CLONES static void find_largest(const float *restrict product, const float *restrict half, int64_t count,
-                                   float *restrict largest) {
-    for (int i = 0; i < CHUNK; i++) {
-        largest[i] = -INFINITY;
+/* The largest similarity of each of AHEAD_MAX parts of a tile, part[AHEAD_MAX][width]. */
+HC_CLONES static void find_largest(const float *restrict peak, int64_t blocks, int64_t searches,
+                                   int64_t width, float *restrict part) {
+    for (int64_t at = 0; at < AHEAD_MAX * width; at++) {
+        part[at] = -INFINITY;
     }
-    for (int64_t from = 0; from + CHUNK <= count; from += CHUNK) {
-        for (int i = 0; i < CHUNK; i++) {
-            float similarity = product[from + i] - half[from + i];
-            largest[i] = similarity > largest[i] ? similarity : largest[i];
+    for (int64_t b = 0; b < blocks; b++) {
+        float *largest = part + b % AHEAD_MAX * width;
+        for (int64_t i = 0; i < searches; i++) {
+            largest[i] = peak[b * width + i] > largest[i] ? peak[b * width + i] : largest[i];
         }
     }
 }
 
 /* What is enough, before the first tile is scanned: k parts have a similarity of it or more. */
-static void look_ahead(const Job *job, Search *search, const float *product, int64_t count, float margin) {
-    float largest[CHUNK];
-    float heap[CHUNK];
-    find_largest(product, job->training->half, count, largest);
-    for (int32_t i = 0; i < job->k; i++) {
-        heap[i] = -INFINITY;
+static void look_ahead(const Job *job, Search *searches, int32_t count, const HcKnnProducts *products,
+                       int64_t spectra, float *part) {
+    float heap[AHEAD_MAX];
+    find_largest(products->peak, (spectra + HC_KNN_BLOCK - 1) / HC_KNN_BLOCK, count, products->width, part);
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t at = 0; at < job->k; at++) {
+            heap[at] = -INFINITY;
+        }
+        for (int at = 0; at < AHEAD_MAX; at++) {
+            if (part[at * products->width + i] > heap[0]) {
+                remember(heap, job->k, part[at * products->width + i]);
+            }
+        }
+        searches[i].likely = heap[0];
+        searches[i].enough = heap[0] - (searches[i].margin + searches[i].slack);
     }
-    for (int i = 0; i < CHUNK; i++) {
-        if (largest[i] > heap[0]) {
-            remember(heap, job->k, largest[i]);
+}
+
+/* Adds the candidates of a tile. Looks only into blocks whose peak is enough. */
+static void scan(const Job *job, Search *searches, int32_t count, const HcKnnProducts *products,
+                 int64_t first, int64_t spectra) {
+    const int64_t width = products->width;
+    for (int64_t b = 0; b < (spectra + HC_KNN_BLOCK - 1) / HC_KNN_BLOCK; b++) {
+        const float *peak = products->peak + b * width;
+        const float *half = job->training->half + first + b * HC_KNN_BLOCK;
+        int64_t rows = hc_min64(HC_KNN_BLOCK, spectra - b * HC_KNN_BLOCK);
+        for (int32_t i = 0; i < count; i++) {
+            if (peak[i] < searches[i].enough) {
+                continue;
+            }
+            const float *product = products->product + b * HC_KNN_BLOCK * width + i;
+            int32_t list[HC_KNN_BLOCK];
+            int32_t listed = 0;
+            for (int32_t j = 0; j < rows; j++) {
+                list[listed] = j;
+                listed += product[j * width] - half[j] >= searches[i].enough;
+            }
+            for (int32_t at = 0; at < listed; at++) {
+                int32_t j = list[at];
+                add_candidate(job, &searches[i], (int32_t)(first + b * HC_KNN_BLOCK) + j,
+                              product[j * width] - half[j]);
+            }
         }
     }
-    search->enough = heap[0] - margin;
 }
 
 /* Every training spectrum is a candidate. */
@@ -289,48 +341,49 @@ static void search_plainly(const Job *job, Search *search) {
 
 static void begin(const Job *job, Search *search, bool is_rough) {
     search->found = search->waiting = search->refined = search->looked_at = 0;
-    search->enough = -INFINITY;
+    search->enough = search->likely = -INFINITY;
     search->is_rough = is_rough;
+    search->margin = is_rough ? search->margins.rough : search->margins.whole;
     for (int32_t i = 0; i < job->k; i++) {
         search->similarity[i] = -INFINITY;
     }
 }
 
-/* Similarities of the searches with `count` spectra from `first` on, by products of all bands, along the axes
- * or of bytes. */
-static void multiply_tile(const Job *job, Work *work, int32_t searches, int64_t first, int count) {
+/* Products of searches with `count` spectra from `first` on, of all bands, along the axes or of bytes. */
+static void multiply_tile(const Job *job, Work *work, int32_t from, int32_t searches, int64_t first,
+                          int count) {
     const HcTraining *training = job->training;
-    bool is_rough = work->search[0].is_rough;
+    const HcKnnProducts *to = &work->products;
+    bool is_rough = work->search[from].is_rough;
     if (is_rough && training->word != NULL) {
-        hc_knn_multiply_bytes(training, &work->bytes, searches, first, count, work->product, TILE);
+        hc_knn_multiply_bytes(training, &work->bytes, from, searches, first, count, to);
         return;
     }
     int terms = is_rough ? HC_KNN_TERMS : training->bands;
     const float *spectra = is_rough ? training->turned : training->moved;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, searches, count, terms, 1.0F,
-                is_rough ? work->turned : work->moved, terms, spectra + first * terms, terms, 0.0F,
-                work->product, TILE);
+    const float *pixels = (is_rough ? work->turned : work->moved) + (int64_t)from * terms;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, count, searches, terms, 1.0F,
+                spectra + first * terms, terms, pixels, terms, 0.0F, to->product, (int)to->width);
+    find_peaks(to->product, training->half + first, count, searches, to->width, to->peak);
 }
 
 /* Searches one tile after the other. Gives up, false, where rough candidates are too many to be worth it. */
-static bool search_tiles(const Job *job, Work *work, int32_t searches) {
+static bool search_tiles(const Job *job, Work *work, int32_t from, int32_t searches) {
     const HcTraining *training = job->training;
+    Search *search = &work->search[from];
     int64_t most = searches * (32 + training->count / 32);
-    for (int64_t first = 0; first < training->count; first += TILE) {
-        int tile = (int)hc_min64(TILE, training->count - first);
+    int64_t tile = AREA / work->products.width;
+    for (int64_t first = 0; first < training->count; first += tile) {
+        int count = (int)hc_min64(tile, training->count - first);
         int64_t looked_at = 0;
-        multiply_tile(job, work, searches, first, tile);
-        for (int32_t i = 0; i < searches; i++) {
-            Search *search = &work->search[i];
-            const float *product = work->product + (int64_t)i * TILE;
-            if (first == 0 && job->k <= CHUNK) {
-                look_ahead(job, search, product, tile, search->margin + search->slack);
-            }
-            scan(job, search, product, training->half + first, first, tile);
-            if (search->is_rough) {
-                refine(job, search);
-                looked_at += search->looked_at;
-            }
+        multiply_tile(job, work, from, searches, first, count);
+        if (first == 0 && job->k <= AHEAD_MAX) {
+            look_ahead(job, search, searches, &work->products, count, work->part);
+        }
+        scan(job, search, searches, &work->products, first, count);
+        for (int32_t i = 0; i < searches && search->is_rough; i++) {
+            refine(job, &search[i]);
+            looked_at += search[i].looked_at;
         }
         if (looked_at > most) {
             return false;
@@ -352,7 +405,13 @@ static bool search_by(const Job *job, Work *work, int32_t searches, bool is_roug
         }
         work->search[i].slack = 2 * (1 + 0x1p-20F) * slack;
     }
-    return search_tiles(job, work, searches);
+    int32_t panel = is_rough ? (training->word != NULL ? PANEL_BYTES : PANEL_AXES) : PANEL;
+    bool serves = true;
+    work->products.width = panel;
+    for (int32_t from = 0; from < searches && serves; from += panel) {
+        serves = search_tiles(job, work, from, from + panel < searches ? panel : searches - from);
+    }
+    return serves;
 }
 
 static void search_fast(const Job *job, Work *work, int32_t searches) {
@@ -409,8 +468,8 @@ static void search_panel(const Job *job, int64_t unit, Work *work) {
             take_first(job, pixel);
             continue;
         }
-        search->margin = hc_knn_move(training, &search->query, work->moved + searches * bands);
-        if (search->margin < INFINITY) {
+        search->margins = hc_knn_move(training, &search->query, work->moved + searches * bands);
+        if (search->margins.whole < INFINITY) {
             searches++;
         } else {
             search_plainly(job, search);
@@ -426,9 +485,10 @@ static void work_clear(Work *work) {
     free(work->similarity);
     free(work->moved);
     free(work->turned);
-    free(work->product);
+    free(work->products.product);
+    free(work->products.peak);
+    free(work->part);
     free(work->bytes.word);
-    free(work->bytes.start);
     free(work->bytes.scale);
 }
 
@@ -439,16 +499,17 @@ static HcStatus work_init(Work *work, const Job *job, HcError *err) {
     HC_OR_RETURN(hc_new_aligned(work->similarity, PANEL * k, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->moved, PANEL * bands, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->turned, (size_t)PANEL * HC_KNN_TERMS, "panels of neighbours", err));
-    HC_OR_RETURN(hc_new_aligned(work->product, (size_t)PANEL * TILE, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->products.product, AREA, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->part, (size_t)AHEAD_MAX * PANEL, "panels of neighbours", err));
+    HC_OR_RETURN(hc_new_aligned(work->products.peak, AREA / HC_KNN_BLOCK, "panels of neighbours", err));
     HC_OR_RETURN(hc_new_aligned(work->bytes.word, PANEL * (size_t)hc_knn_words(job->training->bands),
                                 "panels of neighbours", err));
-    HC_OR_RETURN(hc_new(work->bytes.start, PANEL, "panels of neighbours", err));
     HC_OR_RETURN(hc_new(work->bytes.scale, 2 * PANEL, "panels of neighbours", err));
     work->bytes.above = work->bytes.scale + PANEL;
     for (size_t i = 0; i < PANEL; i++) {
         work->search[i].similarity = work->similarity + i * k;
     }
-    work->is_rough = (job->training->axis != NULL || job->training->word != NULL) && job->k <= CHUNK;
+    work->is_rough = (job->training->axis != NULL || job->training->word != NULL) && job->k <= AHEAD_MAX;
     return HC_OK;
 }
 

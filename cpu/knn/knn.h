@@ -22,21 +22,25 @@ struct HcTraining {
     double *centre; /* [bands] of the spectra, or of those of unit length */
     double scale;   /* a power of two: brings the longest t' to 1 .. 2 */
     float *moved;   /* t' [count][bands] */
-    float *half;    /* h [count] */
+    float *half;    /* h [count], then infinity up to a whole block */
     double longest; /* of t' */
     double most;    /* largest magnitude of h */
     /* Principal axes; NULL = there are none that serve. */
     double *axis;  /* [bands][HC_KNN_TERMS] */
     float *turned; /* t' along the axes, and its length beyond them [count][HC_KNN_TERMS] */
     float rest;    /* the largest length beyond the axes */
-    /* t' in steps, plus 128, four bands a word [blocks][words][HC_KNN_BLOCK]; NULL = they do not serve. */
+    /* t' in steps, four bands a word [blocks][words][HC_KNN_BLOCK]; NULL = they do not serve. */
     int32_t *word;
+    int32_t *start; /* of the sums [blocks][HC_KNN_BLOCK] */
     float step;
     double off; /* largest length that steps leave */
 };
 
 /* Terms of a product along the principal axes. */
 enum { HC_KNN_TERMS = 32 };
+
+/* Sums that are added side by side where all bands of a candidate are multiplied. */
+enum { HC_KNN_CHUNK = 32 };
 
 /* Pixels and training spectra whose words lie side by side. */
 enum { HC_KNN_BLOCK = 16 };
@@ -48,10 +52,23 @@ static inline int64_t hc_knn_words(int32_t bands) {
 
 /* Pixels in bytes, and what makes sums of bytes to products. */
 typedef struct HcKnnBytes {
-    int32_t *word;        /* [blocks][words][HC_KNN_BLOCK] */
-    int32_t *start;       /* of the sums */
+    int32_t *word;        /* steps plus 128 [blocks][words][HC_KNN_BLOCK] */
     float *scale, *above; /* products get `above`, so that none is too small */
 } HcKnnBytes;
+
+/* Products of pixels with some training spectra. */
+typedef struct HcKnnProducts {
+    float *product; /* [spectra][width] */
+    float *peak;    /* largest similarity of HC_KNN_BLOCK spectra [blocks][width] */
+    int64_t width;  /* whole blocks of pixels */
+} HcKnnProducts;
+
+/* Asks memory for a spectrum, as those of candidates lie far apart. */
+static inline void hc_knn_fetch(const float *spectrum, int64_t bands) {
+    for (int64_t b = 0; b < bands; b += 16) {
+        __builtin_prefetch(spectrum + b);
+    }
+}
 
 /* A pixel that looks for its neighbours. */
 typedef struct HcQuery {
@@ -71,9 +88,15 @@ typedef struct HcPair {
 /* distance[i] of pair[i], as the contract has it. */
 void hc_knn_distances(const HcTraining *training, const HcPair *pair, int32_t count, double *distance);
 
-/* The pixel as x', moved[bands]. Returns twice the bound of the error of a similarity. Each of the k
- * nearest is at most that much below the k-th largest similarity. INFINITY = float32 is not enough. */
-float hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved);
+/* Twice the bound of the error of a similarity. Each of the k nearest is at most that much below the k-th
+ * largest similarity. INFINITY = float32 is not enough. */
+typedef struct HcMargins {
+    float whole; /* of products of all bands, added in any order */
+    float rough; /* of rough products, and of those of all bands added in HC_KNN_CHUNK sums */
+} HcMargins;
+
+/* The pixel as x', moved[bands]. */
+HcMargins hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved);
 
 /* The length of x, added by vectors. */
 double hc_knn_length(const float *x, int32_t bands);
@@ -85,10 +108,10 @@ HcStatus hc_knn_make_bytes(HcTraining *training, HcError *err);
  * more. */
 float hc_knn_take_bytes(const HcTraining *training, const float *moved, int32_t i, HcKnnBytes *bytes);
 
-/* product[pixels][stride]: upper bounds of x'.t' with `count` spectra from `first` on. Both are filled up to
- * whole blocks. */
-void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t pixels, int64_t first,
-                           int64_t count, float *product, int64_t stride);
+/* Upper bounds of x'.t', of `pixels` from pixel `from` on with `count` spectra from `first` on. Both begin
+ * with a whole block, and are filled up to whole blocks. */
+void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t from, int32_t pixels,
+                           int64_t first, int64_t count, const HcKnnProducts *products);
 
 /* Finds the axes, where they are worth it. */
 HcStatus hc_knn_find_axes(HcCompute *compute, HcTraining *training, HcError *err);

@@ -44,19 +44,18 @@ HC_CLONES double hc_knn_length(const float *x, int32_t bands) {
 /* How far a similarity s may be from S = (|x - c|^2 - d) / 2 (EUCLIDEAN) or from -d + constant (ANGLE), d
  * being the float64 distance that the contract wants, X = |x - c| and T = |t - c| after scaling:
  *
- *   product in float32, added in any order           m u / (1 - m u) X T,  m >= bands + roundings of blocks
- *   x' and t', their parts along axes, rounded       4 u X T
- *   h rounded, product - h rounded                   u (X T + 2 h)
+ *   product in float32                               m u / (1 - m u) X T,  m >= roundings that a term may
+ * meet x' and t', their parts along axes, rounded       4 u X T h rounded, product - h rounded u (X T + 2 h)
  *   the threshold that this is used for, rounded     u (X T + h)
  *   roundings of d, of norms and of divisions        (bands + 2) v (X + T)^2 / 2, or (3 bands + 16) v
  *   float32 underflow, flushed or not                bands 2^-125
  *
  * with u = 2^-24 and v = 2^-53. The constants below are larger, which covers what is of second order. */
-static double bound(const HcTraining *training, double length) {
+static double bound(const HcTraining *training, double length, double roundings) {
     const double u = 0x1p-24;
     const double v = 0x1p-53;
     double n = training->bands;
-    double m = (n + n / 8 + 16) * u;
+    double m = roundings * u;
     double product = length * training->longest;
     double exact = training->metric == HC_METRIC_EUCLIDEAN
                        ? (n + 4) * v * (length + training->longest) * (length + training->longest)
@@ -65,11 +64,17 @@ static double bound(const HcTraining *training, double length) {
     return fine ? m / (1 - m) * product + 6 * u * (product + training->most) + exact + 0x1p-90 : INFINITY;
 }
 
-float hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved) {
+/* A sum of all bands in any order meets bands and the roundings of blocks. A product along the axes meets
+ * HC_KNN_TERMS and those of blocks; one in HC_KNN_CHUNK sums meets bands / HC_KNN_CHUNK, those of bands that
+ * are left, fewer than HC_KNN_CHUNK, and 2. */
+HcMargins hc_knn_move(const HcTraining *training, const HcQuery *query, float *moved) {
+    double n = training->bands;
     bool angle = training->metric == HC_METRIC_ANGLE;
     move(query->x, training->centre, angle ? query->norm : 1, training->scale, training->bands, moved);
     double length = hc_knn_length(moved, training->bands) * (1 + 0x1p-20);
-    return (float)(2 * (1 + 0x1p-20) * bound(training, length));
+    const double twice = 2 * (1 + 0x1p-20);
+    return (HcMargins){(float)(twice * bound(training, length, n + n / 8 + 16)),
+                       (float)(twice * bound(training, length, n / HC_KNN_CHUNK + 2 * HC_KNN_TERMS))};
 }
 
 static void find_centre(HcTraining *training) {
@@ -123,6 +128,9 @@ static void make_ready(HcTraining *training, double *square, double *product) {
         training->half[j] = (float)half;
         training->most = fabs(half) > training->most ? fabs(half) : training->most;
     }
+    for (int64_t j = 0; j < HC_KNN_BLOCK; j++) {
+        training->half[training->count + j] = INFINITY;
+    }
 }
 
 HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t count, int32_t bands,
@@ -137,7 +145,7 @@ HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     *training = (HcTraining){.count = count, .bands = bands, .metric = metric};
     HC_TRY(hc_new(training->spectra, values, "training spectra", err));
     HC_TRY(hc_new(training->moved, values, "training spectra", err));
-    HC_TRY(hc_new(training->half, spectrum_count, "training spectra", err));
+    HC_TRY(hc_new(training->half, spectrum_count + HC_KNN_BLOCK, "training spectra", err));
     HC_TRY(hc_new(training->norm, spectrum_count, "training spectra", err));
     HC_TRY(hc_new(training->centre, bands, "training spectra", err));
     HC_TRY(hc_new(work, 2 * spectrum_count, "training spectra", err));
@@ -163,6 +171,7 @@ void hc_cpu_training_close(HcTraining *training) {
         free(training->axis);
         free(training->turned);
         free(training->word);
+        free(training->start);
         free(training);
     }
 }

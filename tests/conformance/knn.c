@@ -21,6 +21,7 @@ typedef enum Look {
     ALIKE_MIXED, /* mixtures of which only a few differ */
     BYTES,       /* integers of one byte; pixels are BETWEEN */
     BETWEEN,     /* all but half a step from such integers; pixels are BYTES */
+    BRIGHT,      /* integers of one byte, all above or all below 0: their sums are large; pixels are BYTES */
     LOOKS
 } Look;
 
@@ -38,13 +39,22 @@ static double mixture(int64_t spectrum, int64_t band) {
     return mixed;
 }
 
+static uint32_t hash_of(uint32_t pair, int64_t band) {
+    uint32_t word = pair * 2654435761U + (uint32_t)band * 2246822519U;
+    return (word ^ word >> 15) * 2654435761U;
+}
+
+/* A band of a bright or dark spectrum. Pairs have opposite signs, so that steps leave nothing of it. */
+static int bright_of(int64_t spectrum, int64_t band) {
+    int size = band == 0 ? 127 : 64 + (int)(hash_of((uint32_t)(spectrum / 2), band) >> 26);
+    return spectrum % 2 == 0 ? size : -size;
+}
+
 /* A band of a spectrum of one byte. Pairs have opposite signs; a pixel has those of two training spectra. An
  * eighth of the bands are large, and one of these is huge where `between`: half a step of it is 127. */
 static int byte_of(int64_t spectrum, int64_t band, bool between) {
     uint32_t pair = (uint32_t)(spectrum / 2 % 512);
-    uint32_t word = pair * 2654435761U + (uint32_t)band * 2246822519U;
-    word = (word ^ word >> 15) * 2654435761U;
-    int sign = ((int64_t)(word >> 16) + spectrum) % 2 == 0 ? 1 : -1;
+    int sign = ((int64_t)(hash_of(pair, band) >> 16) + spectrum) % 2 == 0 ? 1 : -1;
     bool large = (pair / 16 + (uint32_t)band) % 8 == 0;
     if (between) {
         return sign * (large && (uint32_t)band / 8 == pair % 8 ? 254 * 127 : 124);
@@ -80,6 +90,8 @@ static float value_of(Look look, int64_t spectrum, int64_t band, uint64_t *seed)
     case BYTES:
     case BETWEEN:
         return (float)byte_of(spectrum, band, look == BETWEEN);
+    case BRIGHT:
+        return (float)bright_of(spectrum, band);
     default:
         return (float)normal;
     }
@@ -202,7 +214,7 @@ static void check_shape(const Shape *shape, Look look, HcMetric metric, Masking 
     float *spectra = malloc(bytes);
     float *copy = malloc(bytes);
     assert_true(spectra != NULL && copy != NULL);
-    Look pixels = look == BYTES ? BETWEEN : look == BETWEEN ? BYTES : look;
+    Look pixels = look == BYTES ? BETWEEN : look == BETWEEN || look == BRIGHT ? BYTES : look;
     fill(cube.data, pixels, (int64_t)shape->lines * shape->samples, shape->bands, seed);
     fill(spectra, look, shape->count, shape->bands, seed);
     cube_mask(&cube, masking, seed);
@@ -263,10 +275,12 @@ CASE(test_knn_looks) {
     }
 }
 
-/* Neighbours are looked for by rough products first: along few axes, else of bytes; too many may be near. */
+/* Neighbours are looked for by rough products first: along few axes, else of bytes; too many may be near. The
+ * second shape takes some panels of pixels a thread, the last one two tiles of spectra. */
 CASE(test_knn_rough) {
     (void)state;
-    static const Shape shapes[] = {{5, 40, 100, 1300, 5}, {2, 9, 130, 1024, 32}, {2, 9, 96, 1025, 33}};
+    static const Shape shapes[] = {
+        {2, 9, 130, 1024, 32}, {1, 400, 96, 1024, 5}, {2, 9, 96, 1025, 33}, {1, 9, 96, 5130, 4}};
     uint64_t seed = 14;
     for (int look = NORMAL; look < LOOKS; look++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
