@@ -280,7 +280,7 @@ CASE(test_knn_looks) {
 CASE(test_knn_rough) {
     (void)state;
     static const Shape shapes[] = {
-        {2, 9, 130, 1024, 32}, {1, 400, 96, 1024, 5}, {2, 9, 96, 1025, 33}, {1, 9, 96, 5130, 4}};
+        {2, 9, 130, 1024, 32}, {1, 400, 96, 1024, 5}, {2, 9, 96, 1025, 33}, {1, 21, 96, 5300, 4}};
     uint64_t seed = 14;
     for (int look = NORMAL; look < LOOKS; look++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
