@@ -44,8 +44,9 @@ HC_CLONES double hc_knn_length(const float *x, int32_t bands) {
 /* How far a similarity s may be from S = (|x - c|^2 - d) / 2 (EUCLIDEAN) or from -d + constant (ANGLE), d
  * being the float64 distance that the contract wants, X = |x - c| and T = |t - c| after scaling:
  *
- *   product in float32                               m u / (1 - m u) X T,  m >= roundings that a term may
- * meet x' and t', their parts along axes, rounded       4 u X T h rounded, product - h rounded u (X T + 2 h)
+ *   product in float32                               m u / (1 - m u) X T,  m >= roundings of a term
+ *   x' and t', their parts along axes, rounded       4 u X T
+ *   h rounded, product - h rounded                   u (X T + 2 h)
  *   the threshold that this is used for, rounded     u (X T + h)
  *   roundings of d, of norms and of divisions        (bands + 2) v (X + T)^2 / 2, or (3 bands + 16) v
  *   float32 underflow, flushed or not                bands 2^-125
