@@ -271,14 +271,8 @@ static void *touch(void *argument) {
     return NULL;
 }
 
-/* Characters of a path up to the name of the file. */
-static size_t folder_length(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? (size_t)(slash + 1 - path) : 0;
-}
-
 char *hc_batch_claim_path(const char *output) {
-    size_t length = folder_length(output);
+    size_t length = (size_t)(hc_file_base(output) - output);
     char *folder = hc_file_near(output, false);
     bool beside = length == 0 || folder == NULL;
     char *path = folder == NULL
@@ -361,7 +355,7 @@ void hc_batch_remove_dead_claims(const HcBatch *batch) {
     size_t length = 0;
     for (int32_t s = 0; s < batch->scene_count; s++) {
         const char *output = batch->scenes[s].output;
-        size_t folder = folder_length(output);
+        size_t folder = (size_t)(hc_file_base(output) - output);
         if (s == 0 || folder != length || strncmp(output, last, length) != 0) {
             hc_file_remove_dead_beside(output, CLAIM);
         }

@@ -1,6 +1,7 @@
 /* The scenes of one folder. Some rasters in it may be parts of a scene: the bands of Hyperion, or the dark
  * and white references of a line scanner. */
 #include "app/batch/batch.h"
+#include "io/file.h"
 #include "io/read/product/product.h"
 #include "io/read/scanner.h"
 
@@ -36,8 +37,8 @@ static int32_t drop_bands(HcPaths *paths, const char *text, size_t length) {
 /* A text NAME_MTL_L1T.TXT stands for its bands NAME_B008_L1T.TIF, ... */
 static HcStatus take_listed(const HcPaths *files, HcPaths *scenes, HcPassedOver *passed, HcError *err) {
     for (int32_t f = 0; f < files->count; f++) {
-        const char *path = files->path[f], *slash = strrchr(path, '/');
-        const char *mark = strstr(slash != NULL ? slash : path, "_MTL_");
+        const char *path = files->path[f];
+        const char *mark = strstr(hc_file_base(path), "_MTL_");
         if (mark != NULL && hc_batch_describes_product(path)) {
             passed->parts += drop_bands(scenes, path, (size_t)(mark - path));
             HC_OR_RETURN(hc_paths_add(scenes, path, err));

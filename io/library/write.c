@@ -11,8 +11,7 @@
 
 char *hc_library_header_path(const char *path) {
     size_t length = strlen(path);
-    const char *name = strrchr(path, '/');
-    const char *point = strrchr(name != NULL ? name : path, '.');
+    const char *point = strrchr(hc_file_base(path), '.');
     if (point != NULL && point != path && point[-1] != '/') {
         length = (size_t)(point - path);
     }

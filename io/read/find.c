@@ -186,8 +186,7 @@ done:
 
 /* Where the ending of a path begins, or its end. */
 static int stem_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash != NULL ? slash : path, '.');
+    const char *dot = strrchr(hc_file_base(path), '.');
     return (int)(dot != NULL ? (size_t)(dot - path) : strlen(path));
 }
 

@@ -10,11 +10,8 @@
 static const char what[] = "attributes of polygons";
 
 void hc_attributes_clear(HcAttributes *attributes) {
-    for (int32_t k = 0; k < attributes->count; k++) {
-        free(attributes->name[k]);
-    }
     hc_free_texts(attributes->value, attributes->features * attributes->count);
-    free(attributes->name);
+    hc_free_texts(attributes->name, attributes->count);
     free(attributes->type);
     free(attributes->field);
     *attributes = (HcAttributes){0};

@@ -1,6 +1,7 @@
 /* Links between files and to remote ones, as STAC has them. */
 #include "io/gdal/remote.h"
 #include "io/stac/stac.h"
+#include "io/file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -35,12 +36,11 @@ static char *absolute(const char *path) {
     if (hc_remote_is(path)) {
         return strdup(path);
     }
-    const char *slash = strrchr(path, '/');
-    char *folder = slash == NULL ? strdup(".") : hc_text_format("%.*s/", (int)(slash - path), path);
+    char *folder = hc_file_folder(path);
     char *found = folder != NULL ? realpath(folder, NULL) : NULL;
-    char *all = found != NULL ? hc_text_format("%s/%s", strcmp(found, "/") == 0 ? "" : found,
-                                               slash != NULL ? slash + 1 : path)
-                              : NULL;
+    char *all = found != NULL
+                    ? hc_text_format("%s/%s", strcmp(found, "/") == 0 ? "" : found, hc_file_base(path))
+                    : NULL;
     free(folder);
     free(found);
     return all;

@@ -502,7 +502,7 @@ static char *owner_of_header(const char *header) {
     char *found = NULL;
     const char *name = hc_file_base(header);
     size_t stem = strlen(name) - strlen(".hdr");
-    char *directory = name == header ? strdup(".") : hc_text_format("%.*s", (int)(name - header), header);
+    char *directory = hc_file_folder(header);
     DIR *handle = directory != NULL ? opendir(directory) : NULL;
     for (struct dirent *entry; handle != NULL && found == NULL && (entry = readdir(handle)) != NULL;) {
         const char *ending = ending_of(entry->d_name);

@@ -85,8 +85,8 @@ static HcStatus make_stored(HcWriter *writer, HcInterleave interleave, int32_t r
 
 /* The path of `name` beside the partial; fresh memory. */
 static char *beside_partial(const HcWriter *writer, const char *name) {
-    const char *slash = strrchr(writer->partial, '/');
-    return hc_text_format("%.*s/%s", (int)(slash - writer->partial), writer->partial, name);
+    const char *partial = writer->partial;
+    return hc_text_format("%.*s%s", (int)(hc_file_base(partial) - partial), partial, name);
 }
 
 /* Lines of a mapped file need no memory on their way. */

@@ -6,6 +6,7 @@
 #include "pipeline/compare/compare.h"
 #include "pipeline/picture/image.h"
 #include "pipeline/picture/plots.h"
+#include "core/texts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -32,12 +33,9 @@ typedef struct Drawing {
 } Drawing;
 
 static void clear(Drawing *drawing) {
-    for (int32_t b = 0; b < drawing->names; b++) {
-        free(drawing->name[b]);
-    }
     hc_text_clear(&drawing->title);
     hc_text_clear(&drawing->caption);
-    free(drawing->name);
+    hc_free_texts(drawing->name, drawing->names);
     free(drawing->rgb);
     free(drawing->series);
     free(drawing->pixels);

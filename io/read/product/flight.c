@@ -120,7 +120,7 @@ static HcStatus find_siblings(HcProduct *product, Flight *flight, const char *im
                               HcError *err) {
     HcStatus status = HC_OK;
     size_t folder = (size_t)(hc_file_base(image) - image);
-    char *of = folder > 0 ? hc_text_format("%.*s", (int)(folder > 1 ? folder - 1 : 1), image) : strdup(".");
+    char *of = hc_file_folder(image);
     char **list = of != NULL ? VSIReadDir(of) : NULL;
     HC_OR_RETURN(hc_text_made(of, folder, "a path", err));
     if (list != NULL) {
