@@ -110,6 +110,15 @@ template <typename Ask> bool repeat(const char *path, HcSaid *said, bool (*passe
     }
 }
 
+/* GDAL takes a file for one of 0 bytes, or for a folder, where it does not follow a redirect, and keeps that.
+ */
+bool is_elsewhere(const char *path, const HcSaid &said) {
+    if (hc_said_redirects(&said)) {
+        VSICurlPartialClearCache(path);
+    }
+    return hc_said_redirects(&said);
+}
+
 char **ask_headers(const char *path, HcSaid *said) {
     char **headers = nullptr;
     VSICurlPartialClearCache(path);
@@ -117,7 +126,7 @@ char **ask_headers(const char *path, HcSaid *said) {
         headers = VSIGetFileMetadata(path, "HEADERS", nullptr);
         return headers != nullptr;
     });
-    if (hc_said_redirects(said, path)) {
+    if (is_elsewhere(path, *said)) {
         CSLDestroy(headers);
         headers = nullptr;
     }
@@ -341,7 +350,7 @@ static HcStatus stat_remote(const char *path, VSIStatBufL *info, int flags, bool
     hc_remote_begin(path);
     *there = asks && repeat(path, &said, is_broken, [&]() {
                  *info = {};
-                 return VSIStatExL(path, info, flags) == 0 && !hc_said_redirects(&said, path);
+                 return VSIStatExL(path, info, flags) == 0 && !is_elsewhere(path, said);
              });
     hc_remote_end();
     /* A bucket that may not be listed says 403 of what it does not have. */

@@ -35,12 +35,8 @@ bool hc_said_may_pass(const HcSaid *said) {
            said->code >= 500;
 }
 
-bool hc_said_redirects(const HcSaid *said, const char *path) {
-    bool redirects = said->code >= 300 && said->code < 400;
-    if (redirects) {
-        VSICurlPartialClearCache(path);
-    }
-    return redirects;
+bool hc_said_redirects(const HcSaid *said) {
+    return said->code >= 300 && said->code < 400;
 }
 
 HcStatus hc_said_fail(const HcSaid *said, int64_t bytes, int64_t got, HcError *err) {
@@ -48,7 +44,7 @@ HcStatus hc_said_fail(const HcSaid *said, int64_t bytes, int64_t got, HcError *e
     const char *why = code == 401 || code == 403   ? ": it may not be read by these credentials"
                       : code == 404 || code == 410 ? ": there is no such file"
                       : code == 412 || code == 416 ? ": the file is shorter now"
-                      : code >= 300 && code < 400  ? ": it redirects to another region or address"
+                      : hc_said_redirects(said)    ? ": it redirects to another region or address"
                       : code == 200                ? " and sends the whole file: it gives no ranges"
                                                    : "";
     bool input = code == 200 || (code >= 400 && code < 500 && !hc_said_may_pass(said));

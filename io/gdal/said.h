@@ -23,15 +23,13 @@ typedef struct HcSaid {
 void hc_said_take(HcSaid *said, const char *text);
 /* Whether the same question may have another answer soon. */
 bool hc_said_may_pass(const HcSaid *said);
-/* Whether the last answer redirects, which GDAL follows where it can. Else it takes the file for one of 0
- * bytes, or for a folder, and keeps that: its cache forgets the file. */
-bool hc_said_redirects(const HcSaid *said, const char *path);
+/* Whether the last answer redirects, which GDAL follows where it can. */
+bool hc_said_redirects(const HcSaid *said);
 /* The failure of a read of `bytes`, of which `got` came, without the name of the file. HC_E_INPUT: the server
  * refuses the file; HC_E_IO: it cannot be asked, or its answer is not complete. */
 HcStatus hc_said_fail(const HcSaid *said, int64_t bytes, int64_t got, HcError *err);
 
-/* The failure of an upload, without the name. GDAL prints the answer of the server, as XML, as debug output.
- */
+/* The failure of an upload, without the name. GDAL prints the answer of the server as XML, for debugging. */
 HcStatus hc_said_fail_put(const HcSaid *said, HcError *err);
 
 /* Of all reads of this thread since the last restart, while it opens a file. */
