@@ -58,7 +58,7 @@ static double length_of_rest(const float *rest, double length, int32_t bands) {
 HcStatus hc_knn_make_bytes(HcTraining *training, HcError *err) {
     int32_t bands = training->bands;
     int64_t words = hc_knn_words(bands);
-    int64_t blocks = (training->count + BLOCK - 1) / BLOCK;
+    int64_t blocks = hc_knn_blocks(training->count);
     int8_t steps[BANDS_MAX + 4] = {0};
     float rest[BANDS_MAX];
     if (training->axis != NULL || bands < BANDS_MIN || bands > BANDS_MAX || training->count < COUNT_MIN ||

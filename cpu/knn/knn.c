@@ -285,7 +285,7 @@ HC_CLONES static void find_largest(const float *restrict peak, int64_t blocks, i
 static void look_ahead(const Job *job, Search *searches, int32_t count, const HcKnnProducts *products,
                        int64_t spectra, float *part) {
     float heap[AHEAD_MAX];
-    find_largest(products->peak, (spectra + HC_KNN_BLOCK - 1) / HC_KNN_BLOCK, count, products->width, part);
+    find_largest(products->peak, hc_knn_blocks(spectra), count, products->width, part);
     for (int32_t i = 0; i < count; i++) {
         for (int32_t at = 0; at < job->k; at++) {
             heap[at] = -INFINITY;
@@ -304,7 +304,7 @@ static void look_ahead(const Job *job, Search *searches, int32_t count, const Hc
 static void scan(const Job *job, Search *searches, int32_t count, const HcKnnProducts *products,
                  int64_t first, int64_t spectra) {
     const int64_t width = products->width;
-    for (int64_t b = 0; b < (spectra + HC_KNN_BLOCK - 1) / HC_KNN_BLOCK; b++) {
+    for (int64_t b = 0; b < hc_knn_blocks(spectra); b++) {
         const float *peak = products->peak + b * width;
         const float *half = job->training->half + first + b * HC_KNN_BLOCK;
         int64_t rows = hc_min64(HC_KNN_BLOCK, spectra - b * HC_KNN_BLOCK);
@@ -409,7 +409,7 @@ static bool search_by(const Job *job, Work *work, int32_t searches, bool is_roug
     bool serves = true;
     work->products.width = panel;
     for (int32_t from = 0; from < searches && serves; from += panel) {
-        serves = search_tiles(job, work, from, from + panel < searches ? panel : searches - from);
+        serves = search_tiles(job, work, from, (int32_t)hc_min64(panel, searches - from));
     }
     return serves;
 }

@@ -50,6 +50,10 @@ static inline int64_t hc_knn_words(int32_t bands) {
     return (bands + 3) / 4;
 }
 
+static inline int64_t hc_knn_blocks(int64_t spectra) {
+    return (spectra + HC_KNN_BLOCK - 1) / HC_KNN_BLOCK;
+}
+
 /* Pixels in bytes, and what makes sums of bytes to products. */
 typedef struct HcKnnBytes {
     int32_t *word;        /* steps plus 128 [blocks][words][HC_KNN_BLOCK] */
