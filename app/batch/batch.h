@@ -142,8 +142,8 @@ typedef struct HcBatchClaim HcBatchClaim;
  * *claim is NULL where another one that is alive holds it. A claim survives the crash of its owner as a file
  * and is then taken over: at once on the same host, after some minutes without a sign of life on another. */
 HcStatus hc_batch_claim(const char *output, HcBatchClaim **claim, HcError *err) HC_MUST_CHECK;
-/* The hash of the outputs that a dead owner had checked, and may have made without their records, when the
- * claim was taken over from it; 0 = none. NULL is fine. */
+/* Of a claim that was taken over from a dead owner: the hash of the outputs that it had checked. It may have
+ * made them without their records. 0 = none. NULL is fine. */
 uint64_t hc_batch_claim_inherited(const HcBatchClaim *claim);
 /* Notes that the outputs of this hash (hc_batch_hash_outputs) are checked, before any is made: the next owner
  * replaces them if this one dies. HC_E_IO where the claim cannot be written. */
@@ -224,7 +224,7 @@ HcStatus hc_batch_check_names(const HcBatch *batch, int32_t scene, HcError *err)
 void hc_batch_mark(const HcBatchOrigin *origin, HcStatus failure, const char *message);
 
 /* Removes the marker of a complete scene: it failed while its files were away, and they came back as they
- * were. So it does the marker of the upload of its output, where the server refused that before. */
+ * were. Removes the marker of the upload of its output, too, where a server refused that before. */
 void hc_batch_unmark(const HcBatch *batch, int32_t scene);
 
 /* Removes what an earlier attempt has left of a scene that is about to be done: marker and temporary files.
