@@ -20,7 +20,7 @@ typedef enum Look {
     MIXED,       /* mixtures of three spectra with noise, as those of scenes */
     ALIKE_MIXED, /* mixtures of which only a few differ */
     BYTES,       /* integers of one byte; pixels are BETWEEN */
-    BETWEEN,     /* all but half a step from such integers; pixels are BYTES */
+    BETWEEN,     /* four of five are all but half a step from such integers; pixels are BYTES */
     BRIGHT,      /* integers of one byte, all above or all below 0: their sums are large; pixels are BYTES */
     LOOKS
 } Look;
@@ -89,7 +89,7 @@ static float value_of(Look look, int64_t spectrum, int64_t band, uint64_t *seed)
         return (float)mixture(spectrum % 4, band);
     case BYTES:
     case BETWEEN:
-        return (float)byte_of(spectrum, band, look == BETWEEN);
+        return (float)byte_of(spectrum, band, look == BETWEEN && spectrum % 5 != 4);
     case BRIGHT:
         return (float)bright_of(spectrum, band);
     default:
