@@ -120,9 +120,12 @@ static void clean_finished(const Worker *worker, int32_t scene, HcBatchState sta
     HcChain *chain = NULL;
     if (state == HC_BATCH_COMPLETE) {
         hc_batch_clean_complete(worker->batch, scene);
-    } else if (hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK &&
-               hc_chain_plan(chain, &unimportant) == HC_OK) {
-        /* A failed scene has no record of its outputs. */
+        return;
+    }
+    /* A failed scene has no record of its outputs, and one that cannot be read has no plan. */
+    (void)hc_batch_clean_unplanned(worker->batch, scene);
+    if (hc_batch_chain(worker->batch, scene, &chain, &unimportant) == HC_OK &&
+        hc_chain_plan(chain, &unimportant) == HC_OK) {
         hc_batch_clean_leftovers(worker->batch, scene, chain);
     }
     hc_chain_free(chain);

@@ -267,32 +267,34 @@ end_early KILL # the worker is paused: it ends by the end of its batch
 ended 137
 [[ ! -e out/s1.img ]] || fail "the scene was finished"
 
-# Killed in front of each change to the files of a scene that fails with one output begun, up to the end of its claim: the
-# next batch leaves its marker alone, or makes it.
+# Killed in front of each change to the files of a scene that fails with one output begun, or that lacks half of its
+# lines, up to the end of its claim: the next batch leaves its marker alone, or makes it.
 mkdir flat
 sed 's/^lines *=.*/lines = 20/; s/^map info.*//; s/^coordinate system.*//' "$scene" >flat/bad.hdr
-head -c $((line * 20)) /dev/zero >flat/bad.img
 failing=(batch write 'out/{stem}.first.img' ! mnf --singular stop ! write --scenes flat --output 'out/{stem}.img' --device cpu)
-marked=0
-for ((kill = 1; ; kill++)); do
-    rm -rf out && mkdir out
-    status=0
-    said=$(HCUBE_KILL_NAME=bad. HCUBE_KILL_AT=$kill LD_PRELOAD=$MODULES/kill_at.so "$HCUBE" "${failing[@]}" 2>&1) || status=$?
-    [[ $status == 137 || $status == 9 ]] || fail "exit code $status: $said"
-    claim=$(compgen -G 'out/..bad.img.hcube-claim.*.partial' || true)
-    [[ ! $claim ]] || { rm -rf "$folder".claim && cp -a "$claim" "$folder".claim && claim_name=$claim; }
-    # Killed behind the marker, the next run tells an old failure.
-    old=$([[ ! -e out/bad.img.hcube-failed.json ]] || echo 1)
-    [[ ! $old || $status == 9 ]] || marked=$((marked + 1))
-    run $((old ? 10 : 9)) "${failing[@]}"
-    (cd out && only bad.img.hcube-failed.json) || fail "left behind after kill $kill"
-    [[ $status == 137 ]] || break
+for lines in 20 10; do
+    head -c $((line * lines)) /dev/zero >flat/bad.img
+    marked=0
+    for ((kill = 1; ; kill++)); do
+        rm -rf out && mkdir out
+        status=0
+        said=$(HCUBE_KILL_NAME=bad. HCUBE_KILL_AT=$kill LD_PRELOAD=$MODULES/kill_at.so "$HCUBE" "${failing[@]}" 2>&1) || status=$?
+        [[ $status == 137 || $status == 9 ]] || fail "exit code $status: $said"
+        claim=$(compgen -G 'out/..bad.img.hcube-claim.*.partial' || true)
+        [[ ! $claim ]] || { rm -rf "$folder".claim && cp -a "$claim" "$folder".claim && claim_name=$claim; }
+        # Killed behind the marker, the next run tells an old failure.
+        old=$([[ ! -e out/bad.img.hcube-failed.json ]] || echo 1)
+        [[ ! $old || $status == 9 ]] || marked=$((marked + 1))
+        run $((old ? 10 : 9)) "${failing[@]}"
+        (cd out && only bad.img.hcube-failed.json) || fail "$lines lines: left behind after kill $kill"
+        [[ $status == 137 ]] || break
+    done
+    ((marked > 1)) || fail "$lines lines: $marked of $kill kills came behind the marker"
+    # What a process that was killed while it claimed has left goes, although another one is done with the scene.
+    mv "$folder".claim "$claim_name" || fail "no kill came while the scene was claimed"
+    run 10 "${failing[@]}"
+    (cd out && only bad.img.hcube-failed.json) || fail "$lines lines: a claim that never was stays"
 done
-((marked > 1)) || fail "$marked of $kill kills came behind the marker"
-# What a process that was killed while it claimed has left goes, although another one is done with the scene.
-mv "$folder".claim "$claim_name" || fail "no kill came while the scene was claimed"
-run 10 "${failing[@]}"
-(cd out && only bad.img.hcube-failed.json) || fail "a claim that never was stays"
 rm -rf flat
 
 # A full disk: here a limit on the size of files, then, where it may be mounted, a small disk.
