@@ -1,5 +1,5 @@
-/* Copies into shared memory that run beside the computing, what the matrix units read there, and what the
- * lanes of a warp find together. */
+/* Copies into shared memory that run beside the computing, what the matrix units read there, what the lanes
+ * of a warp find together, and how all blocks of a kernel meet. */
 #ifndef HC_GPU_SHARED_CUH
 #define HC_GPU_SHARED_CUH
 
@@ -12,6 +12,19 @@ __device__ static inline void hc_copy_16(void *to, const void *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from));
 #else
     *(uint4 *)to = *(const uint4 *)from;
+#endif
+}
+
+/* The same of what is not read again soon: it is the first to leave the second-level cache. */
+__device__ static inline void hc_copy_16_once(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+    uint32_t shared = (uint32_t)__cvta_generic_to_shared(to);
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared), "l"(from),
+                 "l"(policy));
+#else
+    hc_copy_16(to, from);
 #endif
 }
 
@@ -81,6 +94,23 @@ __device__ static inline T hc_sum_for_lanes(T (&v)[COUNT], int lane) {
         }
         return sum;
     }
+}
+
+/* All blocks of a cooperative kernel wait for each other: what each has written before, all read after.
+ * numbers[blocks] are 0 before the kernel; number: of the meeting, from 1. */
+__device__ static inline void hc_meet(uint32_t *numbers, uint32_t number) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(numbers + blockIdx.x), "r"(number)
+                     : "memory");
+    }
+    for (uint32_t k = threadIdx.x; k < gridDim.x; k += blockDim.x) {
+        uint32_t met;
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(met) : "l"(numbers + k) : "memory");
+        } while (met < number);
+    }
+    __syncthreads();
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

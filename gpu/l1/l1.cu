@@ -141,7 +141,7 @@ size_t lay_out(HcL1 *l1, char *base) {
     size_t rows = (size_t)l1->matrix.rows * sizeof(double);
     size_t columns = (size_t)l1->matrix.columns * sizeof(double);
     l1->state = (HcL1State *)hc_take(base, &at, sizeof(HcL1State));
-    l1->counter = (uint32_t *)hc_take(base, &at, sizeof(uint32_t));
+    l1->counters = (uint32_t *)hc_take(base, &at, HC_L1_BLOCKS * sizeof(uint32_t));
     l1->here = (double *)hc_take(base, &at, columns);
     l1->before = (double *)hc_take(base, &at, columns);
     l1->slopes = (double *)hc_take(base, &at, columns);

@@ -1,6 +1,7 @@
 /* One l1 problem on the GPU: what its files share. l1.cu knows the matrix and moves alm's multipliers,
- * step.cu takes the steps of fista. All vectors and sums are float64. What a step decides lies in device
- * memory, so that the host only queues steps; those after the last that is needed return at once. */
+ * step.cu takes the steps of fista, columns.cu those from a copy by columns. All vectors and sums are
+ * float64. What a step decides lies in device memory, so that the host only queues steps; those after the
+ * last that is needed return at once. */
 #ifndef HC_GPU_L1_L1_CUH
 #define HC_GPU_L1_L1_CUH
 
@@ -73,6 +74,7 @@ struct HcL1 {
     int32_t slots;               /* columns that a team of warps has under way */
     int32_t blocks;              /* that go over the columns in a step */
     int32_t parts_count;         /* of A x */
+    int32_t period;              /* a power of two: one column in `period` stays in the cache of all */
     double *here, *before;       /* [columns] x, which is rounded once when it is done, and that before */
     double *slopes;              /* [columns] A'weight; not written where a step goes over `turned` */
     double *weight;              /* [rows] target - A y */
@@ -82,7 +84,7 @@ struct HcL1 {
     double *target, *multiplier; /* [rows] */
     double *parts;               /* [parts_count][rows] of A x */
     double *terms;               /* [HC_L1_TERMS][HC_L1_BLOCKS] */
-    uint32_t *counter;           /* 0 between kernels */
+    uint32_t *counters;          /* [HC_L1_BLOCKS] 0 before a kernel */
     HcL1State *state;
     HcL1Progress *progress;        /* on the host */
     HcL1Progress *progress_device; /* the same memory, as kernels see it */
@@ -93,10 +95,12 @@ static inline unsigned hc_l1_blocks(int64_t count) {
     return (unsigned)hc_min64(hc_div_up(count, HC_L1_THREADS), HC_L1_BLOCKS);
 }
 
-/* Chooses pitch, slots, blocks and parts_count for steps that use l1->turned; slots = 0: none can. */
+/* Chooses pitch, slots, blocks, parts_count and period for steps that use l1->turned; slots = 0: none can. */
 void hc_gpu_l1_plan(HcL1 *l1);
 /* Makes it, where it is planned and fits into the device; where it does not, plans without. */
 HcStatus hc_gpu_l1_turn(HcL1 *l1, HcQueue *queue, HcError *err);
+/* Queues steps that use it. */
+HcStatus hc_gpu_l1_queue(HcL1 *l1, HcQueue *queue, int32_t steps, HcError *err);
 /* Takes at most `most` steps of problem `number`, from 1. */
 HcStatus hc_gpu_l1_descend(HcL1 *l1, HcQueue *queue, int32_t number, int32_t most, HcError *err);
 
