@@ -1,5 +1,7 @@
-/* Rows of nearest training spectra, of votes, and of references that are identified. */
+/* Rows of nearest training spectra, of votes, of classes that change, and of references that are identified.
+ */
 #include "core/operation/spectrum/identify.h"
+#include "core/operation/knn/reassign.h"
 #include "core/operation/knn/vote.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
@@ -234,6 +236,63 @@ done:
     return status;
 }
 
+/* ---- reassign ---- */
+
+enum { CLASSES = 8 };
+
+typedef struct Change {
+    HcBlock in;
+    HcBuffer label; /* of the pixels, and two lists of classes that they have in turn */
+    HcBuffer sums;
+    int32_t turn;
+} Change;
+
+static HcStatus call_reassign(HcRig *rig, void *user, HcError *err) {
+    Change *change = user;
+    int32_t *label = change->label.data;
+    change->turn = 3 - change->turn;
+    return hc_reassign(rig->queue, &change->in,
+                       label + (size_t)change->turn * (size_t)change->in.lines * (size_t)change->in.samples,
+                       1, label, CLASSES, change->sums.data, err);
+}
+
+/* Every pixel changes its class in every call. */
+static HcStatus reassign(HcRig *rig, HcError *err) {
+    HcStatus status = HC_OK;
+    Change change = {.turn = 1};
+    HcBuffer host = {0};
+    int64_t lines = most_lines(rig, 1);
+    size_t pixels = (size_t)lines * (size_t)rig->settings->samples;
+    size_t sums = hc_class_sums(CLASSES, rig->settings->bands) * sizeof(int64_t);
+    if (!hc_bench_wants(rig->bench, "reassign")) {
+        return HC_OK;
+    }
+    HcBenchRow *row = hc_bench_row(rig->bench, "reassign", rig->device->by, lines);
+    change.in = first_lines(rig, lines);
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, 3 * pixels * sizeof(int32_t), &change.label, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_DEVICE, sums, &change.sums, err));
+    HC_TRY(hc_alloc(rig->compute, HC_MEMORY_HOST, 3 * pixels * sizeof(int32_t), &host, err));
+    int32_t *label = host.data;
+    for (size_t i = 0; i < pixels; i++) {
+        label[i] = -1;
+        label[pixels + i] = (int32_t)(i % CLASSES);
+        label[2 * pixels + i] = (int32_t)((i + 1) % CLASSES);
+    }
+    HC_TRY(hc_upload(rig->queue, label, change.label.data, 3 * pixels * sizeof *label, err));
+    HC_TRY(hc_zero(rig->queue, change.sums.data, sums, err));
+    hc_rig_floor(rig, row, (double)pixels * (4 * (double)rig->settings->bands + 1 + 12), 0, 0);
+    HC_TRY(hc_rig_measure(rig, call_reassign, &change, row, err));
+    hc_bench_scale(rig->bench, row);
+done:
+    if (status != HC_OK) {
+        hc_rig_drain(rig);
+    }
+    hc_release(rig->compute, &change.label);
+    hc_release(rig->compute, &change.sums);
+    hc_release(rig->compute, &host);
+    return status;
+}
+
 /* ---- identify ---- */
 
 enum { REFERENCES = 77, EACH = 2, FEATURES = REFERENCES * EACH, WIDTH = 24, FOUND = 6 };
@@ -358,12 +417,14 @@ static HcStatus measure(HcRig *rig, HcError *err) {
     HC_OR_RETURN(identify(rig, err));
     HC_OR_RETURN(knn(rig, "knn", HC_METRIC_EUCLIDEAN, err));
     HC_OR_RETURN(knn(rig, "knn-angle", HC_METRIC_ANGLE, err));
-    return vote(rig, err);
+    HC_OR_RETURN(vote(rig, err));
+    return reassign(rig, err);
 }
 
 const HcBenchPart hc_bench_neighbours = {.measure = measure,
                                          .rows = (const HcBenchKind[]){{"knn", HC_BENCH_SAME},
                                                                        {"knn-angle", HC_BENCH_SAME},
                                                                        {"vote", HC_BENCH_UNCHECKED},
+                                                                       {"reassign", HC_BENCH_UNCHECKED},
                                                                        {"identify", HC_BENCH_SAME},
                                                                        {0}}};

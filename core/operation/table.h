@@ -27,6 +27,7 @@
 #include "core/operation/image/reduce.h"
 #include "core/operation/spectrum/identify.h"
 #include "core/operation/knn/knn.h"
+#include "core/operation/knn/reassign.h"
 #include "core/operation/knn/vote.h"
 #include "core/operation/l1/gemv.h"
 #include "core/operation/l1/l1.h"
@@ -42,7 +43,7 @@ extern "C" {
 #endif
 
 /* Version of the tables: raise it with each change of an entry or of a struct that an entry takes. */
-#define HC_COMPUTE_ABI 25
+#define HC_COMPUTE_ABI 26
 
 /* ENTRY(name, type of the function): opening, memory and queues. */
 #define HC_BASICS(ENTRY)                                                                                     \
@@ -77,6 +78,7 @@ extern "C" {
     ENTRY(training_close, HcTrainingCloseFn)                                                                 \
     ENTRY(knn, HcKnnFn)                                                                                      \
     ENTRY(vote, HcVoteFn)                                                                                    \
+    ENTRY(reassign, HcReassignFn)                                                                            \
     ENTRY(identify, HcIdentifyFn)                                                                            \
     ENTRY(svd_open, HcSvdOpenFn)                                                                             \
     ENTRY(svd_close, HcSvdCloseFn)                                                                           \

@@ -70,3 +70,31 @@ HcStatus hc_strict_vote(HcQueue *queue, const HcBlock *in, const int32_t *index,
                        .out = *out};
     return strict_accept(queue, do_vote, &work, sizeof work, err);
 }
+
+typedef struct Reassign {
+    HcBlock in;
+    const int32_t *index;
+    int32_t *label;
+    int64_t *sums;
+    int32_t k, classes;
+} Reassign;
+
+static HcStatus do_reassign(const Strict *strict, void *arguments, HcError *err) {
+    Reassign *work = arguments;
+    size_t pixels = (size_t)work->in.lines * (size_t)work->in.samples;
+    size_t sums = hc_class_sums(work->classes, work->in.bands);
+    HC_OR_RETURN(strict_translate_block(strict, &work->in, "the input block", err));
+    HC_OR_RETURN(strict_translate(strict, &work->index, pixels * (size_t)work->k * sizeof *work->index,
+                                  "reassign, the classes", err));
+    HC_OR_RETURN(
+        strict_translate(strict, &work->label, pixels * sizeof *work->label, "reassign, the labels", err));
+    HC_OR_RETURN(strict_translate(strict, &work->sums, sums * sizeof *work->sums, "reassign, sums", err));
+    return hc_reassign(strict->cpu_queue, &work->in, work->index, work->k, work->label, work->classes,
+                       work->sums, err);
+}
+
+HcStatus hc_strict_reassign(HcQueue *queue, const HcBlock *in, const int32_t *index, int32_t k,
+                            int32_t *label, int32_t classes, int64_t *sums, HcError *err) {
+    Reassign work = {*in, index, label, sums, k, classes};
+    return strict_accept(queue, do_reassign, &work, sizeof work, err);
+}
