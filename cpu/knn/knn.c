@@ -524,6 +524,10 @@ HcStatus hc_cpu_knn(HcQueue *queue, const HcBlock *in, const HcTraining *trainin
                     double *distance, HcError *err) {
     HcStatus status = HC_OK;
     int threads = queue->cpu->threads;
+    if (training->few != NULL) {
+        hc_knn_search_few(queue->cpu, in, training, k, index, distance);
+        return HC_OK;
+    }
     int64_t pixels = (int64_t)in->lines * in->samples;
     int64_t share = (pixels / threads / 4 + 15) / 16 * 16; /* some units for every thread */
     Job job = {in, training, k, index, distance, pixels, hc_max64(16, hc_min64(PANEL, share)), NULL};

@@ -33,8 +33,12 @@ struct HcTraining {
     int32_t *word;
     int32_t *start; /* of the sums [blocks][HC_KNN_BLOCK] */
     float step;
-    double off; /* largest length that steps leave */
+    double off;  /* largest length that steps leave */
+    double *few; /* t [blocks of 8][bands][8]; NULL = there are too many, or not by squares */
 };
+
+/* Training spectra that every pixel is compared with, at most. */
+enum { HC_KNN_FEW = 16 };
 
 /* Terms of a product along the principal axes. */
 enum { HC_KNN_TERMS = 32 };
@@ -116,6 +120,13 @@ float hc_knn_take_bytes(const HcTraining *training, const float *moved, int32_t 
  * with a whole block, and are filled up to whole blocks. */
 void hc_knn_multiply_bytes(const HcTraining *training, const HcKnnBytes *bytes, int32_t from, int32_t pixels,
                            int64_t first, int64_t count, const HcKnnProducts *products);
+
+/* Lays few spectra side by side. */
+HcStatus hc_knn_make_few(HcTraining *training, HcError *err);
+
+/* hc_knn() by training->few. */
+void hc_knn_search_few(const HcCpu *cpu, const HcBlock *in, const HcTraining *training, int32_t k,
+                       int32_t *index, double *distance);
 
 /* Finds the axes, where they are worth it. */
 HcStatus hc_knn_find_axes(HcCompute *compute, HcTraining *training, HcError *err);

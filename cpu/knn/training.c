@@ -154,6 +154,7 @@ HcStatus hc_cpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     make_ready(training, work, work + count);
     HC_TRY(hc_knn_find_axes(compute, training, err));
     HC_TRY(hc_knn_make_bytes(training, err));
+    HC_TRY(hc_knn_make_few(training, err));
     *out = training;
     training = NULL;
 done:
@@ -173,6 +174,7 @@ void hc_cpu_training_close(HcTraining *training) {
         free(training->turned);
         free(training->word);
         free(training->start);
+        free(training->few);
         free(training);
     }
 }
