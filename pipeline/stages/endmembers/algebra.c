@@ -7,6 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+/* What rounding makes of sums, relative to what they are bounded by, at most. */
+static const double rounding = 1e-9;
+
 double hc_seed_normal(uint64_t *seed) {
     double sum = -6;
     for (int k = 0; k < 12; k++) {
@@ -101,13 +104,40 @@ typedef double Lanes
     __attribute__((vector_size(HC_LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
 typedef int64_t Bits __attribute__((vector_size(HC_LANES * sizeof(int64_t)), may_alias));
 
-void hc_widen(const float *x, int32_t width, int32_t pixels, double wide[][HC_PIXELS]) {
+bool hc_find_long(HcLongPixels *pixels, double needed) {
+    pixels->few = 0;
+    pixels->longest = 0;
+    for (; pixels->next < pixels->pixels && pixels->few < HC_PIXELS; pixels->next++) {
+        const float *x = pixels->x + (size_t)pixels->next * (size_t)pixels->width;
+        double sum = 0;
+        for (int32_t k = 0; k < pixels->width; k++) {
+            sum += pixels->weight[k] * ((double)x[k] * (double)x[k]);
+        }
+        if (sum >= needed) {
+            pixels->number[pixels->few++] = pixels->next;
+            pixels->longest = fmax(pixels->longest, sum);
+        }
+    }
+    return pixels->few > 0;
+}
+
+void hc_widen(const HcLongPixels *pixels, double wide[][HC_PIXELS]) {
     for (int32_t p = 0; p < HC_PIXELS; p++) { /* the last one again where there are fewer */
-        const float *from = x + (size_t)(p < pixels ? p : pixels - 1) * (size_t)width;
-        for (int32_t k = 0; k < width; k++) {
+        int32_t number = pixels->number[p < pixels->few ? p : pixels->few - 1];
+        const float *from = pixels->x + (size_t)number * (size_t)pixels->width;
+        for (int32_t k = 0; k < pixels->width; k++) {
             wide[k][p] = (double)from[k];
         }
     }
+}
+
+double hc_needed_length(const double *f, const double *weight, int32_t width, double offset, double goal) {
+    double rest = goal * (1 - rounding) - fabs(offset);
+    double sum = 0;
+    for (int32_t k = 0; k < width; k++) {
+        sum += f[k] * f[k] / weight[k];
+    }
+    return rest > 0 ? rest * rest / sum : 0;
 }
 
 HC_CLONES void hc_largest_sums(const double *f, int32_t rows, int32_t width, const double wide[][HC_PIXELS],

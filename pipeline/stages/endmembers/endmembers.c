@@ -40,7 +40,7 @@ typedef struct State {
     int32_t width;
     double *basis; /* [bands][width] components */
     double *mean;  /* [bands] */
-    double variance[HC_ENDMEMBERS_MAX], direction[HC_ENDMEMBERS_MAX];
+    double variance[HC_ENDMEMBERS_MAX], weight[HC_ENDMEMBERS_MAX], direction[HC_ENDMEMBERS_MAX];
     HcReduced reduced;
     int64_t pixels, unusable, sampled;
     int64_t pixel[HC_ENDMEMBERS_MAX];
@@ -288,6 +288,7 @@ static HcStatus take_basis(HcStage *stage, const HcTransform *transform, const d
     memcpy(state->mean, mean, bands * sizeof *mean);
     for (size_t k = 0; k < width; k++) {
         state->variance[k] = transform->eigenvalues[k] * state->scale * state->scale;
+        state->weight[k] = 1 / state->variance[k];
         for (size_t b = 0; b < bands; b++) {
             double part = transform->forward[b * (size_t)transform->components + k];
             state->basis[b * width + k] = part;
@@ -373,6 +374,7 @@ static HcMethod make_method(const HcStage *stage) {
                       .count = state->count,
                       .centred = state->centred,
                       .direction = state->centred ? NULL : state->direction,
+                      .weight = state->weight,
                       .seed = (uint64_t)params->seed,
                       .starts = (int32_t)starts,
                       .skewers = (int32_t)params->skewers};

@@ -13,6 +13,7 @@ typedef struct HcMethod {
     int32_t count;           /* endmembers that are wanted */
     bool centred;            /* about the mean */
     const double *direction; /* [width] of the mean, where x are about 0 */
+    const double *weight;    /* [width] 1 / variance of x */
     uint64_t seed;
     int32_t starts;
     int32_t skewers; /* ppi */
@@ -65,8 +66,26 @@ double hc_invert(double *matrix, double *inverse, int32_t n);
  */
 enum { HC_LANES = 8, HC_PIXELS = 4 };
 
-/* wide[width][HC_PIXELS] of x[pixels][width], 1 to HC_PIXELS of them. */
-void hc_widen(const float *x, int32_t width, int32_t pixels, double wide[][HC_PIXELS]);
+/* Some of the pixels x[pixels][width]. Their squared lengths are sums of weight x^2. A sum of f x is at most
+ * the length of x times that of f, of which the square is the sum of f^2 / weight. */
+typedef struct HcLongPixels {
+    const float *x;
+    const double *weight; /* [width] */
+    int32_t width, pixels;
+    int32_t next;              /* pixel that is looked at */
+    int32_t few;               /* that are found, */
+    int32_t number[HC_PIXELS]; /* which, and */
+    double longest;            /* the largest of their squared lengths */
+} HcLongPixels;
+
+/* Finds the next HC_PIXELS of a squared length of at least `needed`, or fewer at the end; false = none. */
+bool hc_find_long(HcLongPixels *pixels, double needed);
+
+/* The squared length of x without which |offset + f x| does not reach `goal`; 0 where any may do. */
+double hc_needed_length(const double *f, const double *weight, int32_t width, double offset, double goal);
+
+/* wide[width][HC_PIXELS] of those that are found. */
+void hc_widen(const HcLongPixels *pixels, double wide[][HC_PIXELS]);
 
 /* largest[pixel][lane]: the largest magnitude among the sums f[row][0] + f[row][1] x[0] + ... of a lane,
  * where f is [rows][1 + width][HC_LANES]. Each sum is added in that order. */

@@ -25,6 +25,7 @@ typedef struct Simplices {
     uint8_t *finished; /* [starts] */
     int32_t *open;     /* [open_count] the starts that are not finished */
     int32_t open_count;
+    double needed; /* the squared length that a pixel needs to enlarge one of these */
     double *lanes; /* [of HC_LANES of them][count][count][HC_LANES]: their shares, the last number first */
 } Simplices;
 
@@ -47,9 +48,9 @@ static void score(const void *user, const float *x, int64_t pixel, int32_t pixel
     int32_t count = simplices->method->count;
     double wide[HC_ENDMEMBERS_MAX][HC_PIXELS];
     double largest[HC_PIXELS][HC_LANES];
-    for (int32_t first = 0; first < pixels; first += HC_PIXELS, x += HC_PIXELS * (count - 1)) {
-        int32_t few = pixels - first < HC_PIXELS ? pixels - first : HC_PIXELS;
-        hc_widen(x, count - 1, few, wide);
+    HcLongPixels some = {.x = x, .weight = simplices->method->weight, .width = count - 1, .pixels = pixels};
+    while (hc_find_long(&some, simplices->needed)) {
+        hc_widen(&some, wide);
         const double *lanes = simplices->lanes;
         for (int32_t i = 0; i < simplices->open_count; i++) {
             if (i % HC_LANES == 0) {
@@ -57,9 +58,10 @@ static void score(const void *user, const float *x, int64_t pixel, int32_t pixel
                 lanes += (size_t)count * (size_t)count * HC_LANES;
             }
             int32_t start = simplices->open[i];
-            for (int32_t p = 0; p < few; p++) {
+            for (int32_t p = 0; p < some.few; p++) {
+                int32_t number = some.number[p];
                 if (largest[p][i % HC_LANES] >= best[start].score) {
-                    offer(simplices, start, x + p * (count - 1), pixel + first + p, &best[start]);
+                    offer(simplices, start, x + number * (count - 1), pixel + number, &best[start]);
                 }
             }
         }
@@ -70,6 +72,7 @@ static void score(const void *user, const float *x, int64_t pixel, int32_t pixel
 static void lay_lanes(Simplices *simplices) {
     size_t count = (size_t)simplices->method->count;
     simplices->open_count = 0;
+    simplices->needed = INFINITY;
     for (int32_t s = 0; s < simplices->method->starts; s++) {
         if (simplices->finished[s]) {
             continue;
@@ -81,6 +84,11 @@ static void lay_lanes(Simplices *simplices) {
         for (size_t j = 0; j < count * count; j++) {
             size_t row = j / count * count;
             lane[(row + (j + 1 - row) % count) * HC_LANES] = shares[j];
+        }
+        for (const double *row = shares; row < shares + count * count; row += count) {
+            simplices->needed =
+                fmin(simplices->needed,
+                     hc_needed_length(row, simplices->method->weight, (int32_t)count - 1, row[count - 1], 1));
         }
     }
 }

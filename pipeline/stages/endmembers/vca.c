@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Of --starts: a multiple of HC_LANES. */
+enum { STARTS_MAX = 1000 };
+
 /* Directions f[starts][size] that pixels are compared along. */
 typedef struct Directions {
     const HcMethod *method;
@@ -28,26 +31,48 @@ static double divisor_of(const HcMethod *method, const float *x) {
     return divisor;
 }
 
+/* The square of the length that a pixel needs to be the best one of any of HC_LANES starts. */
+static double needed_length(const Directions *to, int32_t first, const HcBest *best) {
+    const HcMethod *method = to->method;
+    double needed = method->centred ? INFINITY : 0;
+    for (int32_t s = first; s < first + HC_LANES && s < method->starts && needed > 0; s++) {
+        const double *f = to->f + (size_t)s * (size_t)to->size;
+        needed = fmin(needed, hc_needed_length(f, method->weight, method->reduced->width,
+                                               f[to->size - 1] * to->lift, best[s].score));
+    }
+    return needed;
+}
+
 static void score(const void *user, const float *x, int64_t pixel, int32_t pixels, HcBest *best) {
     const Directions *to = user;
     const HcMethod *method = to->method;
     int32_t width = method->reduced->width;
     double wide[HC_ENDMEMBERS_MAX][HC_PIXELS];
     double largest[HC_PIXELS][HC_LANES];
-    for (int32_t first = 0; first < pixels; first += HC_PIXELS, x += HC_PIXELS * width) {
-        int32_t few = pixels - first < HC_PIXELS ? pixels - first : HC_PIXELS;
-        hc_widen(x, width, few, wide);
+    double needed[STARTS_MAX / HC_LANES];
+    double least = INFINITY;
+    HcLongPixels some = {.x = x, .weight = method->weight, .width = width, .pixels = pixels};
+    for (int32_t s = 0; s < method->starts; s += HC_LANES) {
+        needed[s / HC_LANES] = needed_length(to, s, best);
+        least = fmin(least, needed[s / HC_LANES]);
+    }
+    while (hc_find_long(&some, least)) {
         double divisor[HC_PIXELS];
-        for (int32_t p = 0; p < few; p++) {
-            divisor[p] = divisor_of(method, x + p * width);
+        hc_widen(&some, wide);
+        for (int32_t p = 0; p < some.few; p++) {
+            divisor[p] = divisor_of(method, x + some.number[p] * width);
         }
         for (int32_t s = 0; s < method->starts; s++) {
+            if (s % HC_LANES == 0 && some.longest < needed[s / HC_LANES]) {
+                s += HC_LANES - 1;
+                continue;
+            }
             if (s % HC_LANES == 0) {
                 hc_largest_sums(to->lanes + (size_t)s * (size_t)(width + 1), 1, width, wide, largest);
             }
-            for (int32_t p = 0; p < few; p++) {
+            for (int32_t p = 0; p < some.few; p++) {
                 if (divisor[p] > 0) {
-                    hc_best_offer(&best[s], largest[p][s % HC_LANES] / divisor[p], pixel + first + p, 0);
+                    hc_best_offer(&best[s], largest[p][s % HC_LANES] / divisor[p], pixel + some.number[p], 0);
                 }
             }
         }
