@@ -20,6 +20,7 @@
 #include "pipeline/stages/stages.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,33 +43,36 @@ typedef struct Params {
     bool distance;
 } Params;
 
-/* A piece of the scene whose neighbours are looked for. */
-typedef struct Piece {
-    HcQueue *queue; /* brings what is found while the next piece is in work; NULL = one piece at a time */
-    double *found, *fetched; /* [device], [host] distances, then numbers */
-    const float *values;
-    int64_t first;
-    size_t pixels; /* 0 = none */
-} Piece;
+/* What a visit is for. */
+typedef enum Visit {
+    MOVE,      /* pixels join their nearest centres */
+    MOVE_SOME, /* the same, by gaps: those of which another centre may be the nearest by now */
+    MEASURE    /* distances from the centres of the last step: no pixel moves */
+} Visit;
+
+/* Pixels of a piece whose gaps a thread looks at. */
+typedef struct Part {
+    struct HcStage *stage;
+    const uint8_t *mask;
+    const double *far; /* [pixels][NEAREST] */
+    int64_t first, pixels;
+    atomic_int any; /* pixel that is looked at */
+} Part;
 
 typedef struct State {
     char *header;
     HcReduced reduced;
-    bool scratch;               /* the scene does not lie in memory */
-    HcClusterSums sums;         /* of the pixels of this rank */
-    HcClusterSums all;          /* of all ranks */
-    int32_t *label;             /* [pixels of the rank] cluster, -1 = none */
-    double *distance;           /* [pixels of the rank] squared, from the centre; or with has_gaps: how much
-                                   farther the second centre is at least */
-    bool wants_gaps, has_gaps;  /* of this step, of the steps before */
-    double drift[CLUSTERS_MAX]; /* of the centres in this step, at most */
-    double widest;              /* of these */
-    uint8_t *wanted;            /* [pixels of a piece] those that are looked at */
-    HcMove *move;               /* [pixels of a piece] */
-    int64_t *moves;             /* [chunks of a piece] */
-    HcBuffer found, fetched;    /* [device], [host] of a piece, or of two */
-    Piece piece[2];
-    int32_t now;                 /* the one that was begun last */
+    bool scratch;                /* the scene does not lie in memory */
+    HcBuffer sums;               /* [device] of the pixels of this rank (hc_class_sums()) */
+    HcClusterSums all;           /* of all ranks */
+    HcBuffer label;              /* [device] [pixels of the rank] cluster, -1 = none */
+    double *distance;            /* [pixels of the rank] squared, from the centre; after MOVE_SOME how much
+                                    farther the second centre is at least */
+    Visit visit, last;           /* of this step, of the one before */
+    double drift[CLUSTERS_MAX];  /* of the centres in this step, at most */
+    double widest;               /* of these */
+    uint8_t *wanted;             /* [pixels of a piece] those that are looked at */
+    HcBuffer found;              /* [device] of a piece: distances, then numbers */
     float *centre;               /* [clusters][bands] */
     HcTraining *model;           /* the centres on the device */
     HcBuffer number;             /* [device] [clusters] their numbers in the map */
@@ -134,7 +138,7 @@ static HcStatus plan_out(HcStage *stage, HcError *err) {
     return HC_OK;
 }
 
-/* Distances and numbers of a piece, or without gaps of two [bytes]. */
+/* Distances and numbers of a piece [bytes]. */
 static size_t found_bytes(const HcStage *stage) {
     return NEAREST * hc_reduced_piece_pixels(stage, stage->in.bands) * (sizeof(double) + sizeof(int32_t));
 }
@@ -153,12 +157,14 @@ static void plan_needs(HcStage *stage) {
                    hc_spectra_picture_bytes(stage, &params_of(stage)->files, (int32_t)clusters));
     if (!stage->settled) {
         size_t piece = hc_reduced_piece_pixels(stage, bands);
-        hc_stage_takes(stage, HC_SPACE_DEVICE, hc_reduced_bytes_device(stage, bands) + found_bytes(stage));
+        size_t sums = hc_class_sums((int32_t)clusters, bands) * sizeof(int64_t);
+        hc_stage_takes(stage, HC_SPACE_DEVICE,
+                       hc_reduced_bytes_device(stage, bands) + found_bytes(stage) + sums +
+                           hc_reduced_bytes_values(stage, 1) /* labels */);
         hc_stage_takes(stage, HC_SPACE_APART_WISH, hc_reduced_bytes_apart(stage, bands));
         hc_stage_takes(stage, HC_SPACE_HOST,
-                       hc_reduced_bytes(stage, bands) + found_bytes(stage) + piece * (sizeof(HcMove) + 1) +
-                           hc_reduced_bytes_values(stage, 3) +
-                           /* labels and distances */ 2 * hc_cluster_sums_bytes((int32_t)clusters, bands) +
+                       hc_reduced_bytes(stage, bands) + piece * (1 + HC_REASSIGN_PIXEL_BYTES) + sums +
+                           /* distances, and labels */ hc_reduced_bytes_values(stage, 3) +
                            hc_kmeans_start_bytes(bands) + clusters * (size_t)bands * sizeof(float));
         hc_stage_takes(stage, HC_SPACE_WISH, hc_reduced_bytes_values(stage, bands));
     }
@@ -182,41 +188,22 @@ static HcStatus plan(HcStage *stage, HcError *err) {
 
 /* ---- the first pass keeps the scene ---- */
 
-/* Two pieces with room for one neighbour, or one with room for two. */
-static HcStatus open_pieces(HcStage *stage, HcError *err) {
-    HcComputeInfo info;
-    State *state = stage->state;
-    hc_compute_info(stage->compute, &info);
-    bool two = !info.shared_memory && !state->scratch;
-    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_DEVICE, found_bytes(stage), &state->found, err));
-    HC_OR_RETURN(hc_alloc(stage->compute, HC_MEMORY_HOST, found_bytes(stage), &state->fetched, err));
-    for (int32_t p = 0; p < 2; p++) {
-        Piece *piece = &state->piece[p];
-        size_t at = two ? (size_t)p * found_bytes(stage) / 2 / sizeof *piece->found : 0;
-        piece->found = (double *)state->found.data + at;
-        piece->fetched = (double *)state->fetched.data + at;
-        HC_OR_RETURN(two ? hc_queue_open(stage->compute, &piece->queue, err) : HC_OK);
-    }
-    return HC_OK;
-}
-
 static HcStatus open_kmeans(HcStage *stage, HcError *err) {
     State *state = stage->state;
     int32_t bands = stage->in.bands;
     int32_t clusters = clusters_of(stage);
-    state->scratch = !stage->has_more;
-    HC_OR_RETURN(hc_reduced_open(&state->reduced, stage, bands, NULL, NULL, !state->scratch, err));
+    HC_OR_RETURN(hc_reduced_open(&state->reduced, stage, bands, NULL, NULL, stage->has_more, err));
+    state->scratch = state->reduced.file >= 0;
     size_t pixels = (size_t)state->reduced.count;
-    HC_OR_RETURN(hc_new(state->label, pixels, "the clusters of pixels", err));
+    size_t sums = hc_class_sums(clusters, bands) * sizeof(int64_t);
     HC_OR_RETURN(hc_new(state->distance, pixels, "the distances of pixels", err));
-    HC_OR_RETURN(hc_new(state->move, hc_reduced_piece_pixels(stage, bands), "pixels of a piece", err));
     HC_OR_RETURN(hc_new(state->wanted, hc_reduced_piece_pixels(stage, bands), "pixels of a piece", err));
     HC_OR_RETURN(hc_new(state->centre, (size_t)clusters * (size_t)bands, "centres", err));
-    HC_OR_RETURN(hc_cluster_sums_open(&state->sums, clusters, bands, err));
     HC_OR_RETURN(hc_cluster_sums_open(&state->all, clusters, bands, err));
+    HC_OR_RETURN(hc_memory_zeros(stage->compute, sums, &state->sums, err));
     HC_OR_RETURN(
-        hc_new(state->moves, hc_reduced_piece_pixels(stage, bands) / CHUNK + 1, "pixels of a piece", err));
-    return open_pieces(stage, err);
+        hc_alloc(stage->compute, HC_MEMORY_DEVICE, pixels * sizeof(int32_t) + 1, &state->label, err));
+    return hc_alloc(stage->compute, HC_MEMORY_DEVICE, found_bytes(stage), &state->found, err);
 }
 
 static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcError *err) {
@@ -226,98 +213,73 @@ static HcStatus observe(HcStage *stage, HcQueue *queue, const HcBlock *in, HcErr
 
 /* ---- steps ---- */
 
-/* The pixels that another centre may be nearest to by now; whether there are any. */
-static bool choose_wanted(State *state, const uint8_t *mask, int64_t first, size_t pixels) {
-    bool any = false;
-    for (size_t i = 0; i < pixels; i++) {
-        double *gap = &state->distance[(size_t)first + i];
-        int32_t label = state->label[(size_t)first + i];
-        state->wanted[i] = mask[i];
-        if (mask[i] != 0 && label >= 0 && state->has_gaps) {
-            *gap -= state->drift[label] + state->widest;
-            state->wanted[i] = !(*gap > 0);
-        }
-        any = any || state->wanted[i] != 0;
-    }
-    return any;
-}
-
-/* A chunk of a piece: the pixels that change go to its own place in the list of moves. */
-static void note_moves(void *user, int64_t item, int32_t thread) {
-    const HcStage *stage = user;
-    State *state = stage->state;
-    const Piece *piece = &state->piece[state->now];
-    size_t k = state->wants_gaps ? NEAREST : 1;
-    const double *far = piece->fetched;
-    const int32_t *nearest = (const int32_t *)(far + k * piece->pixels);
-    size_t begin = (size_t)item * CHUNK;
-    size_t end = (size_t)hc_min64((int64_t)begin + CHUNK, (int64_t)piece->pixels);
-    HcMove *move = state->move + begin;
+/* A chunk of a piece: the pixels that another centre may be nearest to by now. */
+static void choose_wanted(void *user, int64_t item, int32_t thread) {
+    Part *part = user;
+    State *state = part->stage->state;
+    const int32_t *label = (const int32_t *)state->label.data + part->first;
+    double *gap = state->distance + part->first;
+    int64_t end = hc_min64((item + 1) * CHUNK, part->pixels);
+    int any = 0;
     (void)thread;
-    for (size_t i = begin; i < end; i++) {
-        int32_t *label = &state->label[(size_t)piece->first + i];
-        double *kept = &state->distance[(size_t)piece->first + i];
-        if (state->wants_gaps && state->wanted[i] == 0) {
-            continue;
+    for (int64_t i = item * CHUNK; i < end; i++) {
+        bool wanted = part->mask[i] != 0;
+        if (wanted && state->last == MOVE_SOME) {
+            gap[i] -= state->drift[label[i]] + state->widest;
+            wanted = !(gap[i] > 0);
         }
-        *kept = state->wants_gaps ? sqrt(far[k * i + 1]) * (1 - rounding) - sqrt(far[k * i]) * (1 + rounding)
-                                  : far[i];
-        if (nearest[k * i] != *label) {
-            *move++ = (HcMove){(int64_t)i, *label, nearest[k * i]};
-            *label = nearest[k * i];
-        }
+        state->wanted[i] = wanted;
+        any |= wanted;
     }
-    state->moves[item] = move - (state->move + begin);
+    if (any != 0) {
+        atomic_store(&part->any, 1);
+    }
 }
 
-/* Waits for what was found of a piece, and moves its pixels. */
-static HcStatus end_piece(HcStage *stage, HcQueue *queue, HcError *err) {
-    State *state = stage->state;
-    Piece *piece = &state->piece[state->now];
-    int64_t chunks = ((int64_t)piece->pixels + CHUNK - 1) / CHUNK;
-    size_t moves = 0;
-    if (piece->pixels == 0) {
-        return HC_OK;
+/* A chunk of a piece: the gaps of the pixels that were looked at. */
+static void note_gaps(void *user, int64_t item, int32_t thread) {
+    const Part *part = user;
+    State *state = part->stage->state;
+    int64_t end = hc_min64((item + 1) * CHUNK, part->pixels);
+    (void)thread;
+    for (int64_t i = item * CHUNK; i < end; i++) {
+        if (state->wanted[i] != 0) {
+            const double *far = part->far + NEAREST * i;
+            state->distance[part->first + i] = sqrt(far[1]) * (1 - rounding) - sqrt(far[0]) * (1 + rounding);
+        }
     }
-    HC_OR_RETURN(hc_wait(piece->queue != NULL ? piece->queue : queue, err));
-    hc_team_run(state->reduced.team, chunks, note_moves, stage);
-    for (int64_t c = 0; c < chunks; c++) {
-        memmove(state->move + moves, state->move + c * CHUNK, (size_t)state->moves[c] * sizeof(HcMove));
-        moves += (size_t)state->moves[c];
-    }
-    state->changed += (int64_t)moves;
-    hc_cluster_sums_move(&state->sums, state->reduced.team, piece->values, state->move, moves);
-    piece->pixels = 0;
-    return hc_flag(hc_stage_cancel(stage)) == 0 ? HC_OK : hc_fail(err, HC_E_CANCELLED, "interrupted");
 }
 
-/* The pixels of a piece join their nearest centres. A device looks for those of the next piece meanwhile,
- * where the values of both are there. */
-static HcStatus assign_piece(void *user, HcQueue *queue, const HcBlock *block, const float *values,
-                             int64_t first, HcError *err) {
+static HcStatus visit_piece(void *user, HcQueue *queue, const HcBlock *block, int64_t first, HcError *err) {
     HcStage *stage = user;
     State *state = stage->state;
-    HcBlock part = *block;
-    Piece *piece = &state->piece[state->now ^ 1];
+    HcBlock piece = *block;
+    int32_t k = state->visit == MOVE_SOME ? NEAREST : 1;
     size_t pixels = hc_block_pixels(block);
-    size_t k = state->wants_gaps ? NEAREST : 1;
-    int32_t *index = (int32_t *)(piece->found + k * pixels);
-    if (state->wants_gaps) {
-        part.mask = state->wanted;
-        if (!choose_wanted(state, block->mask, first, pixels)) {
+    int64_t chunks = ((int64_t)pixels + CHUNK - 1) / CHUNK;
+    double *far = state->found.data;
+    int32_t *index = (int32_t *)(far + (size_t)k * pixels);
+    Part part = {.stage = stage, .mask = block->mask, .far = far, .first = first, .pixels = (int64_t)pixels};
+    if (hc_flag(hc_stage_cancel(stage)) != 0) {
+        return hc_fail(err, HC_E_CANCELLED, "interrupted");
+    }
+    if (state->visit == MOVE_SOME) {
+        hc_team_run(state->reduced.team, chunks, choose_wanted, &part);
+        if (atomic_load(&part.any) == 0) {
             return HC_OK;
         }
+        piece.mask = state->wanted;
     }
-    HC_OR_RETURN(hc_knn(queue, &part, state->model, (int32_t)k, index, piece->found, err));
-    HC_OR_RETURN(piece->queue != NULL ? hc_follow(piece->queue, queue, err) : HC_OK);
-    HC_OR_RETURN(hc_download(piece->queue != NULL ? piece->queue : queue, piece->found, piece->fetched,
-                             k * pixels * (sizeof *piece->found + sizeof *index), err));
-    HC_OR_RETURN(end_piece(stage, queue, err));
-    piece->values = values;
-    piece->first = first;
-    piece->pixels = pixels;
-    state->now ^= 1;
-    return piece->queue != NULL ? HC_OK : end_piece(stage, queue, err);
+    HC_OR_RETURN(hc_knn(queue, &piece, state->model, k, index, far, err));
+    if (state->visit == MEASURE) {
+        return hc_download(queue, far, state->distance + first, pixels * sizeof *far, err);
+    }
+    HC_OR_RETURN(hc_reassign(queue, &piece, index, k, (int32_t *)state->label.data + first,
+                             clusters_of(stage), state->sums.data, err));
+    if (state->visit == MOVE_SOME) {
+        hc_team_run(state->reduced.team, chunks, note_gaps, &part);
+    }
+    return HC_OK;
 }
 
 static HcStatus open_model(HcStage *stage, HcError *err) {
@@ -329,13 +291,12 @@ static HcStatus open_model(HcStage *stage, HcError *err) {
 }
 
 /* Visits the pixels of this rank. */
-static HcStatus visit(HcStage *stage, HcQueue *queue, bool gaps, HcError *err) {
+static HcStatus visit(HcStage *stage, HcQueue *queue, Visit what, HcError *err) {
     State *state = stage->state;
-    state->wants_gaps = gaps;
-    HC_OR_RETURN(hc_reduced_visit(&state->reduced, queue, assign_piece, stage, err));
-    HC_OR_RETURN(end_piece(stage, queue, err));
-    state->has_gaps = gaps;
-    return HC_OK;
+    state->visit = what;
+    HC_OR_RETURN(hc_reduced_visit(&state->reduced, queue, visit_piece, stage, err));
+    state->last = what;
+    return hc_wait(queue, err);
 }
 
 /* All pixels join their nearest centres; counts those that change. */
@@ -343,33 +304,58 @@ static HcStatus assign(HcStage *stage, HcQueue *queue, HcError *err) {
     State *state = stage->state;
     HcComputeInfo info;
     hc_compute_info(stage->compute, &info);
-    state->changed = 0;
     HC_OR_RETURN(open_model(stage, err));
-    HC_OR_RETURN(visit(stage, queue, info.shared_memory, err));
-    HC_OR_RETURN(hc_ranks_sum(hc_stage_ranks(stage), &state->changed, 1, err));
-    return hc_cluster_sums_join(&state->sums, hc_stage_ranks(stage), &state->all, err);
+    HC_OR_RETURN(hc_zero(queue, state->sums.data, sizeof(int64_t), err)); /* pixels that changed */
+    HC_OR_RETURN(visit(stage, queue, info.shared_memory ? MOVE_SOME : MOVE, err));
+    HC_OR_RETURN(hc_cluster_sums_join(&state->all, queue, &state->sums, hc_stage_ranks(stage), err));
+    state->changed = state->all.number[0];
+    return HC_OK;
 }
 
+/* What a rank offers to an empty cluster. */
+typedef struct Offer {
+    const State *state;
+    int32_t *label; /* [pixels of the rank] */
+} Offer;
+
 static void offer_rank(void *best, void *user) {
-    const State *state = user;
+    const Offer *offer = user;
+    const State *state = offer->state;
     for (int64_t i = 0; i < state->reduced.count; i++) {
-        int32_t label = state->label[i];
+        int32_t label = offer->label[i];
         if (label >= 0 && state->all.count[label] > 1 && state->distance[i] > 0) {
             hc_best_offer(best, state->distance[i], state->reduced.first + i, label);
         }
     }
 }
 
+/* A pixel of this rank joins a cluster. */
+static HcStatus move_pixel(HcStage *stage, HcQueue *queue, int64_t own, const float *value, int32_t cluster,
+                           HcError *err) {
+    State *state = stage->state;
+    const uint8_t valid = 1;
+    size_t bytes = (size_t)stage->in.bands * sizeof *value;
+    HcBlock pixel = {.data = state->reduced.piece.data, .lines = 1, .samples = 1, .bands = stage->in.bands};
+    pixel.mask = (uint8_t *)pixel.data + bytes;
+    HC_OR_RETURN(hc_upload(queue, value, pixel.data, bytes, err));
+    HC_OR_RETURN(hc_upload(queue, &valid, pixel.mask, 1, err));
+    HC_OR_RETURN(hc_upload(queue, &cluster, state->found.data, sizeof cluster, err));
+    HC_OR_RETURN(hc_reassign(queue, &pixel, state->found.data, 1, (int32_t *)state->label.data + own,
+                             clusters_of(stage), state->sums.data, err));
+    return hc_wait(queue, err);
+}
+
 /* The pixel that is farthest from its centre becomes the only one of an empty cluster. */
-static HcStatus fill_cluster(HcStage *stage, int32_t cluster, HcBest *best, HcError *err) {
+static HcStatus fill_cluster(HcStage *stage, HcQueue *queue, int32_t cluster, Offer *offer, HcBest *best,
+                             HcError *err) {
     HcStatus status = HC_OK;
     State *state = stage->state;
     size_t bands = (size_t)stage->in.bands;
     double *x = NULL;
     float *value = NULL;
     *best = (HcBest){.pixel = -1};
-    offer_rank(best, state);
-    HC_TRY(hc_ranks_fold(hc_stage_ranks(stage), best, sizeof *best, offer_rank, state, err));
+    offer_rank(best, offer);
+    HC_TRY(hc_ranks_fold(hc_stage_ranks(stage), best, sizeof *best, offer_rank, offer, err));
     if (best->pixel < 0) {
         return HC_OK; /* every pixel lies at its centre */
     }
@@ -381,9 +367,8 @@ static HcStatus fill_cluster(HcStage *stage, int32_t cluster, HcBest *best, HcEr
     }
     int64_t own = best->pixel - state->reduced.first;
     if (own >= 0 && own < state->reduced.count) {
-        const HcMove move = {0, best->which, cluster};
-        hc_cluster_sums_move(&state->sums, NULL, value, &move, 1);
-        state->label[own] = cluster;
+        HC_TRY(move_pixel(stage, queue, own, value, cluster, err));
+        offer->label[own] = cluster;
         state->distance[own] = 0;
     }
     state->all.count[best->which]--;
@@ -395,27 +380,33 @@ done:
     return status;
 }
 
-/* Distances in the place of gaps. No pixel moves: the centres are those of the last step. */
-static HcStatus make_distances(HcStage *stage, HcQueue *queue, HcError *err) {
-    const State *state = stage->state;
-    return state->has_gaps ? visit(stage, queue, false, err) : HC_OK;
-}
-
 static HcStatus fill_empty(HcStage *stage, HcQueue *queue, HcError *err) {
+    HcStatus status = HC_OK;
     State *state = stage->state;
     HcBest best = {.pixel = -1};
-    bool filled = false;
+    Offer offer = {.state = state};
+    size_t pixels = (size_t)state->reduced.count;
     for (int32_t k = 0; k < clusters_of(stage); k++) {
-        if (state->all.count[k] == 0) {
-            HC_OR_RETURN(make_distances(stage, queue, err));
-            HC_OR_RETURN(fill_cluster(stage, k, &best, err));
-            if (best.pixel < 0) {
-                break;
-            }
-            filled = true;
+        if (state->all.count[k] > 0) {
+            continue;
+        }
+        if (offer.label == NULL) {
+            HC_TRY(visit(stage, queue, MEASURE, err));
+            HC_TRY(hc_new(offer.label, pixels, "the clusters of pixels", err));
+            HC_TRY(hc_memory_download(stage->compute, &state->label, offer.label,
+                                      pixels * sizeof *offer.label, err));
+        }
+        HC_TRY(fill_cluster(stage, queue, k, &offer, &best, err));
+        if (best.pixel < 0) {
+            break;
         }
     }
-    return filled ? hc_cluster_sums_join(&state->sums, hc_stage_ranks(stage), &state->all, err) : HC_OK;
+    if (offer.label != NULL) {
+        HC_TRY(hc_cluster_sums_join(&state->all, queue, &state->sums, hc_stage_ranks(stage), err));
+    }
+done:
+    free(offer.label);
+    return status;
 }
 
 static void move_centres(HcStage *stage) {
@@ -450,7 +441,7 @@ static HcStatus lloyd(HcStage *stage, HcQueue *queue, HcError *err) {
         state->iterations++;
         done = is_done(stage, before);
     }
-    return make_distances(stage, queue, err);
+    return visit(stage, queue, MEASURE, err);
 }
 
 /* ---- what is known then ---- */
@@ -496,27 +487,17 @@ static void report_end(HcStage *stage) {
 
 static void close_fit(HcStage *stage) {
     State *state = stage->state;
-    for (int32_t p = 0; p < 2; p++) { /* first: work that waits there uses the memory */
-        hc_queue_close(state->piece[p].queue);
-        state->piece[p] = (Piece){0};
-    }
     if (state->reduced.stage != NULL) {
         hc_reduced_close(&state->reduced);
     }
-    hc_cluster_sums_close(&state->sums);
     hc_cluster_sums_close(&state->all);
-    free(state->label);
     free(state->distance);
-    free(state->move);
     free(state->wanted);
-    free(state->moves);
-    state->label = NULL;
     state->distance = NULL;
-    state->move = NULL;
     state->wanted = NULL;
-    state->moves = NULL;
+    hc_memory_release(stage->compute, &state->sums);
+    hc_memory_release(stage->compute, &state->label);
     hc_memory_release(stage->compute, &state->found);
-    hc_memory_release(stage->compute, &state->fetched);
 }
 
 static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
@@ -530,13 +511,13 @@ static HcStatus settle(HcStage *stage, HcQueue *queue, HcError *err) {
     if (state->pixels == 0) {
         return hc_fail(err, HC_E_NUMERIC, "kmeans: no pixel is valid");
     }
-    for (int64_t i = 0; i < state->reduced.count; i++) {
-        state->label[i] = -1;
-    }
+    size_t labels = (size_t)state->reduced.count * sizeof(int32_t);
+    memset(state->distance, 0xFF, labels); /* -1 */
+    HC_OR_RETURN(hc_upload(queue, state->distance, state->label.data, labels, err));
     HC_OR_RETURN(hc_kmeans_start(&state->reduced, clusters_of(stage), (uint64_t)params_of(stage)->seed,
                                  state->centre, &state->sampled, err));
     HC_OR_RETURN(lloyd(stage, queue, err));
-    HC_OR_RETURN(hc_cluster_inertia(&state->reduced, state->label, state->distance, &state->inertia, err));
+    HC_OR_RETURN(hc_cluster_inertia(&state->reduced, state->distance, &state->inertia, err));
     HC_OR_RETURN(put_in_order(stage, err));
     report_end(stage);
     close_fit(stage);

@@ -16,13 +16,16 @@
 typedef struct HcReduced {
     HcStage *stage;
     HcTeam *team;
-    int32_t width;    /* numbers of a pixel */
-    int64_t first;    /* the first pixel of this rank in the scene */
-    int64_t count;    /* pixels of this rank */
-    HcBuffer memory;  /* [host] all values, or with a scratch file those of a piece */
-    HcBuffer piece;   /* [device] a piece: values and mask */
-    HcBuffer apart;   /* [device] all values and then all masks, or empty: pieces travel on every visit */
-    bool sent;        /* what lies there is that of the host */
+    int32_t width;   /* numbers of a pixel */
+    int64_t first;   /* the first pixel of this rank in the scene */
+    int64_t count;   /* pixels of this rank */
+    HcBuffer memory; /* [host] all values, or those of a piece */
+    HcBuffer piece;  /* [device] a piece: values and mask */
+    HcBuffer apart;  /* [device] all values and then all masks, or empty. Then no value is on the host, and
+                        no value and no pixel is changed later */
+    float *all;      /* [device] all values, there or in `memory`; NULL = pieces travel */
+    uint8_t *all_masks;
+    HcBuffer order;   /* [device] [width] 0, 1, ...: all numbers of a pixel, for copies within the device */
     HcBuffer matrix;  /* [device] [bands][width], or empty */
     HcBuffer center;  /* [device] [bands], or empty */
     HcBuffer mask;    /* [host] [count] 1 = takes part */
@@ -38,7 +41,7 @@ size_t hc_reduced_bytes(const HcStage *stage, int32_t width);
 size_t hc_reduced_bytes_values(const HcStage *stage, int32_t width);
 /* Device memory [bytes]. */
 size_t hc_reduced_bytes_device(const HcStage *stage, int32_t width);
-/* Device memory of all values and masks, for visits without copies: HC_SPACE_APART_WISH [bytes]. */
+/* Device memory of all values and masks, which are then nowhere else: HC_SPACE_APART_WISH [bytes]. */
 size_t hc_reduced_bytes_apart(const HcStage *stage, int32_t width);
 
 /* matrix[bands][width]; center[bands] is subtracted first, NULL = none. Without a matrix (NULL) the values
@@ -82,11 +85,9 @@ void hc_reduced_keep(HcReduced *reduced, const int64_t *pixel, int64_t count);
 /* Pixels of one piece, at most. */
 size_t hc_reduced_piece_pixels(const HcStage *stage, int32_t width);
 
-/* A piece in the memory of the device, as whole lines, and its values on the host; `first` is its first pixel
- * among those of this rank. The memory is used again once the function has returned: it waits for its work.
- */
-typedef HcStatus HcPieceFn(void *user, HcQueue *queue, const HcBlock *piece, const float *values,
-                           int64_t first, HcError *err);
+/* A piece in the memory of the device, as whole lines; `first` is its first pixel among those of this rank.
+ * The memory is used again by what is queued after the function has returned. */
+typedef HcStatus HcPieceFn(void *user, HcQueue *queue, const HcBlock *piece, int64_t first, HcError *err);
 
 /* Shows the pieces of this rank in their order. */
 HcStatus hc_reduced_visit(HcReduced *reduced, HcQueue *queue, HcPieceFn *visit, void *user,

@@ -215,6 +215,23 @@ static void agrees_with_reference(void **state) {
 
 /* ---- sums ---- */
 
+/* A pixel of two bands leaves a cluster and joins another one, as by reassign; -1 = none. */
+static void move_value(HcClusterSums *sums, const float *value, int from, int to) {
+    const int cluster[2] = {from, to};
+    for (int i = 0; i < 2; i++) {
+        int64_t sign = i == 0 ? -1 : 1;
+        for (int b = 0; b < 2 && cluster[i] >= 0; b++) {
+            uint32_t digit = 0;
+            int64_t part = hc_class_digit(value[b], &digit);
+            int64_t *digits = sums->count + sums->clusters;
+            digits[((size_t)cluster[i] * HC_CLASS_DIGITS + digit) * 2 + (size_t)b] += sign * part;
+        }
+        if (cluster[i] >= 0) {
+            sums->count[cluster[i]] += sign;
+        }
+    }
+}
+
 static void sums_are_exact(void **state) {
     (void)state;
     enum { COUNT = 6 };
@@ -223,22 +240,19 @@ static void sums_are_exact(void **state) {
     HcClusterSums sums = {0};
     HcError err = {0};
     float mean[2];
-    HcMove move[COUNT];
-    for (int i = 0; i < COUNT; i++) {
-        move[i] = (HcMove){i, -1, 1};
-    }
     assert_int_equal(hc_cluster_sums_open(&sums, 3, 2, &err), HC_OK);
-    hc_cluster_sums_move(&sums, NULL, &value[0][0], move, 5);
+    for (int i = 0; i < 5; i++) {
+        move_value(&sums, value[i], -1, 1);
+    }
     assert_int_equal(sums.count[1], 5);
     (void)hc_cluster_sums_mean(&sums, 1, mean);
     assert_true(mean[0] == -1.2F);
     assert_true(mean[1] == (float)((double)value[1][1] / 5));
     /* What leaves is as if it had never been there. */
     for (int i = 0; i < 5; i++) {
-        move[i] = (HcMove){i, 1, i == 1 ? 2 : -1};
+        move_value(&sums, value[i], 1, i == 1 ? 2 : -1);
     }
-    hc_cluster_sums_move(&sums, NULL, &value[0][0], move, 5);
-    hc_cluster_sums_move(&sums, NULL, &value[0][0], &move[5], 1);
+    move_value(&sums, value[5], -1, 1);
     assert_int_equal(sums.count[1], 1);
     (void)hc_cluster_sums_mean(&sums, 1, mean);
     assert_true(mean[0] == 2.5F && mean[1] == 3e-44F);
@@ -305,6 +319,23 @@ static void keeps_the_contract(void **state) {
     check_stage_contract("kmeans --clusters 3 --distance");
 }
 
+/* A component of one pixel is beyond float32. The squares of the others are, too, but these are finite. */
+static void leaves_out_what_is_not_finite(void **state) {
+    (void)state;
+    static const char *const chain = "read scene.img ! pca ! kmeans --clusters 3 --distance ! write out.img";
+    HcText notes = {0};
+    Cube cube = cube_smooth(15, 12, 4, 3, true);
+    for (int32_t b = 0; b < 4; b++) {
+        cube_pixel(&cube, 7, 5)[b] = 3e38;
+    }
+    cube_write(&cube, "scene", HC_FLOAT32, "bil", NULL);
+    check_runs(&(RunHow){.notes = &notes}, "%s", chain);
+    check_says(notes.data, "1 pixels are not finite");
+    check_runs_agree(&chain, 1, 3);
+    hc_text_clear(&notes);
+    cube_free(&cube);
+}
+
 static const char *const outputs[] = {"out.img", "centres.sli", "centres.hdr", NULL};
 
 /* The smallest memory that the run accepts cannot hold the scene. */
@@ -369,6 +400,7 @@ int main(void) {
         IN_FOLDER(empty_clusters_take_the_farthest),
         IN_FOLDER(iterations_and_tolerance_stop),
         IN_FOLDER(keeps_the_contract),
+        IN_FOLDER(leaves_out_what_is_not_finite),
         IN_FOLDER(scratch_files_change_nothing),
         IN_FOLDER(failures_leave_nothing),
         IN_FOLDER(wrong_options_are_refused),
