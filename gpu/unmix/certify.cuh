@@ -8,7 +8,7 @@
 __device__ static __noinline__ void form_residual(const HcUnmixLibrary &library, const float *pixel,
                                                   double scale, const double *abundance, double *weighted,
                                                   double *square, double *sum) {
-    enum { HELD = 8 };
+    enum { HELD = 8, TOGETHER = 2 };
     int32_t spectra = library.rule.spectra;
     int32_t bands = library.rule.bands;
     double square_here = 0;
@@ -22,14 +22,27 @@ __device__ static __noinline__ void form_residual(const HcUnmixLibrary &library,
         for (int32_t first = 0; first < spectra; first += 32) {
             int32_t k = first + hc_lane();
             double x = k < spectra ? abundance[k] : 0;
-            for (uint32_t in = __ballot_sync(0xFFFFFFFFU, x != 0); in != 0; in &= in - 1) {
-                int from = __ffs((int)in) - 1;
-                double taken = __shfl_sync(0xFFFFFFFFU, x, from);
-                const double *spectrum = library.spectrum + (int64_t)(first + from) * bands;
+            for (uint32_t in = __ballot_sync(0xFFFFFFFFU, x != 0); in != 0;) {
+                int from = 0;
+                double taken[TOGETHER];
+                double entry[TOGETHER][HELD];
 #pragma unroll
-                for (int i = 0; i < HELD; i++) {
-                    int32_t band = band0 + 32 * i;
-                    residual[i] = fma(-taken, band < bands ? spectrum[band] : 0, residual[i]);
+                for (int u = 0; u < TOGETHER; u++) {
+                    from = in != 0 ? __ffs((int)in) - 1 : from;
+                    const double *spectrum = library.spectrum + (int64_t)(first + from) * bands + band0;
+                    taken[u] = in != 0 ? -__shfl_sync(0xFFFFFFFFU, x, from) : 0;
+                    in &= in - 1;
+#pragma unroll
+                    for (int i = 0; i < HELD; i++) {
+                        entry[u][i] = spectrum[32 * i];
+                    }
+                }
+#pragma unroll
+                for (int u = 0; u < TOGETHER; u++) {
+#pragma unroll
+                    for (int i = 0; i < HELD; i++) {
+                        residual[i] = fma(taken[u], entry[u][i], residual[i]);
+                    }
                 }
             }
         }

@@ -105,6 +105,7 @@ static size_t lay_out(const HcUnmixRule *rule, char *base, Parts *parts) {
     parts->share = take(spectra);
     parts->product = take(spectra);
     parts->far_memory = take(hc_active_scratch(capacity));
+    (void)take(HC_UNMIX_BEYOND);
     return at;
 }
 

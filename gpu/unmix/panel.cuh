@@ -18,35 +18,42 @@ __device__ static inline float written(const HcUnmixRule &rule, double abundance
 /* The largest abundances, of equal ones the first: their numbers, then their values. A warp. */
 __device__ static void write_largest(const HcUnmixRule &rule, const double *abundance, double level,
                                      float *to) {
-    float last = INFINITY;
-    int32_t last_at = -1;
-    for (int32_t i = 0; i < rule.top; i++) {
-        float most = 0;
-        int32_t at = -1;
-        for (int32_t k = hc_lane(); k < rule.spectra; k += 32) {
-            float value = written(rule, level * abundance[k]);
-            bool is_next = value < last || (value == last && k > last_at);
-            if (is_next && value > most) {
-                most = value;
-                at = k;
+    enum { HELD = 8 };
+    int32_t n = rule.spectra;
+    int32_t count = 0;
+    for (int32_t k0 = hc_lane(); k0 < n + hc_lane(); k0 += 32 * HELD) {
+        float value[HELD];
+        int32_t rank[HELD] = {}; /* how many are larger */
+        count = 0;
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            value[i] = k0 + 32 * i < n ? written(rule, level * abundance[k0 + 32 * i]) : 0;
+        }
+        for (int32_t first = 0; first < n; first += 32) {
+            int32_t k = first + hc_lane();
+            float here = k < n ? written(rule, level * abundance[k]) : 0;
+            for (uint32_t in = __ballot_sync(0xFFFFFFFFU, here > 0); in != 0; in &= in - 1) {
+                int from = __ffs((int)in) - 1;
+                float other = __shfl_sync(0xFFFFFFFFU, here, from);
+                count++;
+#pragma unroll
+                for (int i = 0; i < HELD; i++) {
+                    bool is_first = other == value[i] && first + from < k0 + 32 * i;
+                    rank[i] += other > value[i] || is_first ? 1 : 0;
+                }
             }
         }
-        for (int d = 16; d > 0; d /= 2) {
-            float other = __shfl_xor_sync(0xFFFFFFFFU, most, d);
-            int32_t other_at = __shfl_xor_sync(0xFFFFFFFFU, at, d);
-            bool is_other = other > most || (other == most && other_at >= 0 && other_at < at);
-            most = is_other ? other : most;
-            at = is_other ? other_at : at;
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            if (value[i] > 0 && rank[i] < rule.top) {
+                to[rank[i]] = (float)(k0 + 32 * i);
+                to[rule.top + rank[i]] = value[i];
+            }
         }
-        if (hc_lane() == 0) {
-            to[i] = (float)at;
-            to[rule.top + i] = most;
-        }
-        last = most;
-        last_at = at;
-        if (at < 0) {
-            last = 0; /* there are no more */
-        }
+    }
+    for (int32_t i = count + hc_lane(); i < rule.top; i += 32) {
+        to[i] = -1;
+        to[rule.top + i] = 0;
     }
 }
 

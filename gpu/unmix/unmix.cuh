@@ -22,6 +22,9 @@ enum { HC_METRIC_STRIDE = HC_METRIC_WIDTH + 1 };
 /* The tiniest F that counts, of y'W y: as on the CPU. */
 #define HC_UNMIX_TINIEST 0x1p-34
 
+/* Doubles that may be read beyond the end of a row. */
+enum { HC_UNMIX_BEYOND = 256 };
+
 /* A library as kernels take it; all pointers [device]. */
 struct HcUnmixLibrary {
     HcUnmixRule rule;
@@ -118,8 +121,8 @@ __device__ static inline double hc_warp_most(double value) {
     return value;
 }
 
-/* Tiles of 8 x 8 that a warp sums at a time. */
-enum { HC_UNMIX_DOWN = 4, HC_UNMIX_ACROSS = 2 };
+/* Tiles of 8 x 8 that a warp sums at a time, and products of four terms whose entries are on their way. */
+enum { HC_UNMIX_DOWN = 4, HC_UNMIX_ACROSS = 2, HC_UNMIX_AHEAD = 4 };
 
 /* The part of hc_unmix_multiply from row0 of number and column0 on. A warp. */
 __device__ static inline void hc_unmix_multiply_part(const int32_t *number, int32_t count, int32_t row0,
@@ -133,40 +136,45 @@ __device__ static inline void hc_unmix_multiply_part(const int32_t *number, int3
     int32_t row[HC_UNMIX_DOWN];
     int32_t column[HC_UNMIX_ACROSS];
     double sum[HC_UNMIX_DOWN][HC_UNMIX_ACROSS][2] = {};
-    double a[HC_UNMIX_DOWN];
-    double b[HC_UNMIX_ACROSS];
-    left += t;
-    right += (int64_t)column0 * depth + t;
+    double a[HC_UNMIX_AHEAD][HC_UNMIX_DOWN];
+    double b[HC_UNMIX_AHEAD][HC_UNMIX_ACROSS];
+    right += (int64_t)column0 * depth;
 #pragma unroll
     for (int m = 0; m < HC_UNMIX_DOWN; m++) {
         row[m] = number[row0 + 8 * m + g < count ? row0 + 8 * m + g : row0] * depth;
-        a[m] = t < depth ? left[row[m]] : 0;
     }
 #pragma unroll
     for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
         column[h] = column0 + 8 * h + g < columns ? (8 * h + g) * depth : 0;
-        b[h] = t < depth ? right[column[h]] : 0;
     }
-    for (int32_t k = 4; k < depth + 4; k += 4) {
-        double b_next[HC_UNMIX_ACROSS];
-        bool is_term = k + t < depth;
-        left += 4;
-        right += 4;
-#pragma unroll
-        for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
-            b_next[h] = is_term ? right[column[h]] : 0;
-        }
+    auto load = [&](int s, int32_t k) {
+        int32_t term = max(min(k + 4 * s + t, depth - 1), 0);
+        bool is_term = k + 4 * s + t < depth;
 #pragma unroll
         for (int m = 0; m < HC_UNMIX_DOWN; m++) {
-#pragma unroll
-            for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
-                hc_multiply_8x8x4(sum[m][h][0], sum[m][h][1], a[m], b[h]);
-            }
-            a[m] = is_term ? left[row[m]] : 0;
+            double value = left[row[m] + term];
+            a[s][m] = is_term ? value : 0;
         }
 #pragma unroll
         for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
-            b[h] = b_next[h];
+            b[s][h] = right[column[h] + term];
+        }
+    };
+#pragma unroll
+    for (int s = 0; s < HC_UNMIX_AHEAD; s++) {
+        load(s, 0);
+    }
+    for (int32_t k = 0; k < depth; k += 4 * HC_UNMIX_AHEAD) {
+#pragma unroll
+        for (int s = 0; s < HC_UNMIX_AHEAD; s++) {
+#pragma unroll
+            for (int m = 0; m < HC_UNMIX_DOWN; m++) {
+#pragma unroll
+                for (int h = 0; h < HC_UNMIX_ACROSS; h++) {
+                    hc_multiply_8x8x4(sum[m][h][0], sum[m][h][1], a[s][m], b[s][h]);
+                }
+            }
+            load(s, k + 4 * HC_UNMIX_AHEAD);
         }
     }
 #pragma unroll
@@ -185,9 +193,7 @@ __device__ static inline void hc_unmix_multiply_part(const int32_t *number, int3
 
 /* Row number[j] of out [...][columns], j < count <= HC_UNMIX_PANEL, becomes the products of that row of
  * left [...][depth] with the rows of right[columns][depth], or loses them; no number is beyond
- * HC_UNMIX_PANEL. All threads of the block, which
- * then wait for each other. A lane's entries of the next four terms are on their way while the others are
- * multiplied. */
+ * HC_UNMIX_PANEL. All threads of the block, which then wait for each other. */
 __device__ static __noinline__ void hc_unmix_multiply(const int32_t *number, int32_t count,
                                                       const double *left, const double *right,
                                                       int32_t columns, int32_t depth, bool subtract,
