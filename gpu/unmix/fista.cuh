@@ -26,30 +26,35 @@ __host__ __device__ static inline size_t hc_fista_scratch(size_t spectra) {
     return 2 * spectra + hc_metric_scratch(spectra);
 }
 
-/* Adds the slopes of some abundances, taken(m) of spectrum number[m], to the slopes of all. */
-template <int HELD, typename Taken>
+/* Spectra that a lane holds at a time. Entries beyond the last are read, but not used. */
+enum { HC_FISTA_HELD = 8 };
+
+/* Adds the slopes of some abundances, taken(m) of spectrum number[m], to the slopes of all. Loads are
+ * unconditional, so that all of them are on their way together. */
+template <typename Taken>
 __device__ static inline void fista_add(const HcUnmixLibrary &library, Taken taken, const int32_t *number,
-                                        int32_t count, int32_t k0, double (&slope)[HELD]) {
-    enum { TOGETHER = 2 };
+                                        int32_t count, int32_t k0, double (&slope)[HC_FISTA_HELD]) {
+    enum { TOGETHER = 2, HELD = HC_FISTA_HELD };
     int32_t n = library.rule.spectra;
+#pragma unroll 1
     for (int32_t m = 0; m < count; m += TOGETHER) {
         double factor[TOGETHER];
         double entry[TOGETHER][HELD];
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++) {
-            int32_t at = m + u < count ? m + u : m;
-            const double *row = library.gram + (int64_t)number[at] * n + k0;
-            factor[u] = m + u < count ? taken(at) : 0;
+            int32_t from = m + u < count ? m + u : m;
+            const double *row = library.gram + (int64_t)number[from] * n + k0;
+            factor[u] = m + u < count ? -taken(from) : 0;
 #pragma unroll
             for (int i = 0; i < HELD; i++) {
-                entry[u][i] = k0 + 32 * i < n ? row[32 * i] : 0;
+                entry[u][i] = row[32 * i];
             }
         }
 #pragma unroll
         for (int u = 0; u < TOGETHER; u++) {
 #pragma unroll
             for (int i = 0; i < HELD; i++) {
-                slope[i] = fma(-factor[u], entry[u][i], slope[i]);
+                slope[i] = fma(factor[u], entry[u][i], slope[i]);
             }
         }
     }
@@ -58,7 +63,7 @@ __device__ static inline void fista_add(const HcUnmixLibrary &library, Taken tak
 /* target = ahead + the step against the gradient: few entries of `ahead` are not 0. */
 __device__ static inline void fista_step_down(const HcUnmixLibrary &library, const HcFista &fista,
                                               const HcMetric &metric) {
-    enum { HELD = 8 };
+    enum { HELD = HC_FISTA_HELD };
     int32_t n = library.rule.spectra;
     double scale = library.level > 0 ? 1 / library.level : 0;
     double added = library.rule.sum_to_one ? library.shift : -library.rule.lambda;
@@ -68,7 +73,7 @@ __device__ static inline void fista_step_down(const HcUnmixLibrary &library, con
         double slope[HELD];
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
-            slope[i] = k0 + 32 * i < n ? fista.product[k0 + 32 * i] + added : 0;
+            slope[i] = fista.product[k0 + 32 * i] + added;
         }
         fista_add(
             library, [&](int32_t m) { return fista.ahead[list[m]]; }, list, count, k0, slope);

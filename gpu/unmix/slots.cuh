@@ -17,7 +17,7 @@ struct HcSlotsNear {
     bool directions; /* U of the metric */
     bool scratch;    /* of the warps, and the directions */
     size_t bytes;
-    int32_t few_warps, some_warps; /* of a block that works on sets of 32, and of 64 spectra */
+    int32_t few_warps, some_warps; /* of a block that works on small sets, and on sets of 64 spectra */
 };
 
 /* What a thread block keeps beside its panel. */
@@ -215,9 +215,13 @@ __global__ static void __launch_bounds__(HC_SLOTS_THREADS, 1)
     }
 }
 
+/* Maximum spectra of the first sets, in eights. Augmented Lagrangians keep two more matrices of a set: larger
+ * ones cost more than the pixels that leave their set. */
+enum { HC_FISTA_SIDE = 5, HC_ALM_SIDE = 4 };
+
 /* Warps of a block that works on sets of 8 SIDE spectra, at most: as many as registers leave room for. */
 template <int SIDE> struct HcWorkingBlock {
-    enum { WARPS = SIDE == 4 ? 12 : 8 };
+    enum { WARPS = SIDE < 8 ? 16 : 8 };
 };
 
 /* Slot p begins with abundances 0. A warp. */
@@ -418,10 +422,10 @@ static HcStatus hc_slots_find_near(const HcGpu *gpu, const HcUnmixLibrary *libra
     near->scratch = directions + scratch <= most;
     near->bytes = vectors + (near->directions ? directions : 0) + (near->scratch ? scratch : 0);
     if (library->rule.solver == HC_UNMIX_ALM) {
-        HC_OR_RETURN((slots_find_working<HC_UNMIX_ALM, 4>(gpu, &near->few_warps, err)));
+        HC_OR_RETURN((slots_find_working<HC_UNMIX_ALM, HC_ALM_SIDE>(gpu, &near->few_warps, err)));
         HC_OR_RETURN((slots_find_working<HC_UNMIX_ALM, 8>(gpu, &near->some_warps, err)));
     } else {
-        HC_OR_RETURN((slots_find_working<HC_UNMIX_FISTA, 4>(gpu, &near->few_warps, err)));
+        HC_OR_RETURN((slots_find_working<HC_UNMIX_FISTA, HC_FISTA_SIDE>(gpu, &near->few_warps, err)));
         HC_OR_RETURN((slots_find_working<HC_UNMIX_FISTA, 8>(gpu, &near->some_warps, err)));
     }
     return hc_gpu_check(cudaFuncSetAttribute((const void *)hc_slots_kernel(library, near),

@@ -108,7 +108,8 @@ static HcStatus take_scratch(HcUnmixing *unmixing, HcError *err) {
     size_t wanted = each * (size_t)unmixing->gpu->processors;
     unmixing->blocks = (int32_t)(fitting < 1 ? 1 : fitting < wanted ? fitting : wanted);
     return hc_gpu_alloc(&unmixing->gpu->base, HC_MEMORY_DEVICE,
-                        256 + (size_t)unmixing->blocks * unmixing->scratch_doubles * sizeof(double),
+                        256 + ((size_t)unmixing->blocks * unmixing->scratch_doubles + HC_UNMIX_BEYOND) *
+                                  sizeof(double),
                         &unmixing->scratch, err);
 }
 
@@ -166,13 +167,14 @@ static HcStatus unmix_on_sets(const Call &call, int32_t warps, HcSlotsWhich whic
     return hc_gpu_launched(doing, err);
 }
 
-/* Working sets of 32, then of 64, then all spectra, each for the pixels that the one before has left. */
+/* Small working sets, then of 64, then all spectra, each for the pixels that the one before has left. */
 template <HcUnmixSolver SOLVER> static HcStatus unmix_in_slots(const Call &call, HcError *err) {
+    enum { SIDE = SOLVER == HC_UNMIX_ALM ? (int)HC_ALM_SIDE : (int)HC_FISTA_SIDE };
     const HcUnmixing *unmixing = call.unmixing;
     const HcSlotsNear *near = &unmixing->near;
     int32_t spectra = unmixing->library.rule.spectra;
-    HC_OR_RETURN((unmix_on_sets<SOLVER, 4>(call, near->few_warps, HC_SLOTS_ALL, &call.next[0], err)));
-    if (spectra <= 32) {
+    HC_OR_RETURN((unmix_on_sets<SOLVER, SIDE>(call, near->few_warps, HC_SLOTS_ALL, &call.next[0], err)));
+    if (spectra <= 8 * SIDE) {
         return HC_OK;
     }
     HC_OR_RETURN((unmix_on_sets<SOLVER, 8>(call, near->some_warps, HC_SLOTS_LEFT, &call.next[1], err)));

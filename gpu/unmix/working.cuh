@@ -12,8 +12,8 @@ enum { HC_WORKING_TURN = 64 };
 /* Of the step before, its own lanes' M x and slopes. Where the momentum leads is a combination of two steps,
  * and so are its M x and its slopes. */
 template <int SIDE> struct HcWorkingFista {
-    double turned[SIDE / 4];
-    double slope[SIDE / 4]; /* [units] */
+    double turned[working_parts(SIDE)];
+    double slope[working_parts(SIDE)]; /* [units] */
     double momentum, factor;
 };
 
@@ -22,7 +22,7 @@ template <int SIDE>
 __device__ static inline void working_begin(const HcUnmixLibrary &, HcWorking<SIDE> &,
                                             HcWorkingFista<SIDE> &fista) {
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         fista.turned[v] = fista.slope[v] = 0;
     }
     fista.momentum = 1;
@@ -34,13 +34,13 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, con
                                               HcWorking<SIDE> &working, HcWorkingFista<SIDE> &fista) {
     double scale = working_scale(library);
     double lambda = library.rule.sum_to_one ? 0 : library.rule.lambda;
-    double ahead[SIDE / 4]; /* M x of where the momentum leads */
-    double b[SIDE / 4];
-    double step[SIDE / 4];
-    double turned[SIDE / 4];
+    double ahead[working_parts(SIDE)]; /* M x of where the momentum leads */
+    double b[working_parts(SIDE)];
+    double step[working_parts(SIDE)];
+    double turned[working_parts(SIDE)];
     double uphill = 0;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         bool is_there = 32 * v + hc_lane() < working.count;
         int32_t k = is_there ? working.shared->number[32 * v + hc_lane()] : 0;
         double slope = is_there ? scale * (pixel.slope[k] - lambda) : 0;
@@ -51,7 +51,7 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, con
     }
     working_nearest(library, working, b, step, turned);
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         uphill = fma(ahead[v] - turned[v], step[v] - working.x[v], uphill);
         working.x[v] = step[v];
         working.turned[v] = turned[v];
@@ -64,11 +64,11 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, con
 /* --- augmented Lagrangians --- */
 
 template <int SIDE> struct HcWorkingAlm {
-    HcWorkingMatrix<SIDE> *rest;    /* M - D W D' [units] */
-    HcWorkingMatrix<SIDE> *inverse; /* -inv(D W D' + penalty M) [units]; M before there is one */
-    bool is_due, is_first;          /* the inverse, since set or penalty changed; of the set */
-    double penalty;                 /* [units] */
-    double price[SIDE / 4];         /* M d (alm.cuh) */
+    HcWorkingMatrix<SIDE> *rest;       /* M - D W D' [units] */
+    HcWorkingMatrix<SIDE> *inverse;    /* -inv(D W D' + penalty M) [units]; M before there is one */
+    bool is_due, is_first;             /* the inverse, since set or penalty changed; of the set */
+    double penalty;                    /* [units] */
+    double price[working_parts(SIDE)]; /* M d (alm.cuh) */
 };
 
 /* Without multipliers: with a small penalty the first step is all but the best of the set. */
@@ -84,7 +84,7 @@ __device__ static inline void working_begin(const HcUnmixLibrary &library, HcWor
         alm.rest->tile[i][hc_lane()] = make_double2(metric[0] - scale * even, metric[1] - scale * odd);
     });
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         alm.price[v] = 0;
     }
 }
@@ -93,7 +93,7 @@ __device__ static inline void working_begin(const HcUnmixLibrary &library, HcWor
 template <int SIDE>
 __device__ static inline void working_invert(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
                                              HcWorkingAlm<SIDE> &alm) {
-    uint32_t members[SIDE / 4];
+    uint32_t members[working_parts(SIDE)];
     if (!alm.is_first) {
         working_each(library, working, library.working_metric, 0, [&](int i, double even, double odd) {
             alm.inverse->tile[i][hc_lane()] = make_double2(even, odd);
@@ -107,7 +107,7 @@ __device__ static inline void working_invert(const HcUnmixLibrary &library, HcWo
         working.table[i][1] = (1 + alm.penalty) * metric.y - rest.y;
     }
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         members[v] = working.member[v] ^ working.pending[v];
         working.member[v] = 0;
         working.pending[v] = working_places(working.count, v);
@@ -121,7 +121,7 @@ __device__ static inline void working_invert(const HcUnmixLibrary &library, HcWo
         working.table[i][1] = metric.y;
     }
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         working.member[v] = 0;
         working.pending[v] = members[v];
     }
@@ -132,40 +132,40 @@ __device__ static inline void working_invert(const HcUnmixLibrary &library, HcWo
 template <int SIDE>
 __device__ static inline void
 working_multiply_inverse(const HcWorking<SIDE> &working, const HcWorkingAlm<SIDE> &alm,
-                         const double (&right)[SIDE / 4], double (&product)[SIDE / 4]) {
+                         const double (&right)[working_parts(SIDE)], double (&product)[working_parts(SIDE)]) {
     working_multiply<SIDE>(
         working.shared, [&](int i) { return alm.inverse->tile[i][hc_lane()]; }, right, product);
 }
 
 /* solved = the x that solves the equations, turned = M x. */
 template <int SIDE>
-__device__ static inline void working_solve(const HcUnmixLibrary &library, const HcWorking<SIDE> &working,
-                                            const HcWorkingAlm<SIDE> &alm, double (&solved)[SIDE / 4],
-                                            double (&turned)[SIDE / 4]) {
-    double right[SIDE / 4];
+__device__ static inline void
+working_solve(const HcUnmixLibrary &library, const HcWorking<SIDE> &working, const HcWorkingAlm<SIDE> &alm,
+              double (&solved)[working_parts(SIDE)], double (&turned)[working_parts(SIDE)]) {
+    double right[working_parts(SIDE)];
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         right[v] = -fma(alm.penalty, working.turned[v] - alm.price[v], working.product[v]);
     }
     working_multiply_inverse(working, alm, right, solved);
     if (library.rule.sum_to_one) {
-        double one[SIDE / 4];
-        double drawn[SIDE / 4];
+        double one[working_parts(SIDE)];
+        double drawn[working_parts(SIDE)];
         double sum = 0;
         double ones = 0;
 #pragma unroll
-        for (int v = 0; v < SIDE / 4; v++) {
+        for (int v = 0; v < working_parts(SIDE); v++) {
             one[v] = 32 * v + hc_lane() < working.count ? 1 : 0;
         }
         working_multiply_inverse(working, alm, one, drawn);
 #pragma unroll
-        for (int v = 0; v < SIDE / 4; v++) {
+        for (int v = 0; v < working_parts(SIDE); v++) {
             sum += one[v] * solved[v];
             ones += one[v] * drawn[v];
         }
         double level = (hc_warp_sum(sum) - 1) / hc_warp_sum(ones);
 #pragma unroll
-        for (int v = 0; v < SIDE / 4; v++) {
+        for (int v = 0; v < working_parts(SIDE); v++) {
             solved[v] -= one[v] * level * drawn[v];
             right[v] -= one[v] * level;
         }
@@ -173,7 +173,7 @@ __device__ static inline void working_solve(const HcUnmixLibrary &library, const
     working_multiply<SIDE>(
         working.shared, [&](int i) { return alm.rest->tile[i][hc_lane()]; }, solved, turned);
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         turned[v] = (turned[v] - right[v]) / (1 + alm.penalty);
     }
 }
@@ -184,13 +184,13 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, con
     if (alm.is_due) {
         working_invert(library, working, alm);
     }
-    double solved[SIDE / 4];
-    double turned[SIDE / 4];
-    double next[SIDE / 4];
-    double turned_next[SIDE / 4];
+    double solved[working_parts(SIDE)];
+    double turned[working_parts(SIDE)];
+    double next[working_parts(SIDE)];
+    double turned_next[working_parts(SIDE)];
     working_solve(library, working, alm, solved, turned);
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         solved[v] = HC_WORKING_RELAXATION * solved[v] + (1 - HC_WORKING_RELAXATION) * working.x[v];
         turned[v] = HC_WORKING_RELAXATION * turned[v] + (1 - HC_WORKING_RELAXATION) * working.turned[v];
         alm.price[v] += turned[v];
@@ -199,7 +199,7 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, con
     double apart = 0;
     double moved = 0;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         apart = fma(solved[v] - next[v], turned[v] - turned_next[v], apart);
         moved = fma(next[v] - working.x[v], turned_next[v] - working.turned[v], moved);
         alm.price[v] -= turned_next[v];
@@ -212,7 +212,7 @@ __device__ static inline void working_advance(const HcUnmixLibrary &library, con
     alm.is_due = factor < 1 || factor > 1;
     alm.penalty *= factor;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         alm.price[v] /= factor;
     }
 }
@@ -238,16 +238,18 @@ __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, Hc
     HcWorking<SIDE> working;
     working.shared = shared;
     working.count = 0;
-    bool is_new = true;
     __syncwarp();
     for (int32_t word = hc_lane(); word < (n + 31) / 32; word += 32) {
         shared->inside[word] = 0;
     }
     HcWorkingList list = working_list_all(library, pixel, shared);
     bool is_first = list.count == 0;
-    working_look(library, pixel, list);
 #pragma unroll 1
-    for (;;) {
+    for (bool is_new = true;; is_new = false) {
+        working_look(library, pixel, list);
+        if (!is_new && (pixel.gap <= library.rule.gap || taken >= end)) {
+            break;
+        }
         HcWorkingFound found = working_find(library, pixel, shared);
         bool is_other = is_new || !working_suffices(library, pixel, working, found.most);
         if (is_other) {
@@ -258,18 +260,18 @@ __device__ static inline void hc_working_steps(const HcUnmixLibrary &library, Hc
             if (library.rule.sum_to_one && is_first) {
                 working_begin_equal(library, pixel, working);
             }
-            working_load(library, pixel, working);
+        }
+        /* Also of a set that stays, which is rare: so no registers hold the table while looks wait for loads.
+         */
+        working_load(library, pixel, working);
+        if (is_other) {
             working_begin(library, working, solver);
         }
-        is_new = is_first = false;
+        is_first = false;
         working_advance(library, pixel, working, solver);
         taken++;
         working_write(library, pixel, working);
         list = working_list(working);
-        working_look(library, pixel, list);
-        if (pixel.gap <= library.rule.gap || taken >= end) {
-            break;
-        }
     }
     __syncwarp();
     if (hc_lane() == 0) {

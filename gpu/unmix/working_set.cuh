@@ -80,7 +80,7 @@ template <int SIDE> __device__ static inline HcWorkingList working_list(const Hc
     int32_t count = 0;
     __syncwarp();
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         bool is_member = working.x[v] > 0;
         uint32_t in = __ballot_sync(0xFFFFFFFFU, is_member);
         int32_t place = count + __popc(in & ((1U << hc_lane()) - 1));
@@ -97,7 +97,7 @@ template <int SIDE> __device__ static inline HcWorkingList working_list(const Hc
 /* Slopes and gap. */
 __device__ static inline void working_look(const HcUnmixLibrary &library, HcWorkingPixel &pixel,
                                            const HcWorkingList &list) {
-    enum { HELD = 8 };
+    enum { HELD = HC_FISTA_HELD };
     int32_t n = library.rule.spectra;
     bool has_rise = library.rise != NULL && !library.rule.sum_to_one;
     double top = library.rule.sum_to_one ? -INFINITY : library.rule.lambda;
@@ -105,21 +105,26 @@ __device__ static inline void working_look(const HcUnmixLibrary &library, HcWork
     double below = 1;
     for (int32_t k0 = hc_lane(); k0 < n; k0 += 32 * HELD) {
         double slope[HELD];
+        double rise[HELD];
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
-            slope[i] = k0 + 32 * i < n ? pixel.product[k0 + 32 * i] + library.shift : 0;
+            slope[i] = pixel.product[k0 + 32 * i] + library.shift;
         }
         fista_add(
             library, [&](int32_t m) { return list.value[m]; }, list.number, list.count, k0, slope);
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
-            if (k0 + 32 * i < n) {
-                double rise = has_rise ? library.rise[k0 + 32 * i] : 0;
-                double excess = slope[i] - library.rule.lambda;
-                bool is_steeper = has_rise && excess * below > above * rise;
-                above = is_steeper ? excess : above;
-                below = is_steeper ? rise : below;
-                top = slope[i] > top ? slope[i] : top;
+            rise[i] = has_rise ? library.rise[k0 + 32 * i] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            bool is_there = k0 + 32 * i < n;
+            double excess = slope[i] - library.rule.lambda;
+            bool is_steeper = is_there && has_rise && excess * below > above * rise[i];
+            above = is_steeper ? excess : above;
+            below = is_steeper ? rise[i] : below;
+            top = is_there && slope[i] > top ? slope[i] : top;
+            if (is_there) {
                 pixel.slope[k0 + 32 * i] = slope[i];
             }
         }
@@ -154,7 +159,7 @@ template <int SIDE>
 __device__ static inline HcWorkingFound working_find(const HcUnmixLibrary &library,
                                                      const HcWorkingPixel &pixel,
                                                      const HcWorkingShared<SIDE> *shared) {
-    enum { HELD = 8 };
+    enum { HELD = HC_FISTA_HELD };
     int32_t n = library.rule.spectra;
     HcWorkingFound found = {-INFINITY, -INFINITY, -1};
     for (int32_t k0 = hc_lane(); k0 < n; k0 += 32 * HELD) {
@@ -163,8 +168,8 @@ __device__ static inline HcWorkingFound working_find(const HcUnmixLibrary &libra
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
             int32_t k = k0 + 32 * i;
-            asked[i] = k < n ? (pixel.slope[k] - pixel.level) * library.price[k] : -INFINITY;
-            x[i] = k < n ? pixel.abundance[k] : 1;
+            asked[i] = (pixel.slope[k] - pixel.level) * library.price[k];
+            x[i] = pixel.abundance[k];
         }
 #pragma unroll
         for (int i = 0; i < HELD; i++) {
@@ -172,7 +177,7 @@ __device__ static inline HcWorkingFound working_find(const HcUnmixLibrary &libra
             if (k < n && asked[i] > found.most && !working_bit(shared->inside[k / 32])) {
                 found.most = asked[i];
             }
-            if (!(x[i] > 0) && asked[i] > found.candidate) {
+            if (k < n && !(x[i] > 0) && asked[i] > found.candidate) {
                 found.candidate = asked[i];
                 found.number = k;
             }
@@ -188,7 +193,7 @@ __device__ static inline bool working_suffices(const HcUnmixLibrary &library, co
                                                const HcWorking<SIDE> &working, double outside) {
     double most = 0;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         if (32 * v + hc_lane() < working.count) {
             int32_t k = working.shared->number[32 * v + hc_lane()];
             double asked = (pixel.slope[k] - pixel.level) * library.price[k];
@@ -225,23 +230,21 @@ __device__ static inline bool working_choose(const HcUnmixLibrary &library, cons
     __syncwarp();
     int32_t wanted = min(count == 0 ? (int)HC_WORKING_FIRST : (int)HC_WORKING_ADDED, MEMBERS_MAX - count);
     bool is_left = !is_whole && found.number >= 0;
-    int32_t added = 0;
-    for (; added < wanted; added++) {
-        /* Rounded, ascending as an integer; of equal ones the first lane's. */
-        uint32_t bits = __float_as_uint((float)found.candidate);
-        uint32_t key = !is_left ? 0 : (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
-        uint32_t most = hc_warp_largest(key);
-        uint32_t in = __ballot_sync(0xFFFFFFFFU, is_left && key == most &&
-                                                     (found.candidate > 0 || (added == 0 && count == 0)));
-        if (in == 0) {
-            break;
-        }
-        if (hc_lane() == __ffs((int)in) - 1) {
-            shared->number[count + added] = found.number;
-            atomicOr(&shared->inside[found.number / 32], 1U << hc_lane());
-            is_left = false;
-        }
+    /* Rounded, ascending as an integer; of equal ones the first lane's. */
+    uint32_t bits = __float_as_uint((float)found.candidate) | 0x80000000U;
+    uint32_t key = !is_left ? 0 : found.candidate > 0 ? bits : ~bits;
+    int32_t rank = 0; /* how many ask for more */
+#pragma unroll
+    for (int d = 1; d < 32; d++) {
+        uint32_t other = __shfl_xor_sync(0xFFFFFFFFU, key, d);
+        rank += other > key || (other == key && (hc_lane() ^ d) < hc_lane()) ? 1 : 0;
     }
+    is_left = is_left && rank < wanted && (found.candidate > 0 || (rank == 0 && count == 0));
+    if (is_left) {
+        shared->number[count + rank] = found.number;
+        atomicOr(&shared->inside[found.number / 32], 1U << hc_lane());
+    }
+    int32_t added = __popc(__ballot_sync(0xFFFFFFFFU, is_left));
     working.count = count + added;
     if (working.count == 0) { /* the pixel is no number */
         shared->number[0] = 0;
@@ -262,7 +265,7 @@ __device__ static inline void working_each(const HcUnmixLibrary &library, const 
 #pragma unroll
     for (int i = 0; i < SIDE; i++) {
         int32_t r = 8 * i + g;
-        int64_t row = (r < working.count ? number[r] : 0) * (int64_t)library.rule.spectra;
+        int32_t row = (r < working.count ? number[r] : 0) * library.rule.spectra;
 #pragma unroll
         for (int j = 0; j <= i; j++) {
             double two[2];
@@ -290,7 +293,7 @@ __device__ static inline void working_load(const HcUnmixLibrary &library, const 
         working.table[i][1] = odd;
     });
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         bool is_there = 32 * v + hc_lane() < working.count;
         int32_t k = is_there ? working.shared->number[32 * v + hc_lane()] : 0;
         working.x[v] = is_there ? pixel.abundance[k] : 0;
@@ -318,7 +321,7 @@ __device__ static inline void working_write(const HcUnmixLibrary &library, const
                                             const HcWorking<SIDE> &working) {
     __syncwarp();
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         if (32 * v + hc_lane() < working.count) {
             pixel.abundance[working.shared->number[32 * v + hc_lane()]] = working.x[v];
         }

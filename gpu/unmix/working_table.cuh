@@ -7,16 +7,22 @@
 #include "core/solver/working.h"
 #include "gpu/unmix/metric.cuh"
 
+/* Parts of 32 places of a set, in each of which a lane has one. */
+__host__ __device__ static constexpr int working_parts(int side) {
+    return (side + 3) / 4;
+}
+
 /* What a warp keeps in shared memory. */
 template <int SIDE> struct HcWorkingShared {
-    double vector[2][8 * SIDE];
+    double vector[2][32 * working_parts(SIDE)];
+    double pivot[2][4];
     int32_t number[8 * SIDE];                   /* of the spectra of the set */
     uint32_t inside[HC_UNMIX_SPECTRA_MAX / 32]; /* a bit a spectrum: those of the set */
 };
 
 /* A warp's own; M is the metric among the spectra of the set, and units are the level of the metric. */
 template <int SIDE> struct HcWorking {
-    enum { PARTS = SIDE / 4, TILES = SIDE * (SIDE + 1) / 2 };
+    enum { PARTS = working_parts(SIDE), TILES = SIDE * (SIDE + 1) / 2 };
     HcWorkingShared<SIDE> *shared;
     double table[TILES][2]; /* M, swept on the members */
     int32_t count;
@@ -25,6 +31,8 @@ template <int SIDE> struct HcWorking {
     double x[PARTS];         /* abundances */
     double turned[PARTS];    /* M x */
     double product[PARTS];   /* D W y - lambda [units] */
+    double swept[PARTS];     /* b, as a column that is swept with the table */
+    double swept_one[PARTS]; /* the same of ones */
 };
 
 /* The bits of places below the count. */
@@ -51,16 +59,17 @@ __device__ static inline void working_store(const HcWorking<SIDE> &working, HcWo
 /* product = a symmetric matrix times right; `at(i)` is its tile i. */
 template <int SIDE, typename At>
 __device__ static inline void working_multiply(HcWorkingShared<SIDE> *shared, At at,
-                                               const double (&right)[SIDE / 4], double (&product)[SIDE / 4]) {
+                                               const double (&right)[working_parts(SIDE)],
+                                               double (&product)[working_parts(SIDE)]) {
     int g = hc_lane() / 4;
     int t = hc_lane() % 4;
     double *from = shared->vector[0];
     double *to = shared->vector[1];
-    double row[SIDE] = {};
-    double column[SIDE][2] = {}; /* of the tiles above the diagonal */
+    double row[4 * working_parts(SIDE)] = {};
+    double column[4 * working_parts(SIDE)][2] = {}; /* of the tiles above the diagonal */
     __syncwarp();
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         from[32 * v + hc_lane()] = right[v];
     }
     __syncwarp();
@@ -80,9 +89,9 @@ __device__ static inline void working_multiply(HcWorkingShared<SIDE> *shared, At
         }
     }
     /* Of each 32, lane 4 g + t is left with row 8 t + g, and with column g % 2 of block g / 2. */
-    double columns[SIDE / 4];
+    double columns[working_parts(SIDE)];
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         int i = 4 * v;
         double low = metric_fold(metric_fold(column[i][0], column[i][1], 4),
                                  metric_fold(column[i + 1][0], column[i + 1][1], 4), 8);
@@ -94,31 +103,33 @@ __device__ static inline void working_multiply(HcWorkingShared<SIDE> *shared, At
     }
     __syncwarp();
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         to[32 * v + 8 * (g / 2) + 2 * t + g % 2] += columns[v];
     }
     __syncwarp();
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         product[v] = to[32 * v + hc_lane()];
     }
 }
 
 template <int SIDE>
 __device__ static inline void working_multiply_table(const HcWorking<SIDE> &working,
-                                                     const double (&right)[SIDE / 4],
-                                                     double (&product)[SIDE / 4]) {
+                                                     const double (&right)[working_parts(SIDE)],
+                                                     double (&product)[working_parts(SIDE)]) {
     working_multiply<SIDE>(
         working.shared, [&](int i) { return make_double2(working.table[i][0], working.table[i][1]); }, right,
         product);
 }
 
-/* Copies column c, in block BLOCK or a later one, to a vector. In the table, the column and its row become 0.
- * (A loop over blocks would let the compiler compute which tiles these are, which would leave registers.) */
+/* Takes row and column c out of the table, c in block BLOCK or a later one: the column goes to a vector, but
+ * -sign in place of the pivot, which goes to *pivot. In the table they become 0. (A loop over blocks would
+ * let the compiler compute which tiles these are, which would leave registers.) */
 template <int SIDE, int BLOCK>
-__device__ static inline void working_take_column(HcWorking<SIDE> &working, int c, double *vector) {
+__device__ static inline void working_take_column(HcWorking<SIDE> &working, int c, double sign,
+                                                  double *vector, double *pivot) {
     if (BLOCK + 1 < SIDE && c / 8 != BLOCK) {
-        working_take_column<SIDE, BLOCK + 1 < SIDE ? BLOCK + 1 : BLOCK>(working, c, vector);
+        working_take_column<SIDE, BLOCK + 1 < SIDE ? BLOCK + 1 : BLOCK>(working, c, sign, vector, pivot);
         return;
     }
     int g = hc_lane() / 4;
@@ -140,7 +151,12 @@ __device__ static inline void working_take_column(HcWorking<SIDE> &working, int 
         double even = tile[0];
         double odd = tile[1];
         if (is_even || is_odd) {
-            vector[8 * i + g] = is_odd ? odd : even;
+            double value = is_odd ? odd : even;
+            if (i == BLOCK && is_row) {
+                *pivot = value;
+                value = -sign;
+            }
+            vector[8 * i + g] = value;
         }
         tile[0] = is_even || (i == BLOCK && is_row) ? 0 : even;
         tile[1] = is_odd || (i == BLOCK && is_row) ? 0 : odd;
@@ -148,27 +164,31 @@ __device__ static inline void working_take_column(HcWorking<SIDE> &working, int 
 }
 
 /* Sweeps pivot c into (sign 1) or out of (-1) the table: M_rs - M_rc M_cs / M_cc; in row and column c,
- * sign M_rc / M_cc; -1 / M_cc (Beaton 1964). */
+ * sign M_rc / M_cc; -1 / M_cc (Beaton 1964). `turn` alternates between two
+ * vectors, so that no lane waits for those that still read. */
 template <int SIDE>
-__device__ static inline void working_sweep(HcWorking<SIDE> &working, int c, double sign) {
+__device__ static inline void working_sweep(HcWorking<SIDE> &working, int c, double sign, int turn) {
     int g = hc_lane() / 4;
     int t = hc_lane() % 4;
-    double *vector = working.shared->vector[0];
-    double *factor = working.shared->vector[1];
-    __syncwarp();
-    working_take_column<SIDE, 0>(working, c, vector);
-    __syncwarp();
-    double inverse = 1 / vector[c];
+    double *vector = working.shared->vector[turn];
+    double *pivot = working.shared->pivot[turn];
+    working_take_column<SIDE, 0>(working, c, sign, vector, pivot);
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
-        int place = 32 * v + hc_lane();
-        factor[place] = place == c ? -sign * inverse : vector[place] * inverse;
+    for (int v = 0; v < working_parts(SIDE); v++) {
+        if (32 * v + hc_lane() == c) {
+            pivot[1] = working.swept[v];
+            pivot[2] = working.swept_one[v];
+            working.swept[v] = working.swept_one[v] = 0;
+        }
     }
     __syncwarp();
-    if (hc_lane() == 0) {
-        vector[c] = -sign;
+    double inverse = 1 / pivot[0];
+#pragma unroll
+    for (int v = 0; v < working_parts(SIDE); v++) {
+        double factor = -vector[32 * v + hc_lane()] * inverse;
+        working.swept[v] = fma(factor, pivot[1], working.swept[v]);
+        working.swept_one[v] = fma(factor, pivot[2], working.swept_one[v]);
     }
-    __syncwarp();
     double column[SIDE][2];
 #pragma unroll
     for (int j = 0; j < SIDE; j++) {
@@ -178,84 +198,60 @@ __device__ static inline void working_sweep(HcWorking<SIDE> &working, int c, dou
     }
 #pragma unroll
     for (int i = 0; i < SIDE; i++) {
-        double here = factor[8 * i + g];
+        double factor = -vector[8 * i + g] * inverse;
 #pragma unroll
         for (int j = 0; j <= i; j++) {
             double *tile = working.table[metric_tile(i, j)];
-            tile[0] = fma(-here, column[j][0], tile[0]);
-            tile[1] = fma(-here, column[j][1], tile[1]);
+            tile[0] = fma(factor, column[j][0], tile[0]);
+            tile[1] = fma(factor, column[j][1], tile[1]);
         }
     }
 }
 
 template <int SIDE> __device__ static inline void working_exchange(HcWorking<SIDE> &working) {
+    int turn = 0;
+    __syncwarp();
 #pragma unroll 1
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         /* Members by a number that is known when the kernel is compiled stay in registers. */
         uint32_t bits = working.pending[0];
         uint32_t members = working.member[0];
 #pragma unroll
-        for (int u = 1; u < SIDE / 4; u++) {
+        for (int u = 1; u < working_parts(SIDE); u++) {
             bits = v == u ? working.pending[u] : bits;
             members = v == u ? working.member[u] : members;
         }
 #pragma unroll 1
         for (; bits != 0; bits &= bits - 1) {
             int place = __ffs((int)bits) - 1;
-            working_sweep(working, 32 * v + place, (members >> place & 1) != 0 ? -1.0 : 1.0);
+            working_sweep(working, 32 * v + place, (members >> place & 1) != 0 ? -1.0 : 1.0, turn);
+            turn ^= 1;
         }
     }
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         working.member[v] ^= working.pending[v];
         working.pending[v] = 0;
     }
 }
 
-/* b, without the entries of those that are no members. */
-template <int SIDE>
-__device__ static inline void working_solve_members(const HcWorking<SIDE> &working,
-                                                    const double (&b)[SIDE / 4],
-                                                    double (&product)[SIDE / 4]) {
-    double right[SIDE / 4];
-#pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
-        right[v] = working_bit(working.member[v]) ? b[v] : 0;
-    }
-    working_multiply_table(working, right, product);
-}
-
-/* What abundances that sum to one lose: drawn from value. */
-template <int SIDE>
-__device__ static inline double working_draw_to_one(const HcWorking<SIDE> &working,
-                                                    double (&value)[SIDE / 4]) {
-    double one[SIDE / 4];
-    double drawn[SIDE / 4];
+/* With sum_to_one: what every entry of b loses. */
+template <int SIDE> __device__ static inline double working_find_level(const HcWorking<SIDE> &working) {
     double sum = 0;
     double ones = 0;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
-        one[v] = 1;
-    }
-    working_solve_members(working, one, drawn);
-#pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         bool is_member = working_bit(working.member[v]);
-        sum += is_member ? value[v] : 0;
-        ones += is_member ? drawn[v] : 0;
+        sum += is_member ? working.swept[v] : 0;
+        ones += is_member ? working.swept_one[v] : 0;
     }
-    double level = (1 + hc_warp_sum(sum)) / hc_warp_sum(ones);
-#pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
-        value[v] -= level * drawn[v];
-    }
-    return level;
+    return (hc_warp_sum(sum) - 1) / hc_warp_sum(ones);
 }
 
 template <int SIDE> __device__ static inline bool working_any_member(const HcWorking<SIDE> &working) {
     uint32_t any = 0;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         any |= working.member[v] ^ working.pending[v];
     }
     return any != 0;
@@ -263,16 +259,17 @@ template <int SIDE> __device__ static inline bool working_any_member(const HcWor
 
 /* The place of the largest b becomes a member. */
 template <int SIDE>
-__device__ static inline void working_take_largest(HcWorking<SIDE> &working, const double (&b)[SIDE / 4]) {
+__device__ static inline void working_take_largest(HcWorking<SIDE> &working,
+                                                   const double (&b)[working_parts(SIDE)]) {
     double most = -INFINITY;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         most = 32 * v + hc_lane() < working.count && b[v] > most ? b[v] : most;
     }
     most = hc_warp_most(most);
     bool is_found = false;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         uint32_t in = __ballot_sync(0xFFFFFFFFU, 32 * v + hc_lane() < working.count && b[v] >= most) &
                       ~working.member[v];
         working.pending[v] = is_found ? 0 : in & (0U - in);
@@ -282,11 +279,12 @@ __device__ static inline void working_take_largest(HcWorking<SIDE> &working, con
 
 /* Of those that are to become members, those that would lower the function most, at most HC_WORKING_ENTER. */
 template <int SIDE>
-__device__ static inline void working_keep_worst(HcWorking<SIDE> &working, const double (&value)[SIDE / 4]) {
-    uint32_t left[SIDE / 4]; /* by float32, ascending as an integer; of equal ones the first */
-    uint32_t kept[SIDE / 4] = {};
+__device__ static inline void working_keep_worst(HcWorking<SIDE> &working,
+                                                 const double (&value)[working_parts(SIDE)]) {
+    uint32_t left[working_parts(SIDE)]; /* by float32, ascending as an integer; of equal ones the first */
+    uint32_t kept[working_parts(SIDE)] = {};
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         bool is_entering = working_bit(working.pending[v] & ~working.member[v]);
         left[v] = is_entering ? max(__float_as_uint((float)-value[v]), 1U) : 0;
     }
@@ -294,13 +292,13 @@ __device__ static inline void working_keep_worst(HcWorking<SIDE> &working, const
     for (int i = 0; i < HC_WORKING_ENTER; i++) {
         uint32_t most = left[0];
 #pragma unroll
-        for (int v = 1; v < SIDE / 4; v++) {
+        for (int v = 1; v < working_parts(SIDE); v++) {
             most = max(most, left[v]);
         }
         most = hc_warp_largest(most);
         bool is_found = most == 0;
 #pragma unroll
-        for (int v = 0; v < SIDE / 4; v++) {
+        for (int v = 0; v < working_parts(SIDE); v++) {
             uint32_t in = __ballot_sync(0xFFFFFFFFU, left[v] == most);
             uint32_t first = is_found ? 0 : in & (0U - in);
             kept[v] |= first;
@@ -309,34 +307,41 @@ __device__ static inline void working_keep_worst(HcWorking<SIDE> &working, const
         }
     }
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         working.pending[v] &= working.member[v] | kept[v];
     }
 }
 
-/* x >= 0, with the sum to one where that is asked for, that makes 1/2 x'M x - b'x least; turned = M x. Block
- * pivoting (Kim and Park 2011), the largest place alone (Murty 1974) where that does not help. */
+/* x >= 0, with the sum to one where that is asked for, that makes 1/2 x'M x - b'x least; turned = M x. No
+ * spectrum is a member yet. Block pivoting (Kim and Park 2011), the largest place alone (Murty 1974) where
+ * that does not help. */
 template <int SIDE>
 __device__ static inline void working_nearest(const HcUnmixLibrary &library, HcWorking<SIDE> &working,
-                                              const double (&b)[SIDE / 4], double (&x)[SIDE / 4],
-                                              double (&turned)[SIDE / 4]) {
-    double value[SIDE / 4];
+                                              const double (&b)[working_parts(SIDE)],
+                                              double (&x)[working_parts(SIDE)],
+                                              double (&turned)[working_parts(SIDE)]) {
+    double value[working_parts(SIDE)];
     double level = 0;
     int32_t best = working.count + 1;
     int32_t tries = HC_WORKING_TRIES;
+#pragma unroll
+    for (int v = 0; v < working_parts(SIDE); v++) {
+        working.swept[v] = b[v];
+        working.swept_one[v] = 1;
+    }
 #pragma unroll 1
     for (int pass = 0; pass < HC_WORKING_PASSES; pass++) {
         if (library.rule.sum_to_one && !working_any_member(working)) {
             working_take_largest(working, b);
         }
         working_exchange(working);
-        working_solve_members(working, b, value);
-        level = library.rule.sum_to_one ? working_draw_to_one(working, value) : 0;
+        level = library.rule.sum_to_one ? working_find_level(working) : 0;
         int32_t count = 0;
 #pragma unroll
-        for (int v = 0; v < SIDE / 4; v++) {
+        for (int v = 0; v < working_parts(SIDE); v++) {
             bool is_member = working_bit(working.member[v]);
-            value[v] = is_member ? -value[v] : value[v] - b[v] + level;
+            double solved = fma(-level, working.swept_one[v], working.swept[v]);
+            value[v] = is_member ? solved : -solved;
             double least = is_member ? 0 : -HC_WORKING_ROUNDING * fabs(b[v]);
             working.pending[v] =
                 __ballot_sync(0xFFFFFFFFU, value[v] < least) & working_places(working.count, v);
@@ -352,7 +357,7 @@ __device__ static inline void working_nearest(const HcUnmixLibrary &library, HcW
         tries = count < best ? HC_WORKING_TRIES : tries - 1;
         best = count < best ? count : best;
 #pragma unroll
-        for (int v = SIDE / 4 - 1; v >= 0; v--) {
+        for (int v = working_parts(SIDE) - 1; v >= 0; v--) {
             uint32_t last = working.pending[v] != 0 ? 0x80000000U >> __clz((int)working.pending[v]) : 0;
             working.pending[v] = !is_alone ? working.pending[v] : count > 0 ? last : 0;
             count = is_alone && last != 0 ? 0 : count;
@@ -360,7 +365,7 @@ __device__ static inline void working_nearest(const HcUnmixLibrary &library, HcW
     }
     double sum = 0;
 #pragma unroll
-    for (int v = 0; v < SIDE / 4; v++) {
+    for (int v = 0; v < working_parts(SIDE); v++) {
         bool is_member = working_bit(working.member[v]);
         x[v] = is_member && value[v] > 0 ? value[v] : 0;
         turned[v] = b[v] - level + (is_member ? 0 : value[v]);
@@ -369,7 +374,7 @@ __device__ static inline void working_nearest(const HcUnmixLibrary &library, HcW
     if (library.rule.sum_to_one) {
         sum = hc_warp_sum(sum);
 #pragma unroll
-        for (int v = 0; v < SIDE / 4; v++) {
+        for (int v = 0; v < working_parts(SIDE); v++) {
             x[v] = sum > 0 ? x[v] / sum : x[v];
         }
     }
