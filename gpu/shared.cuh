@@ -52,12 +52,15 @@ template <int PENDING> __device__ static inline void hc_copies_wait() {
 }
 
 /* Four 8 x 16 byte matrices; lanes 8 k to 8 k + 7 name the rows of the k-th. */
-__device__ static inline void hc_load_matrices(uint32_t out[4], const void *row) {
-    uint32_t shared = (uint32_t)__cvta_generic_to_shared(row);
+__device__ static inline void hc_load_matrices(uint32_t out[4], uint32_t shared) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
                  : "r"(shared)
                  : "memory");
+}
+
+__device__ static inline void hc_load_matrices(uint32_t out[4], const void *row) {
+    hc_load_matrices(out, (uint32_t)__cvta_generic_to_shared(row));
 }
 
 /* The largest of a warp's integers of 32 bits, in every lane. */

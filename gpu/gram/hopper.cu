@@ -3,12 +3,11 @@
  *
  * A thread block has two groups of warps that multiply, and warps that bring limbs as long as there is room:
  * were they among those that multiply, these would wait. A warp begins the copies of a step one after
- * another, which takes as long as the products of a grid: there four warps take steps by turns. For integers
- * each sums a tile of its own, 64 bands by 64. Nine sums of a tile, one for each weight of a grid's products,
- * do not fit a thread: there both groups sum the same tile, one the low weights and one the high ones, and
- * the panel is read once. These products take longest, so that no product of two bands is summed twice: a
- * tile is two blocks of 32 bands by two, chosen so that every pair of blocks is in one tile. 224 bands take 7
- * such tiles; cut into neighbours of 64 they would take 10. */
+ * another, which takes as long as the products: four warps take steps by turns. Both groups sum the same
+ * square of 64 bands by 64. For integers they take steps by turns. Nine sums of a square, one for each weight
+ * of a grid's products, do not fit a thread: there one group sums the low weights and one the high ones, and
+ * the panel is read once. No product of two bands is summed twice: a square is two blocks of 32 bands by two,
+ * chosen so that every pair of blocks is in one. 224 bands take 7 squares; neighbours of 64 would be 10. */
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
@@ -21,19 +20,29 @@ enum {
     BLOCK_BYTES = HC_SIDE_LIMB_BYTES / 2 /* a limb of 32 bands */
 };
 
-/* PLACES: in a slot, each for limbs of PLACE_BANDS bands; LIMB_BYTES: from limb to limb there. BRINGERS:
- * warps that bring, no more than slots: else one could overtake those that multiply by two turns, which
- * barriers do not notice. REGISTERS: of a thread that multiplies; at the start all have as many: 168. */
+/* SLOTS: of a ring, each for a step. STEPS: of a tile of pixels, that a group takes; USERS: warps that use a
+ * slot. PLACES: in a slot, each for limbs of 32 bands; BRINGERS: warps that bring, no more than slots: else
+ * one could overtake those that multiply by two turns, which barriers do not notice. REGISTERS: of a thread
+ * that multiplies; at the start all have as many: 168. */
 struct Integers {
-    enum { LIMBS = HC_LIMBS_INTEGERS, SLOTS = 6, PLACES = 3, PLACE_BANDS = SIDE };
-    enum { LIMB_BYTES = HC_SIDE_LIMB_BYTES, SLOT_BYTES = PLACES * LIMBS * LIMB_BYTES };
-    enum { BRINGERS = 1, REGISTERS = 240, REGISTERS_BRINGING = 24 };
+    enum {
+        LIMBS = HC_LIMBS_INTEGERS,
+        SLOTS = 8,
+        STEPS = HC_TILE_STEPS / GROUPS,
+        USERS = WORKERS / 32 / GROUPS
+    };
 };
 
 struct Grid {
-    enum { LIMBS = HC_LIMBS_GRID, SLOTS = 5, PLACES = 4, PLACE_BANDS = HC_TILE_BANDS };
-    enum { LIMB_BYTES = PLACES * BLOCK_BYTES, SLOT_BYTES = LIMBS * LIMB_BYTES };
-    enum { BRINGERS = 4, REGISTERS = 232, REGISTERS_BRINGING = 40 };
+    enum { LIMBS = HC_LIMBS_GRID, SLOTS = 5, STEPS = HC_TILE_STEPS, USERS = WORKERS / 32 };
+};
+
+enum {
+    PLACES = 4,
+    LIMB_BYTES = PLACES * BLOCK_BYTES, /* from limb to limb of a slot */
+    BRINGERS = 4,
+    REGISTERS = 232,
+    REGISTERS_BRINGING = 40
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -42,53 +51,20 @@ __device__ int hc_has_wgmma = 1;
 __device__ int hc_has_wgmma = 0;
 #endif
 
-/* The two tiles of a thread block, in the lower triangle taken row by row. */
-struct Tiles {
-    int32_t count, blocks;
-    int32_t block[Integers::PLACES];
-    int32_t row[GROUPS], column[GROUPS]; /* places in `block` */
-};
-
 template <class Form> struct Shared {
-    Tiles tiles;                     /* of integers */
-    HcGramSquare square;             /* of a grid */
-    uint8_t limbs[HC_PART_TILES];    /* that a tile of pixels needs */
-    uint8_t needs[HC_PART_TILES][6]; /* limbs that 32 bands have there */
+    HcGramSquare square;
+    uint8_t limbs[HC_PART_TILES];         /* that a tile of pixels needs */
+    uint8_t needs[HC_PART_TILES][PLACES]; /* limbs that 32 bands have there */
     alignas(8) uint64_t full[Form::SLOTS], empty[Form::SLOTS];
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-__device__ static inline int32_t place_of(Tiles *tiles, int32_t block) {
-    for (int32_t b = 0; b < tiles->blocks; b++) {
-        if (tiles->block[b] == block) {
-            return b;
-        }
-    }
-    tiles->block[tiles->blocks] = block;
-    return tiles->blocks++;
-}
-
-__device__ static inline Tiles tiles_of(int32_t group, int32_t all) {
-    Tiles tiles = {};
-    for (int32_t t = group * GROUPS; t < all && t < (group + 1) * GROUPS; t++) {
-        int32_t row = 0;
-        while ((row + 1) * (row + 2) / 2 <= t) {
-            row++;
-        }
-        tiles.row[tiles.count] = place_of(&tiles, row);
-        tiles.column[tiles.count] = place_of(&tiles, t - row * (row + 1) / 2);
-        tiles.count++;
-    }
-    return tiles;
-}
-
 /* A matrix of rows of 64 bytes, their 16-byte parts moved about in groups of eight rows (gram.cuh,
  * hc_swizzled()): address, distance of the groups, the kind of moving. */
-__device__ static inline uint64_t matrix_at(const int8_t *shared) {
+__device__ static inline uint64_t matrix_at(uint32_t shared) {
     const uint64_t groups = 8 * HC_STEP_PIXELS;
-    return (uint64_t)((hc_shared_address(shared) & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | groups >> 4 << 32 |
-           (uint64_t)2 << 62;
+    return (uint64_t)((shared & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | groups >> 4 << 32 | (uint64_t)2 << 62;
 }
 
 /* sum[64][64] += a[64][32] b[64][32]' in 8-bit integers, by four warps that hold 16 rows of a each; finished
@@ -107,19 +83,7 @@ __device__ static inline void multiply(int32_t sum[SUMS], const uint32_t a[4], u
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-template <int WEIGHTS> __device__ static inline void products_begin(int32_t acc[WEIGHTS][SUMS]) {
-#pragma unroll
-    for (int32_t w = 0; w < WEIGHTS; w++) {
-#pragma unroll
-        for (int32_t i = 0; i < SUMS; i++) {
-            asm volatile("" : "+r"(acc[w][i])::"memory");
-        }
-    }
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-template <int WEIGHTS> __device__ static inline void products_wait(int32_t acc[WEIGHTS][SUMS]) {
-    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+template <int WEIGHTS> __device__ static inline void hold(int32_t acc[WEIGHTS][SUMS]) {
 #pragma unroll
     for (int32_t w = 0; w < WEIGHTS; w++) {
 #pragma unroll
@@ -129,80 +93,51 @@ template <int WEIGHTS> __device__ static inline void products_wait(int32_t acc[W
     }
 }
 
-/* Of products of LIMBS limbs those of WEIGHTS weights from FIRST on. The rows come from registers: two
- * factors in shared memory would take its whole bandwidth. */
-template <int LIMBS, int FIRST, int WEIGHTS, int LIMB_BYTES>
-__device__ static inline void multiply_step(const int8_t *rows, const int8_t *columns,
+/* Until all products but those of the newest PENDING batches are there. */
+template <int PENDING, int WEIGHTS> __device__ static inline void products_wait(int32_t acc[WEIGHTS][SUMS]) {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+    hold<WEIGHTS>(acc);
+}
+
+/* Rows of LIMBS limbs in 32 pixels, of those limbs that have products of weight FIRST and above. They come
+ * from registers: two factors in shared memory would take its whole bandwidth. */
+template <int LIMBS, int FIRST> __device__ static inline void load_rows(uint32_t rows, uint32_t a[LIMBS][4]) {
+#pragma unroll
+    for (int32_t limb = 0; limb < LIMBS; limb++) {
+        if (limb + LIMBS > FIRST) { /* else all its products are lighter */
+            hc_load_matrices(a[limb], rows + (uint32_t)(limb * LIMB_BYTES));
+        }
+    }
+}
+
+/* Begins products of a batch of those pixels: of LIMBS limbs those of WEIGHTS weights from FIRST on. */
+template <int LIMBS, int FIRST, int WEIGHTS>
+__device__ static inline void multiply_rows(const uint32_t a[LIMBS][4], uint64_t matrix,
                                             int32_t acc[WEIGHTS][SUMS]) {
-    const uint64_t limb_at = LIMB_BYTES >> 4;
-    const uint64_t half_at = 32 >> 4; /* 32 pixels further in the same rows */
-    const uint64_t matrix = matrix_at(columns);
-    const int32_t lane = threadIdx.x % 32;
-    const int32_t row = threadIdx.x / 32 % 4 * 16 + lane % 16;
-    uint32_t a[HC_STEP_PIXELS / 32][LIMBS][4];
 #pragma unroll
-    for (int32_t k = 0; k < HC_STEP_PIXELS / 32; k++) {
+    for (int32_t first = 0; first < LIMBS; first++) {
 #pragma unroll
-        for (int32_t limb = 0; limb < LIMBS; limb++) {
-            if (limb + LIMBS > FIRST) { /* else all its products are lighter */
-                hc_load_matrices(a[k][limb], rows + limb * LIMB_BYTES + hc_swizzled(row, k * 2 + lane / 16));
+        for (int32_t second = 0; second < LIMBS; second++) {
+            const int32_t at = first + second - FIRST;
+            if (at >= 0 && at < WEIGHTS) {
+                multiply(acc[at], a[first], matrix + (uint64_t)(second * LIMB_BYTES >> 4));
             }
-        }
-    }
-    products_begin<WEIGHTS>(acc);
-#pragma unroll
-    for (int32_t k = 0; k < HC_STEP_PIXELS / 32; k++) {
-#pragma unroll
-        for (int32_t first = 0; first < LIMBS; first++) {
-#pragma unroll
-            for (int32_t second = 0; second < LIMBS; second++) {
-                const int32_t at = first + second - FIRST;
-                if (at >= 0 && at < WEIGHTS) {
-                    multiply(acc[at], a[k][first], matrix + second * limb_at + k * half_at);
-                }
-            }
-        }
-    }
-    products_wait<WEIGHTS>(acc);
-}
-
-/* A warp brings the limbs of a step, a lane those of 64 bands, once its slot is free. */
-__device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step,
-                                    Shared<Integers> *known, int8_t *slots) {
-    const int32_t limb_bytes = Integers::LIMB_BYTES;
-    const int32_t slot = step % Integers::SLOTS;
-    const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
-    const int32_t place = (int32_t)threadIdx.x % 32;
-    uint64_t *full = &known->full[slot];
-    hc_barrier_wait(&known->empty[slot], step / Integers::SLOTS % 2 ^ 1);
-    if (place == 0) {
-        hc_barrier_expect(full, (uint32_t)(known->tiles.blocks * limbs * limb_bytes));
-    }
-    __syncwarp();
-    if (place < known->tiles.blocks) {
-        const uint8_t *needs = known->needs[step / HC_TILE_STEPS] + 2 * place;
-        const int8_t *from =
-            exact.panel + hc_panel_at<HC_LIMBS_INTEGERS>(exact, step0 + step, known->tiles.block[place] * 2);
-        int8_t *to = slots + slot * Integers::SLOT_BYTES + place * HC_LIMBS_INTEGERS * limb_bytes;
-        const int32_t fewest = min((int32_t)min(needs[0], needs[1]), limbs);
-        hc_copy_bulk(to, from, (uint32_t)(fewest * limb_bytes), full);
-        for (int32_t half = 0; half < 2 && fewest < limbs; half++) {
-            const int32_t at = fewest * limb_bytes + half * BLOCK_BYTES;
-            hc_copy_bulk(to + at, needs[half] > fewest ? from + at : exact.zeros, BLOCK_BYTES, full);
         }
     }
 }
 
 /* A warp brings the limbs of a step, a lane one of 32 bands, once its slot is free. */
-__device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step, Shared<Grid> *known,
+template <class Form>
+__device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t step, Shared<Form> *known,
                                     int8_t *slots) {
-    const int32_t slot = step % Grid::SLOTS;
+    const int32_t slot_bytes = Form::LIMBS * LIMB_BYTES;
+    const int32_t slot = step % Form::SLOTS;
     const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
     const int32_t lane = (int32_t)threadIdx.x % 32;
-    const int32_t place = lane % Grid::PLACES;
-    const int32_t limb = lane / Grid::PLACES;
+    const int32_t place = lane % PLACES;
+    const int32_t limb = lane / PLACES;
     uint64_t *full = &known->full[slot];
-    hc_barrier_wait(&known->empty[slot], step / Grid::SLOTS % 2 ^ 1);
+    hc_barrier_wait(&known->empty[slot], step / Form::SLOTS % 2 ^ 1);
     if (lane == 0) {
         hc_barrier_expect(full, (uint32_t)(known->square.blocks * limbs * BLOCK_BYTES));
     }
@@ -210,27 +145,30 @@ __device__ static inline void bring(const HcExact &exact, int64_t step0, int32_t
     if (place < known->square.blocks && limb < limbs) {
         const int8_t *from =
             known->needs[step / HC_TILE_STEPS][place] > limb
-                ? exact.panel + hc_panel_at<HC_LIMBS_GRID>(exact, step0 + step, known->square.block[place]) +
+                ? exact.panel + hc_panel_at<Form::LIMBS>(exact, step0 + step, known->square.block[place]) +
                       limb * HC_SIDE_LIMB_BYTES
                 : exact.zeros;
-        hc_copy_bulk(slots + slot * Grid::SLOT_BYTES + limb * Grid::LIMB_BYTES + place * BLOCK_BYTES, from,
-                     BLOCK_BYTES, full);
+        hc_copy_bulk(slots + slot * slot_bytes + limb * LIMB_BYTES + place * BLOCK_BYTES, from, BLOCK_BYTES,
+                     full);
     }
 }
 
-/* Adds a warp group's sums, where it is to: row0 is the thread's row in the 16 of its warp, column0 its first
- * column in each 32. */
+/* Adds a warp group's sums. */
 template <int WEIGHTS>
-__device__ static inline void add_sums(const HcExact &exact, int64_t plane, int64_t row0,
-                                       const int64_t column0[2], const bool adds[2],
+__device__ static inline void add_sums(const HcExact &exact, const HcGramSquare &square, int64_t plane,
                                        int32_t acc[WEIGHTS][SUMS]) {
+    const int32_t lane = threadIdx.x % 32;
+    const int32_t warp = threadIdx.x / 32 % 4; /* two for each block of rows */
+    const int64_t row0 =
+        (int64_t)square.block[square.row[warp / 2]] * HC_TILE_BANDS + warp % 2 * 16 + lane / 4;
 #pragma unroll
     for (int32_t i = 0; i < SUMS; i += 8) { /* four pairs: two rows, two places in each */
+        const int64_t column0 = (int64_t)square.block[i / 16] * HC_TILE_BANDS + lane % 4 * 2;
         int64_t *at[4];
         longlong2 added[4];
 #pragma unroll
         for (int32_t k = 0; k < 4; k++) {
-            at[k] = hc_product_at(exact, plane, row0 + k % 2 * 8, column0[i / 16] + (i % 16 / 4 + k / 2) * 8);
+            at[k] = hc_product_at(exact, plane, row0 + k % 2 * 8, column0 + (i % 16 / 4 + k / 2) * 8);
             added[k] = make_longlong2(0, 0);
 #pragma unroll
             for (int32_t w = WEIGHTS - 1; w >= 0; w--) {
@@ -238,65 +176,10 @@ __device__ static inline void add_sums(const HcExact &exact, int64_t plane, int6
                 added[k].y = added[k].y * 256 + acc[w][i + 2 * k + 1];
             }
         }
-        if (adds[i / 16]) {
+        if ((square.owns[warp / 2] >> i / 16 & 1) != 0) {
             hc_add_pairs<4>(at, added);
         }
     }
-}
-
-template <int WEIGHTS>
-__device__ static inline void add_tile(const HcExact &exact, const Shared<Integers> &known, int32_t which,
-                                       int64_t plane, int32_t acc[WEIGHTS][SUMS]) {
-    const Tiles &tiles = known.tiles;
-    const int32_t lane = threadIdx.x % 32;
-    const int64_t row0 = (int64_t)tiles.block[tiles.row[which]] * SIDE + threadIdx.x / 32 % 4 * 16 + lane / 4;
-    const int64_t column = (int64_t)tiles.block[tiles.column[which]] * SIDE + lane % 4 * 2;
-    const int64_t column0[2] = {column, column + HC_TILE_BANDS};
-    /* The last 32 bands of a tile may not be there. */
-    const bool adds[2] = {row0 < exact.padded, row0 < exact.padded && column0[1] < exact.padded};
-    add_sums<WEIGHTS>(exact, plane, row0, column0, adds, acc);
-}
-
-template <int WEIGHTS>
-__device__ static inline void add_tile(const HcExact &exact, const Shared<Grid> &known, int32_t which,
-                                       int64_t plane, int32_t acc[WEIGHTS][SUMS]) {
-    (void)which;
-    const HcGramSquare &square = known.square;
-    const int32_t lane = threadIdx.x % 32;
-    const int32_t warp = threadIdx.x / 32 % 4; /* two for each block of rows */
-    const int64_t row0 =
-        (int64_t)square.block[square.row[warp / 2]] * HC_TILE_BANDS + warp % 2 * 16 + lane / 4;
-    const int64_t column0[2] = {(int64_t)square.block[0] * HC_TILE_BANDS + lane % 4 * 2,
-                                (int64_t)square.block[1] * HC_TILE_BANDS + lane % 4 * 2};
-    const uint8_t owns = square.owns[warp / 2];
-    const bool adds[2] = {(owns & 1) != 0, (owns & 2) != 0};
-    add_sums<WEIGHTS>(exact, plane, row0, column0, adds, acc);
-}
-
-/* Which blocks of bands lie in the places of a slot, and how many limbs they have. */
-__device__ static inline void choose_bands(const HcExact &exact, Shared<Integers> *known) {
-    known->tiles = tiles_of((int32_t)blockIdx.x, exact.sides * (exact.sides + 1) / 2);
-}
-
-__device__ static inline void choose_bands(const HcExact &exact, Shared<Grid> *known) {
-    known->square = exact.square[blockIdx.x];
-}
-
-/* 32 bands of a slot, by their place. */
-__device__ static inline int32_t block_in(const Shared<Integers> &known, int32_t place) {
-    return known.tiles.block[place / 2] * 2 + place % 2;
-}
-
-__device__ static inline int32_t block_in(const Shared<Grid> &known, int32_t place) {
-    return known.square.block[place];
-}
-
-__device__ static inline int32_t blocks_in(const Shared<Integers> &known) {
-    return 2 * known.tiles.blocks;
-}
-
-__device__ static inline int32_t blocks_in(const Shared<Grid> &known) {
-    return known.square.blocks;
 }
 
 template <class Form>
@@ -304,122 +187,159 @@ __device__ static inline void look_around(const HcExact &exact, int64_t tile0, i
                                           Shared<Form> *known) {
     const int32_t blocks = exact.padded / HC_TILE_BANDS;
     if (threadIdx.x == 0) {
-        choose_bands(exact, known);
+        known->square = exact.square[blockIdx.x];
         for (int32_t s = 0; s < Form::SLOTS; s++) {
             hc_barrier_open(&known->full[s], 1);
-            hc_barrier_open(&known->empty[s], WORKERS);
+            hc_barrier_open(&known->empty[s], Form::USERS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
     for (int32_t t = threadIdx.x; t < count; t += THREADS) {
         uint8_t most = HC_LIMBS_MIN;
-        for (int32_t place = 0; place < blocks_in(*known); place++) {
-            const int32_t block = block_in(*known, place);
-            const bool there = block < blocks; /* elsewhere the panel is 0 */
+        for (int32_t place = 0; place < known->square.blocks; place++) {
             const uint8_t needs =
-                there ? exact.needs[(tile0 + t) * blocks + block] & ~HC_NEEDS_FAR : (uint8_t)Form::LIMBS;
+                exact.needs[(tile0 + t) * blocks + known->square.block[place]] & ~HC_NEEDS_FAR;
             known->needs[t][place] = needs;
-            most = there && needs > most ? needs : most;
+            most = needs > most ? needs : most;
         }
         known->limbs[t] = most;
     }
     __syncthreads();
 }
 
-/* Products of a tile, for the numbers of limbs that its pixels have. */
-template <int WEIGHTS>
-__device__ static inline void multiply_tile(const Shared<Integers> &known, int32_t which, int32_t limbs,
-                                            const int8_t *slot, int32_t acc[WEIGHTS][SUMS]) {
-    const int8_t *rows = slot + known.tiles.row[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
-    const int8_t *columns = slot + known.tiles.column[which] * HC_LIMBS_INTEGERS * Integers::LIMB_BYTES;
-    if (limbs == HC_LIMBS_INTEGERS) {
-        multiply_step<HC_LIMBS_INTEGERS, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
-    } else {
-        multiply_step<HC_LIMBS_MIN, 0, WEIGHTS, Integers::LIMB_BYTES>(rows, columns, acc);
+/* A warp has no further use for a slot. */
+__device__ static inline void leave_slot(uint64_t *empty) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        hc_barrier_arrive(empty);
     }
 }
 
-template <int FIRST, int WEIGHTS>
-__device__ static inline void multiply_square(const Shared<Grid> &known, int32_t limbs, const int8_t *slot,
-                                              int32_t acc[WEIGHTS][SUMS]) {
-    const int32_t half = threadIdx.x / 64 % 2; /* of the rows, which count from the first */
-    const int8_t *rows = slot + (known.square.row[half] - half) * BLOCK_BYTES;
-    if constexpr (FIRST == 0) { /* the fifth limb has none of these */
-        if (limbs >= 4) {
-            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
-        } else if (limbs == 3) {
-            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
-        } else {
-            multiply_step<2, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
+/* Where a warp group is in the ring of slots. */
+struct Turn {
+    uint32_t slot, phase;
+
+    template <class Form> __device__ inline void next() {
+        slot += HC_TILE_STEPS / Form::STEPS;
+        if (slot >= Form::SLOTS) {
+            slot -= Form::SLOTS;
+            phase ^= 1;
         }
-    } else { /* two limbs have none of these */
-        if (limbs == 5) {
-            multiply_step<5, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
-        } else if (limbs == 4) {
-            multiply_step<4, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
-        } else if (limbs == 3) {
-            multiply_step<3, FIRST, WEIGHTS, Grid::LIMB_BYTES>(rows, slot, acc);
+    }
+};
+
+/* Steps of the tiles from `tile` on that have as many limbs; returns the tile after them. Rows of a batch are
+ * loaded while the products of the batch before run. rows: where a thread's rows are in a slot. */
+template <class Form, int LIMBS, int FIRST, int WEIGHTS>
+__device__ static inline int32_t multiply_tiles(Shared<Form> *known, uint32_t rows, uint32_t columns,
+                                                int32_t tile, int32_t count, Turn *turn,
+                                                int32_t acc[WEIGHTS][SUMS]) {
+    enum { BATCHES = HC_STEP_PIXELS / 32 };            /* of a step */
+    enum { BUFFERS = LIMBS == HC_LIMBS_GRID ? 1 : 2 }; /* registers do not suffice for more */
+    uint32_t a[BUFFERS][LIMBS][4];
+    const uint8_t limbs = known->limbs[tile];
+    uint64_t *before = NULL;
+    do {
+#pragma unroll
+        for (int32_t at = 0; at < Form::STEPS * BATCHES; at++) {
+            uint32_t(*rows_now)[4] = a[at % BUFFERS];
+            const uint32_t from = turn->slot * (Form::LIMBS * LIMB_BYTES);
+            const uint32_t half = at % BATCHES * 32; /* bytes */
+            if (at % BATCHES == 0) {
+                hc_barrier_wait(&known->full[turn->slot], turn->phase);
+            }
+            load_rows<LIMBS, FIRST>((rows + from) ^ half, rows_now);
+            hold<WEIGHTS>(acc);
+            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+            multiply_rows<LIMBS, FIRST, WEIGHTS>(rows_now, matrix_at(columns + from + half), acc);
+            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+            products_wait<BUFFERS - 1, WEIGHTS>(acc);
+            if (at % BATCHES == 0) {
+                if (before != NULL) {
+                    leave_slot(before);
+                }
+                before = &known->empty[turn->slot];
+            } else {
+                turn->next<Form>();
+            }
         }
+    } while (++tile < count && known->limbs[tile] == limbs);
+    products_wait<0, WEIGHTS>(acc);
+    leave_slot(before);
+    return tile;
+}
+
+/* Takes part in the steps of a tile without products. */
+template <class Form> __device__ static inline void pass_tile(Shared<Form> *known, Turn *turn) {
+    for (int32_t s = 0; s < Form::STEPS; s++) {
+        hc_barrier_wait(&known->full[turn->slot], turn->phase);
+        leave_slot(&known->empty[turn->slot]);
+        turn->next<Form>();
     }
 }
 
-/* A warp group's part of the work: products of WEIGHTS weights from FIRST on of one tile. */
+/* A warp group's part of the work: products of WEIGHTS weights from FIRST on of the square. */
 template <class Form, int FIRST, int WEIGHTS>
-__device__ static inline void sum_steps(const HcExact &exact, int32_t steps, int32_t which,
+__device__ static inline void sum_tiles(const HcExact &exact, int32_t count, uint32_t which,
                                         Shared<Form> *known, const int8_t *slots) {
-    bool works = true;
-    if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
-        works = which < known->tiles.count;
-    }
+    enum { FOUR = Form::LIMBS < 4 ? Form::LIMBS : 4 };
+    const int32_t lane = threadIdx.x % 32;
+    const int32_t warp = threadIdx.x / 32 % 4;
+    uint32_t columns = hc_shared_address(slots);
+    uint32_t rows = columns + (uint32_t)(known->square.row[warp / 2] * BLOCK_BYTES +
+                                         hc_swizzled(warp % 2 * 16 + lane % 16, lane / 16));
+    Turn turn = {Form::STEPS < HC_TILE_STEPS ? which : 0, 0};
     int32_t acc[WEIGHTS][SUMS] = {};
-    for (int32_t step = 0; step < steps; step++) {
-        const int32_t slot = step % Form::SLOTS;
-        const int8_t *at = slots + slot * Form::SLOT_BYTES;
-        hc_barrier_wait(&known->full[slot], step / Form::SLOTS % 2);
-        const int32_t limbs = known->limbs[step / HC_TILE_STEPS];
-        if constexpr (Form::LIMBS == HC_LIMBS_GRID) {
-            multiply_square<FIRST, WEIGHTS>(*known, limbs, at, acc);
-        } else if (works) {
-            multiply_tile<WEIGHTS>(*known, which, limbs, at, acc);
+    asm volatile("" : "+r"(rows), "+r"(columns)); /* else they are computed in each step */
+    for (int32_t tile = 0; tile < count;) {
+        const int32_t limbs = known->limbs[tile];
+        if (2 * (limbs - 1) < FIRST) {
+            pass_tile(known, &turn);
+            tile++;
+        } else if (FIRST == 0 && limbs == 2) {
+            tile = multiply_tiles<Form, 2, FIRST, WEIGHTS>(known, rows, columns, tile, count, &turn, acc);
+        } else if (Form::LIMBS == HC_LIMBS_INTEGERS || limbs == 3) {
+            tile = multiply_tiles<Form, 3, FIRST, WEIGHTS>(known, rows, columns, tile, count, &turn, acc);
+        } else if (FIRST == 0 || limbs == 4) { /* the fifth limb has no light products */
+            tile = multiply_tiles<Form, FOUR, FIRST, WEIGHTS>(known, rows, columns, tile, count, &turn, acc);
+        } else {
+            tile = multiply_tiles<Form, Form::LIMBS, FIRST, WEIGHTS>(known, rows, columns, tile, count, &turn,
+                                                                     acc);
         }
-        hc_barrier_arrive(&known->empty[slot]);
     }
-    if (works) {
-        add_tile<WEIGHTS>(exact, *known, which, (int64_t)blockIdx.y * exact.halves + (FIRST > 0 ? 1 : 0),
-                          acc);
-    }
+    add_sums<WEIGHTS>(exact, known->square, (int64_t)blockIdx.y * exact.halves + which, acc);
 }
 
 #endif
 
-/* Thread block (tiles of products, part): over a part of the pixels of the panel. */
+/* Thread block (square, part): over a part of the pixels of the panel. */
 template <class Form>
 __global__ void __launch_bounds__(THREADS, 1)
     multiply_hopper(HcExact exact, int64_t tiles, int64_t tiles_each) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(1024) int8_t slots[];
     __shared__ Shared<Form> known;
-    static_assert((int32_t)Form::BRINGERS <= (int32_t)Form::SLOTS, "see there");
+    static_assert((int32_t)BRINGERS <= (int32_t)Form::SLOTS, "see there");
     const int64_t tile0 = blockIdx.y * tiles_each;
     const int32_t count = (int32_t)(tiles - tile0 < tiles_each ? tiles - tile0 : tiles_each);
     const int32_t steps = count * HC_TILE_STEPS;
     look_around<Form>(exact, tile0, count, &known);
     const int32_t which = threadIdx.x / 128;
     if (which == GROUPS) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int32_t)Form::REGISTERS_BRINGING));
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int32_t)REGISTERS_BRINGING));
         const int32_t bringer = (int32_t)threadIdx.x % 128 / 32;
-        for (int32_t step = bringer; bringer < Form::BRINGERS && step < steps; step += Form::BRINGERS) {
+        for (int32_t step = bringer; step < steps; step += BRINGERS) {
             bring(exact, tile0 * HC_TILE_STEPS, step, &known, slots);
         }
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((int32_t)Form::REGISTERS));
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((int32_t)REGISTERS));
         if constexpr (Form::LIMBS == HC_LIMBS_INTEGERS) {
-            sum_steps<Form, 0, HC_WEIGHTS_INTEGERS>(exact, steps, which, &known, slots);
+            sum_tiles<Form, 0, HC_WEIGHTS_INTEGERS>(exact, count, which, &known, slots);
         } else if (which == 0) {
-            sum_steps<Form, 0, HC_WEIGHTS_LOW>(exact, steps, 0, &known, slots);
+            sum_tiles<Form, 0, HC_WEIGHTS_LOW>(exact, count, 0, &known, slots);
         } else {
-            sum_steps<Form, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(exact, steps, 0, &known, slots);
+            sum_tiles<Form, HC_WEIGHTS_LOW, HC_WEIGHTS_HIGH>(exact, count, 1, &known, slots);
         }
     }
 #else
@@ -434,11 +354,6 @@ bool hc_hopper_can(const HcGpu *gpu) {
         return false;
     }
     return can != 0;
-}
-
-int32_t hc_hopper_groups(int32_t padded) {
-    int32_t sides = (padded + SIDE - 1) / SIDE;
-    return (int32_t)hc_div_up(sides * (sides + 1) / 2, GROUPS);
 }
 
 /* ---- squares ---- */
@@ -580,10 +495,10 @@ int32_t hc_hopper_squares(int32_t padded, HcGramSquare *squares) {
 /* ---- launching ---- */
 
 template <class Form>
-static HcStatus launch(HcQueue *queue, const HcExact *exact, int32_t groups, int64_t tiles, HcError *err) {
-    const int shared = Form::SLOTS * Form::SLOT_BYTES;
+static HcStatus launch(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
+    const int shared = Form::SLOTS * Form::LIMBS * LIMB_BYTES;
     int64_t each = hc_div_up(tiles, exact->parts);
-    dim3 grid((unsigned)groups, (unsigned)hc_div_up(tiles, each));
+    dim3 grid((unsigned)exact->squares, (unsigned)hc_div_up(tiles, each));
     HC_OR_RETURN(hc_gpu_check(
         cudaFuncSetAttribute(multiply_hopper<Form>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
         "asking for shared memory", err));
@@ -592,6 +507,6 @@ static HcStatus launch(HcQueue *queue, const HcExact *exact, int32_t groups, int
 }
 
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err) {
-    return exact->squares > 0 ? launch<Grid>(queue, exact, exact->squares, tiles, err)
-                              : launch<Integers>(queue, exact, hc_hopper_groups(exact->padded), tiles, err);
+    return exact->limbs == HC_LIMBS_GRID ? launch<Grid>(queue, exact, tiles, err)
+                                         : launch<Integers>(queue, exact, tiles, err);
 }

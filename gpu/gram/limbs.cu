@@ -86,7 +86,7 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     HcExact *exact = &sums->exact;
     size_t at = 0;
     exact->limbs = sums->on_grid ? HC_LIMBS_GRID : HC_LIMBS_INTEGERS;
-    exact->halves = sums->on_grid ? 2 : 1;
+    exact->halves = sums->on_grid || sums->gpu->hopper ? 2 : 1;
     exact->padded = (int32_t)hc_div_up(sums->bands, HC_TILE_BANDS) * HC_TILE_BANDS;
     exact->groups = make_groups(exact->padded / HC_TILE_BANDS, group_blocks(exact), NULL);
     exact->sides = (exact->padded / HC_TILE_BANDS + 1) / 2;
@@ -100,10 +100,8 @@ size_t hc_exact_layout(HcSums *sums, char *memory) {
     }
     size_t n = (size_t)exact->padded;
     size_t tile_bytes = (size_t)exact->sides * (size_t)exact->limbs * HC_SIDE_LIMB_BYTES * HC_TILE_STEPS;
-    exact->squares = sums->gpu->hopper && sums->on_grid ? hc_hopper_squares(exact->padded, NULL) : 0;
-    int32_t groups = exact->squares > 0  ? exact->squares
-                     : sums->gpu->hopper ? hc_hopper_groups(exact->padded)
-                                         : exact->groups;
+    exact->squares = sums->gpu->hopper ? hc_hopper_squares(exact->padded, NULL) : 0;
+    int32_t groups = exact->squares > 0 ? exact->squares : exact->groups;
     exact->parts = sums->gpu->processors > groups ? sums->gpu->processors / groups : 1;
     int64_t most_tiles = (int64_t)exact->parts * HC_PART_TILES;
     most_tiles = hc_min64(most_tiles, exact->most / HC_TILE_PIXELS);
@@ -413,7 +411,7 @@ __global__ void widen(HcExact exact) {
         int64_t heavy = 0;
         for (int32_t plane = 0; plane < exact.parts * exact.halves && i < count; plane++) {
             int64_t *at = exact.product + plane * count + i;
-            (plane % exact.halves == 0 ? value : heavy) += *at;
+            (plane % exact.halves == 0 || exact.limbs < HC_LIMBS_GRID ? value : heavy) += *at;
             *at = 0;
         }
         if (i >= count) {
