@@ -72,10 +72,10 @@ struct HcExact {
     int32_t padded;       /* bands, to whole tiles */
     int32_t sides;        /* blocks of 64 bands; the last may be half empty, and is 0 there */
     int32_t limbs;        /* that the panel has room for: 3, or 5 with a grid */
-    int32_t halves;       /* of products: 2 with a grid, low and high weights */
+    int32_t halves;       /* of products: with a grid low and high weights; on Hopper one a warp group */
     int32_t groups;       /* of tiles */
     HcGramGroup *group;   /* [device] [groups] */
-    int32_t squares;      /* of a grid on Hopper, else 0 */
+    int32_t squares;      /* on Hopper, else 0 */
     HcGramSquare *square; /* [device] [squares] */
     int64_t panel_tiles;  /* of pixels, that the panel holds */
     int64_t filled;       /* of them */
@@ -123,8 +123,6 @@ cudaError_t hc_exact_kernels(void);
 
 /* Where the device has Hopper's matrix units and the module the code for them (hopper.cu). */
 bool hc_hopper_can(const HcGpu *gpu);
-/* Pairs of tiles of products, each a thread block's. */
-int32_t hc_hopper_groups(int32_t padded);
 /* Squares that have every product of 32 bands by 32, in one order of the two, once: how many; square NULL =
  * only that. */
 int32_t hc_hopper_squares(int32_t padded, HcGramSquare *square);
@@ -161,20 +159,27 @@ HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *e
 
 #ifdef __CUDACC__
 
-/* The three limbs of a value in the bytes of a word: v + 128 (1 + 256 + 65536) has the bytes limb + 128. */
-__device__ static inline uint32_t hc_limbs_of(int32_t value) {
-    return ((uint32_t)value + 0x808080U) ^ 0x808080U;
-}
+/* Added to a value, this makes the bytes of the sum limb + 128. */
+static const uint32_t hc_limb_mover = 0x808080;
 
-/* Limbs of four values to a word for each limb, the first value in the lowest byte. */
-__device__ static inline void hc_limb_words(const uint32_t limbs[4], uint32_t word[HC_LIMBS_INTEGERS]) {
+/* The limbs of four values, which were moved, as a word for each limb, the first value in the lowest byte.
+ * taken: 0xFF in the bytes of those that count; others become 0. Returns their sum. */
+__device__ static inline int32_t hc_take_limbs(const uint32_t moved[4], uint32_t taken,
+                                               uint32_t word[HC_LIMBS_INTEGERS]) {
     /* bytes of pairs: 0 1 of both, then 2 */
-    const uint32_t early = __byte_perm(limbs[0], limbs[1], 0x5140);
-    const uint32_t late = __byte_perm(limbs[2], limbs[3], 0x5140);
+    const uint32_t early = __byte_perm(moved[0], moved[1], 0x5140);
+    const uint32_t late = __byte_perm(moved[2], moved[3], 0x5140);
+    int32_t sum = 0;
     word[0] = __byte_perm(early, late, 0x5410);
     word[1] = __byte_perm(early, late, 0x7632);
     word[2] =
-        __byte_perm(__byte_perm(limbs[0], limbs[1], 0x0062), __byte_perm(limbs[2], limbs[3], 0x0062), 0x5410);
+        __byte_perm(__byte_perm(moved[0], moved[1], 0x0062), __byte_perm(moved[2], moved[3], 0x0062), 0x5410);
+#pragma unroll
+    for (int32_t limb = HC_LIMBS_INTEGERS - 1; limb >= 0; limb--) {
+        word[limb] = (word[limb] ^ 0x80808080U) & taken;
+        sum = __dp4a((int32_t)word[limb], 0x01010101, sum * 256);
+    }
+    return sum;
 }
 
 /* The first limb of 32 bands in a step of the panel; the next limbs are HC_SIDE_LIMB_BYTES further. */

@@ -7,6 +7,9 @@ enum {
     SPLIT_RUN = HC_TILE_PIXELS / (SPLIT_THREADS / 32) /* pixels of a lane */
 };
 
+/* 1.5 * 2^23: adding it leaves the integer in the low bits. */
+static const float integer = 12582912.0F;
+
 /* 9 x - the sum of the neighbourhood, for a run of pixels. The columns of three are summed once for three
  * pixels: sums of integers, and exact. */
 __device__ static inline void mean_differences(const HcView &view, int64_t pixel, int32_t band,
@@ -37,18 +40,42 @@ __device__ static inline void mean_differences(const HcView &view, int64_t pixel
     }
 }
 
-/* The values of a run of pixels of one band; those that are not valid may be anything. */
+/* The values of a run of pixels of one band, 0 where they are not valid. valid: a byte a pixel. */
 template <HcDifference KIND>
-__device__ static inline void values_of(const HcView &view, int64_t pixel, int32_t band, const uint8_t *valid,
-                                        float x[SPLIT_RUN]) {
+__device__ static inline void values_of(const HcView &view, int64_t pixel, int32_t band,
+                                        const uint32_t valid[SPLIT_RUN / 4], float x[SPLIT_RUN]) {
+    const float *from = view.data + pixel * view.bands + band;
     if constexpr (KIND == HC_DIFFERENCE_MEAN3X3) {
         mean_differences(view, pixel, band, x);
-    } else {
+    }
 #pragma unroll
-        for (int32_t p = 0; p < SPLIT_RUN; p++) {
-            x[p] = valid[p] != 0 ? hc_difference_of(view, KIND, pixel + p, band) : 0.0F;
+    for (int32_t p = 0; p < SPLIT_RUN; p++) {
+        if ((valid[p / 4] >> p % 4 * 8 & 1) == 0) {
+            x[p] = 0.0F;
+        } else if constexpr (KIND == HC_DIFFERENCE_NONE) {
+            x[p] = from[p * view.bands];
+        } else if constexpr (KIND != HC_DIFFERENCE_MEAN3X3) {
+            x[p] = hc_difference_of(view, KIND, pixel + p, band);
         }
     }
+}
+
+/* Values must be integers within the limit. */
+__device__ static inline void check_values(const float x[SPLIT_RUN], float limit, HcFault *fault) {
+    bool fine = true;
+#pragma unroll
+    for (int32_t p = 0; p < SPLIT_RUN; p++) {
+        fine &= fabsf(x[p]) <= limit & x[p] + integer - integer == x[p];
+    }
+    if (fine) {
+        return;
+    }
+    float wrong = 0;
+#pragma unroll
+    for (int32_t p = 0; p < SPLIT_RUN; p++) {
+        wrong = fabsf(x[p]) <= limit && x[p] + integer - integer == x[p] ? wrong : x[p];
+    }
+    hc_raise(fault, HC_E_NUMERIC, HC_FAULT_PROMISE, (double)wrong, (int64_t)limit);
 }
 
 /* Tile (x, y) of 128 pixels and 32 bands: a lane a band, a warp 16 pixels. */
@@ -57,8 +84,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
     split(HcGramJob job, int64_t first, int64_t limit, HcExact exact, HcFault *fault) {
     __shared__ uint32_t words[HC_LIMBS_INTEGERS][HC_TILE_BANDS][TILE_WORDS + 1];
     __shared__ int32_t sums[SPLIT_THREADS / 32][32];
-    __shared__ uint8_t valid[HC_TILE_PIXELS];
-    const float integer = 12582912.0F; /* 1.5 * 2^23: adding it leaves the integer in the low bits */
+    __shared__ uint32_t valid[TILE_WORDS]; /* a byte a pixel */
     const int64_t tile = blockIdx.x;
     const int64_t samples = job.in.samples;
     const int64_t pixel0 = first + tile * HC_TILE_PIXELS;
@@ -71,58 +97,43 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 4)
         ok = pixel < job.rows * samples &&
              hc_difference_valid(job.in, KIND, job.first_row + pixel / samples, pixel % samples, job.top,
                                  job.bottom, job.left, job.right);
-        valid[threadIdx.x] = ok;
+        ((uint8_t *)valid)[threadIdx.x] = ok;
     }
     int32_t count = __syncthreads_count(ok);
     if (blockIdx.y == 0 && threadIdx.x == 0 && count > 0) {
         atomicAdd((unsigned long long *)exact.count, (unsigned long long)count);
     }
 
+    const bool there = band < job.in.bands;
+    const uint32_t mover = hc_limb_mover - (uint32_t)exact.offset - (uint32_t)__float_as_int(integer);
+    float x[SPLIT_RUN];
+    uint32_t used[SPLIT_RUN / 4];
     int32_t sum = 0;
     uint32_t seen = 0;
-    if (band < job.in.bands) {
-        const uint8_t *used = valid + warp * SPLIT_RUN;
-        float x[SPLIT_RUN];
-        uint32_t limbs[SPLIT_RUN];
-        float wrong = 0;
-        bool is_wrong = false;
-        values_of<KIND>(job.in, job.first_row * samples + pixel0 + warp * SPLIT_RUN, band, used, x);
 #pragma unroll
-        for (int32_t p = 0; p < SPLIT_RUN; p++) {
-            const float moved = x[p] + integer;
-            int32_t v = 0;
-            if (used[p] != 0) {
-                v = __float_as_int(moved) - __float_as_int(integer) - (int32_t)exact.offset;
-                if (!(fabsf(x[p]) <= (float)limit) || moved - integer != x[p]) {
-                    is_wrong = true;
-                    wrong = x[p];
-                }
-            }
-            sum += v;
-            limbs[p] = hc_limbs_of(v);
-            seen |= limbs[p];
-        }
-        if (is_wrong) {
-            hc_raise(fault, HC_E_NUMERIC, HC_FAULT_PROMISE, (double)wrong, limit);
-        }
+    for (int32_t w = 0; w < SPLIT_RUN / 4; w++) {
+        used[w] = there ? valid[warp * (SPLIT_RUN / 4) + w] : 0;
+    }
+    values_of<KIND>(job.in, job.first_row * samples + pixel0 + warp * SPLIT_RUN,
+                    there ? band : job.in.bands - 1, used, x);
+    check_values(x, (float)limit, fault);
 #pragma unroll
-        for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
-            uint32_t four[HC_LIMBS_INTEGERS];
-            hc_limb_words(limbs + 4 * word, four);
+    for (int32_t w = 0; w < SPLIT_RUN / 4; w++) {
+        uint32_t moved[4];
+        uint32_t word[HC_LIMBS_INTEGERS];
 #pragma unroll
-            for (int32_t limb = 0; limb < HC_LIMBS_INTEGERS; limb++) {
-                words[limb][lane][warp * (SPLIT_RUN / 4) + word] = four[limb];
-            }
+        for (int32_t p = 0; p < 4; p++) {
+            moved[p] = (uint32_t)__float_as_int(x[4 * w + p] + integer) + mover;
         }
-    } else {
-        for (int32_t word = 0; word < SPLIT_RUN / 4; word++) {
-            for (int32_t limb = 0; limb < HC_LIMBS_INTEGERS; limb++) {
-                words[limb][lane][warp * (SPLIT_RUN / 4) + word] = 0;
-            }
+        sum += hc_take_limbs(moved, used[w] * 0xFFU, word);
+        seen |= word[2];
+#pragma unroll
+        for (int32_t limb = 0; limb < HC_LIMBS_INTEGERS; limb++) {
+            words[limb][lane][warp * (SPLIT_RUN / 4) + w] = word[limb];
         }
     }
     sums[warp][lane] = sum;
-    const bool third = __syncthreads_or((seen & 0xFF0000U) != 0) != 0;
+    const bool third = __syncthreads_or(seen != 0) != 0;
     const int32_t needs = third ? HC_LIMBS_INTEGERS : HC_LIMBS_MIN;
     if (threadIdx.x == 0) {
         exact.needs[tile * gridDim.y + blockIdx.y] = (uint8_t)needs;

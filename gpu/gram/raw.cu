@@ -22,7 +22,7 @@ enum {
     RUN = 8,                            /* samples of a thread, of one band */
     RUN_THREADS = HC_STEP_PIXELS / RUN, /* that share a line of a strip and a band */
     AROUND = RUN + 2,                   /* samples with their neighbours */
-    UNIT_TILES = 8                      /* below one another, at most, of a thread block */
+    UNIT_LINES = HC_RAW_UNIT_TILES * HC_TILE_STEPS
 };
 
 /* ---- which pixels count ---- */
@@ -74,10 +74,11 @@ __global__ void __launch_bounds__(THREADS) mark(const __grid_constant__ MarkJob 
 
 /* ---- reading ---- */
 
-/* Words of AROUND values as they lie in the file. */
+/* AROUND values as they lie in the file, from a bit of the first word on. They are looked at when the next
+ * ones have been asked for. */
 template <typename T> struct Words {
-    enum { COUNT = (AROUND * sizeof(T) + 3) / 4 };
-    uint32_t word[COUNT];
+    enum { COUNT = (AROUND * sizeof(T) + 3) / 4 + 1 };
+    uint32_t word[COUNT], bit;
 };
 
 /* Bytes outside of the file are 0. */
@@ -92,45 +93,56 @@ __device__ static inline uint32_t careful_word(const HcRawJob &job, const char *
     return word;
 }
 
-/* What lies from `at` on, whatever its alignment. */
-template <typename T> __device__ static inline Words<T> load_words(const HcRawJob &job, const char *at) {
-    enum { COUNT = Words<T>::COUNT };
-    Words<T> words;
-    const uint32_t shift = (uint32_t)((uintptr_t)at & 3);
-    const char *first = at - shift;
-    uint32_t aligned[COUNT + 1];
-    if (first >= job.low && first + 4 * (COUNT + 1) <= job.high) {
+/* Where a thread's line begins, one sample in front of its run. */
+template <typename T>
+__device__ static inline const char *line_at(const HcRawJob &job, const char *band, int64_t line) {
+    return band + line * job.stride_line - (int64_t)sizeof(T);
+}
+
+__device__ static inline bool is_there(const HcRawJob &job, const char *band, int64_t line) {
+    return band != NULL && line >= -job.above && line < job.lines + job.below;
+}
+
+/* Whether a line is there, and all its words lie in the file. */
+template <typename T>
+__device__ static inline bool is_inside(const HcRawJob &job, const char *band, int64_t line) {
+    const char *at = line_at<T>(job, band, line);
+    const char *first = at - ((uintptr_t)at & 3);
+    return is_there(job, band, line) && first >= job.low && first + 4 * Words<T>::COUNT <= job.high;
+}
+
+/* A line of a thread's band, from one sample in front of its run to one after; 0 where there is none. inside:
+ * is_inside() is known. */
+template <typename T>
+__device__ static inline Words<T> load_line(const HcRawJob &job, const char *band, int64_t line,
+                                            bool inside) {
+    const char *at = line_at<T>(job, band, line);
+    const uint32_t *first = (const uint32_t *)(at - ((uintptr_t)at & 3));
+    Words<T> words = {{}, 8 * ((uint32_t)(uintptr_t)at & 3)};
+    if (inside || is_inside<T>(job, band, line)) {
 #pragma unroll
-        for (int32_t w = 0; w <= COUNT; w++) {
-            aligned[w] = __ldg((const uint32_t *)first + w);
+        for (int32_t w = 0; w < Words<T>::COUNT; w++) {
+            words.word[w] = __ldg(first + w);
         }
-    } else {
+    } else if (is_there(job, band, line)) {
 #pragma unroll
-        for (int32_t w = 0; w <= COUNT; w++) {
-            aligned[w] = careful_word(job, first + 4 * w);
+        for (int32_t w = 0; w < Words<T>::COUNT; w++) {
+            words.word[w] = careful_word(job, (const char *)(first + w));
         }
-    }
-#pragma unroll
-    for (int32_t w = 0; w < COUNT; w++) {
-        words.word[w] = __funnelshift_r(aligned[w], aligned[w + 1], 8 * shift);
     }
     return words;
 }
 
-/* A line of a thread's band, from one sample in front of its run to one after; 0 where there is none. */
-template <typename T>
-__device__ static inline Words<T> load_line(const HcRawJob &job, const char *band, int64_t line) {
-    if (band == NULL || line < -job.above || line >= job.lines + job.below) {
-        return {};
-    }
-    return load_words<T>(job, band + line * job.stride_line - (int64_t)sizeof(T));
-}
-
 template <typename T>
 __device__ static inline void values_of(const Words<T> &words, bool swap, int32_t value[AROUND]) {
+    uint32_t aligned[Words<T>::COUNT - 1];
+#pragma unroll
+    for (int32_t w = 0; w < Words<T>::COUNT - 1; w++) {
+        aligned[w] = __funnelshift_r(words.word[w], words.word[w + 1], words.bit);
+    }
 #pragma unroll
     for (int32_t s = 0; s < AROUND; s++) {
-        const uint32_t word = words.word[s * sizeof(T) / 4];
+        const uint32_t word = aligned[s * sizeof(T) / 4];
         if constexpr (sizeof(T) == 1) {
             value[s] = (T)(word >> 8 * (s % 4));
         } else {
@@ -164,10 +176,13 @@ __device__ static inline void differences(const Lines &lines, HcDifference kind,
     }
 #pragma unroll
     for (int32_t s = 0; s < RUN; s++) {
-        const int32_t taken = kind == HC_DIFFERENCE_SHIFT            ? lines.here[s + 2]
-                              : kind == HC_DIFFERENCE_SHIFT_DIAGONAL ? lines.below[s + 2]
-                                                                     : 0;
-        value[s] = lines.here[s + 1] - taken;
+        value[s] = lines.here[s + 1];
+    }
+    if (kind != HC_DIFFERENCE_NONE) {
+#pragma unroll
+        for (int32_t s = 0; s < RUN; s++) {
+            value[s] -= kind == HC_DIFFERENCE_SHIFT ? lines.here[s + 2] : lines.below[s + 2];
+        }
     }
 }
 
@@ -175,70 +190,85 @@ __device__ static inline void differences(const Lines &lines, HcDifference kind,
 
 /* What a thread keeps of one of the sums. */
 struct Kept {
+    int8_t *to;                             /* where its limbs of the next step go: RUN bytes of a row */
     int32_t sum;                            /* of a unit: 128 values below 2^21 */
-    uint32_t seen;                          /* bits of the limbs of a tile */
+    uint32_t seen;                          /* bits of the third limbs of a tile */
     uint32_t third[HC_TILE_STEPS][RUN / 4]; /* limbs, until it is known whether somebody needs them */
 };
 
-/* Where a thread's limbs of a tile go: RUN bytes of a row. */
-__device__ static inline int8_t *place_of(const HcExact &to, int64_t tile, int32_t step) {
-    const int32_t band = (int32_t)threadIdx.x / RUN_THREADS;
-    const int32_t run = (int32_t)threadIdx.x % RUN_THREADS;
-    return to.panel + hc_panel_at<HC_LIMBS_INTEGERS>(to, tile * HC_TILE_STEPS + step, (int32_t)blockIdx.y) +
-           hc_swizzled(band, run / 2) + run % 2 * RUN;
+__device__ static inline int64_t step_bytes(const HcExact &to) {
+    return (int64_t)to.sides * (HC_LIMBS_INTEGERS * HC_SIDE_LIMB_BYTES);
 }
 
-/* The values of a run to limbs; counts: a bit a sample. */
-__device__ static inline void take_apart(const HcRawJob &job, const HcRawPart &part, const int32_t value[RUN],
-                                         uint32_t counts, Kept *kept, uint32_t word[2][HC_LIMBS_INTEGERS]) {
-    const int32_t limit = (int32_t)part.limit;
-    const int32_t offset = (int32_t)part.to.offset;
-    uint32_t limbs[RUN];
+/* For the first tile of the unit of the thread block. */
+__device__ static inline Kept kept_of(const HcRawJob &job, const HcExact &to) {
+    const int32_t band = (int32_t)threadIdx.x / RUN_THREADS;
+    const int32_t run = (int32_t)threadIdx.x % RUN_THREADS;
+    const int64_t step = (int64_t)blockIdx.x * job.unit_tiles * HC_TILE_STEPS;
+    return {to.panel + hc_panel_at<HC_LIMBS_INTEGERS>(to, step, (int32_t)blockIdx.y) +
+                hc_swizzled(band, run / 2) + run % 2 * RUN,
+            0,
+            0,
+            {}};
+}
+
+/* Values that count must keep the promise. */
+__device__ static inline void check_values(const HcRawJob &job, const HcRawPart &part,
+                                           const int32_t value[RUN], uint32_t counts) {
     int32_t wrong = 0;
 #pragma unroll
     for (int32_t s = 0; s < RUN; s++) {
-        const bool ok = (counts >> s & 1) != 0;
-        const int32_t v = ok ? value[s] - offset : 0;
-        wrong = ok && abs(value[s]) > limit ? value[s] : wrong;
-        kept->sum += v;
-        limbs[s] = hc_limbs_of(v);
-        kept->seen |= limbs[s];
+        wrong = (counts >> s & 1) != 0 && abs(value[s]) > (int32_t)part.limit ? value[s] : wrong;
     }
     if (wrong != 0) {
         hc_raise(job.fault, HC_E_NUMERIC, HC_FAULT_PROMISE, (double)wrong, part.limit);
     }
-    hc_limb_words(limbs, word[0]);
-    hc_limb_words(limbs + 4, word[1]);
 }
 
-/* One line of a tile. */
-__device__ static inline void add_line(const HcRawJob &job, const HcRawPart &part, const Lines &lines,
-                                       bool there, int64_t line, int64_t strip, int64_t tile, int32_t step,
-                                       Kept *kept) {
-    int32_t value[RUN];
-    uint32_t word[2][HC_LIMBS_INTEGERS];
-    uint32_t counts = 0;
-    if (there && line < job.lines) {
-        counts = part.counts[(line * job.strips + strip) * RUN_THREADS + threadIdx.x % RUN_THREADS];
+/* The values of a run to limbs; counts: a bit a sample. */
+__device__ static inline void take_apart(const HcRawPart &part, const int32_t value[RUN], uint32_t counts,
+                                         Kept *kept, uint32_t word[RUN / 4][HC_LIMBS_INTEGERS]) {
+    const uint32_t mover = hc_limb_mover - (uint32_t)part.to.offset;
+#pragma unroll
+    for (int32_t w = 0; w < RUN / 4; w++) {
+        const uint32_t taken = ((counts >> 4 * w & 15) * 0x00204081U & 0x01010101U) * 0xFFU;
+        uint32_t moved[4];
+#pragma unroll
+        for (int32_t s = 0; s < 4; s++) {
+            moved[s] = (uint32_t)value[4 * w + s] + mover;
+        }
+        kept->sum += hc_take_limbs(moved, taken, word[w]);
+        kept->seen |= word[w][2];
     }
+}
+
+/* One line of a tile. LARGEST: of values of the type. */
+template <int32_t LARGEST>
+__device__ static inline void add_line(const HcRawJob &job, const HcRawPart &part, const Lines &lines,
+                                       uint32_t counts, int32_t step, Kept *kept) {
+    int32_t value[RUN];
+    uint32_t word[RUN / 4][HC_LIMBS_INTEGERS];
     differences(lines, part.kind, value);
-    take_apart(job, part, value, counts, kept, word);
-    int8_t *to = place_of(part.to, tile, step);
-    *(uint2 *)to = make_uint2(word[0][0], word[1][0]);
-    *(uint2 *)(to + HC_SIDE_LIMB_BYTES) = make_uint2(word[0][1], word[1][1]);
+    if (part.limit < (part.kind == HC_DIFFERENCE_NONE ? LARGEST : 16 * LARGEST)) {
+        check_values(job, part, value, counts);
+    }
+    take_apart(part, value, counts, kept, word);
+    *(uint2 *)kept->to = make_uint2(word[0][0], word[1][0]);
+    *(uint2 *)(kept->to + HC_SIDE_LIMB_BYTES) = make_uint2(word[0][1], word[1][1]);
     kept->third[step][0] = word[0][2];
     kept->third[step][1] = word[1][2];
+    kept->to += step_bytes(part.to);
 }
 
 /* How many limbs the tile needs; writes the third where it does. For all threads. */
 __device__ static inline void end_tile(const HcRawPart &part, int64_t tile, Kept *kept) {
-    const bool third = __syncthreads_or((kept->seen & 0xFF0000U) != 0) != 0;
+    const bool third = __syncthreads_or(kept->seen != 0) != 0;
     if (threadIdx.x == 0) {
         part.to.needs[tile * gridDim.y + blockIdx.y] = third ? HC_LIMBS_INTEGERS : HC_LIMBS_MIN;
     }
 #pragma unroll
     for (int32_t step = 0; step < HC_TILE_STEPS && third; step++) {
-        *(uint2 *)(place_of(part.to, tile, step) + 2 * HC_SIDE_LIMB_BYTES) =
+        *(uint2 *)(kept->to - (HC_TILE_STEPS - step) * step_bytes(part.to) + 2 * HC_SIDE_LIMB_BYTES) =
             make_uint2(kept->third[step][0], kept->third[step][1]);
     }
     kept->seen = 0;
@@ -247,27 +277,44 @@ __device__ static inline void end_tile(const HcRawPart &part, int64_t tile, Kept
 /* Thread block (unit, 32 bands): a strip of 64 samples over some lines. PARTS: sums that are added to. */
 template <typename T, int PARTS>
 __global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ HcRawJob job, int64_t unit0) {
+    const int32_t LARGEST = (1 << (8 * sizeof(T) - ((T)-1 < 0 ? 1 : 0))) - ((T)-1 < 0 ? 0 : 1);
+    __shared__ uint8_t counts[PARTS][UNIT_LINES][RUN_THREADS]; /* a bit a sample */
     const int64_t unit = unit0 + blockIdx.x;
     const int64_t strip = unit % job.strips;
     const int64_t line0 = unit / job.strips * job.unit_tiles * HC_TILE_STEPS;
+    const int32_t run = (int32_t)threadIdx.x % RUN_THREADS;
     const int32_t band = (int32_t)blockIdx.y * HC_TILE_BANDS + (int32_t)threadIdx.x / RUN_THREADS;
-    const int64_t sample = strip * HC_STEP_PIXELS + threadIdx.x % RUN_THREADS * RUN;
+    const int64_t sample = strip * HC_STEP_PIXELS + run * RUN;
     const char *from = sample < job.samples ? hc_raw_band_at(job, band, sample, sizeof(T)) : NULL;
-    Kept kept[PARTS] = {};
+    const uint32_t there = from != NULL ? 0xFFU : 0;
+    Kept kept[PARTS];
     Lines lines;
-    values_of<T>(load_line<T>(job, from, line0 - 1), job.swap, lines.above);
-    values_of<T>(load_line<T>(job, from, line0), job.swap, lines.here);
-    Words<T> next = load_line<T>(job, from, line0 + 1);
+    const bool inside = is_inside<T>(job, from, line0 - 1) &&
+                        is_inside<T>(job, from, line0 + job.unit_tiles * HC_TILE_STEPS + 1);
+    values_of<T>(load_line<T>(job, from, line0 - 1, inside), job.swap, lines.above);
+    values_of<T>(load_line<T>(job, from, line0, inside), job.swap, lines.here);
+    Words<T> next = load_line<T>(job, from, line0 + 1, inside);
+#pragma unroll
+    for (int32_t p = 0; p < PARTS; p++) {
+        kept[p] = kept_of(job, job.part[p].to);
+        for (int32_t i = (int32_t)threadIdx.x; i < UNIT_LINES * RUN_THREADS; i += THREADS) {
+            const int64_t line = line0 + i / RUN_THREADS;
+            counts[p][i / RUN_THREADS][i % RUN_THREADS] =
+                line < job.lines
+                    ? job.part[p].counts[(line * job.strips + strip) * RUN_THREADS + i % RUN_THREADS]
+                    : 0;
+        }
+    }
+    __syncthreads();
     for (int32_t t = 0; t < job.unit_tiles; t++) {
-        const int64_t tile = (int64_t)blockIdx.x * job.unit_tiles + t;
 #pragma unroll
         for (int32_t step = 0; step < HC_TILE_STEPS; step++) {
-            const int64_t line = line0 + t * HC_TILE_STEPS + step;
+            const int32_t line = t * HC_TILE_STEPS + step;
             values_of<T>(next, job.swap, lines.below);
-            next = load_line<T>(job, from, line + 2);
+            next = load_line<T>(job, from, line0 + line + 2, inside);
 #pragma unroll
             for (int32_t p = 0; p < PARTS; p++) {
-                add_line(job, job.part[p], lines, from != NULL, line, strip, tile, step, &kept[p]);
+                add_line<LARGEST>(job, job.part[p], lines, counts[p][line][run] & there, step, &kept[p]);
             }
 #pragma unroll
             for (int32_t s = 0; s < AROUND; s++) {
@@ -277,7 +324,7 @@ __global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ 
         }
 #pragma unroll
         for (int32_t p = 0; p < PARTS; p++) {
-            end_tile(job.part[p], tile, &kept[p]);
+            end_tile(job.part[p], (int64_t)blockIdx.x * job.unit_tiles + t, &kept[p]);
         }
     }
 #pragma unroll
