@@ -227,8 +227,11 @@ HcStatus hc_noise_choose(HcNoiseChoice *choice, HcStatistics *out, HcCompute *co
                   regressed ? "too few pixels have all neighbours, so nothing is compared" : refused.text);
         choice->unseen = !regressed;
     }
-    if (hc_noise_is_regression(choice->taken)) {
+    if (hc_noise_is_regression(choice->taken) && matrix == HC_NOISE_FULL) {
         HC_TRY(hc_noise_regression(out, scene, matrix, err));
+    } else if (hc_noise_is_regression(choice->taken)) {
+        *out = regression;
+        regression = (HcStatistics){0};
     } else {
         *out = neighbours;
         neighbours = (HcStatistics){0};
