@@ -79,7 +79,7 @@ typedef struct HcComputeInfo {
     /* Host memory that sums of products take beside their moments, with that many threads and for any values
      * [bytes]; on_grid: those of floats. NULL = none. */
     size_t (*sums_bytes)(int32_t bands, bool on_grid, int32_t threads);
-    /* Sets the maximum number of threads from now on, where memory grows with them. NULL = none. */
+    /* Sets the maximum number of threads of the host from now on. NULL = none. */
     void (*limit_threads)(HcCompute *compute, int32_t threads);
 } HcComputeInfo;
 

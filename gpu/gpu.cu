@@ -41,6 +41,15 @@ static size_t panel_bytes_for(const HcGpu *gpu) {
     return bytes < least ? least : bytes > most ? most : bytes;
 }
 
+/* Those of the host, for which the device has no use. */
+static void limit_threads(HcCompute *compute, int32_t threads) {
+    HcGpu *gpu = (HcGpu *)compute;
+    HcComputeInfo host;
+    hc_compute_info(gpu->host, &host);
+    host.limit_threads(gpu->host, threads);
+    gpu->lasting.threads = threads;
+}
+
 /* What does not change is asked for once. The driver answers one process after the other, and the start of
  * another one holds it up. */
 static void look_at_device(HcGpu *gpu) {
@@ -49,6 +58,7 @@ static void look_at_device(HcGpu *gpu) {
     int driver = 0;
     int runtime = 0;
     to->threads = gpu->threads;
+    to->limit_threads = gpu->host != NULL ? limit_threads : NULL;
     to->slots = 3;
     to->block_bytes = (size_t)28 << 20;
     if (cudaGetDeviceProperties(&properties, gpu->device) == cudaSuccess) {

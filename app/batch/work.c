@@ -504,12 +504,18 @@ static int32_t fitting_at_once(const Worker *worker, const Ready *ready) {
 }
 
 /* Files that are read and written at once share the threads for it: more than twice those of one file, or
- * than there are processors, only take them from each other. */
+ * than there are processors, only take them from each other. Small problems of a device's scenes are solved
+ * beside each other: threads that share one would wait for each other. */
 static void share_threads(const Worker *worker) {
+    HcComputeInfo info;
     int32_t threads = hc_backend_threads(&worker->work->common);
     int32_t all = threads > 2 * HC_IO_THREADS ? threads : 2 * HC_IO_THREADS;
     int32_t each = all / worker->at_once;
     hc_io_limit_threads(each < HC_IO_THREADS ? each : HC_IO_THREADS);
+    hc_compute_info(worker->compute, &info);
+    if (worker->at_once > 1 && info.limit_threads != NULL) {
+        info.limit_threads(worker->compute, (int32_t)hc_max64(threads / worker->at_once, 1));
+    }
 }
 
 static HcStatus run_all(Worker *worker, Ready *ready, HcError *err) {
