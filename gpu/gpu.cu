@@ -109,6 +109,8 @@ static HcStatus open_gpu(HcCompute **out, const HcComputeConfig *config, HcError
         HC_TRY(hc_compute_open(config->host, &host, &gpu->host, err));
     }
     HC_TRY(hc_gpu_use(gpu, err));
+    /* A thread that waits gives its processor away: to readers, and scenes beside this one. */
+    HC_TRY(hc_gpu_check(cudaSetDeviceFlags(cudaDeviceScheduleYield), "starting", err));
     HC_TRY(hc_gpu_check(cudaFree(NULL), "starting", err));
     HC_TRY(hc_gpu_check(hc_exact_kernels(), "looking for its kernels", err));
     gpu->hopper = hc_hopper_can(gpu);
