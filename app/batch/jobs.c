@@ -34,14 +34,13 @@ typedef struct Turns {
 } Turns;
 
 enum {
-    JOBS_MAX = 64,          /* where --jobs does not say */
-    PROCESSORS_A_JOB = 4,   /* of the CPU; there much of a small scene's work is done by one thread */
-    CPU_JOBS_MAX = 8,       /* since each reads another file */
-    GPU_JOBS_MAX = 4,       /* of one GPU */
-    PROCESSORS_A_SCENE = 2, /* where several are at once on a GPU */
-    SCENES_AT_ONCE = 2, /* for each that a process has in work: at the end none waits for another process */
-    SCENES_A_JOB = 10,  /* pay for the start of one more: CUDA starts one process after the other */
-    DEATHS_MAX = 3      /* of processes that held a scene: one of any kind, two that held it alone */
+    JOBS_MAX = 64,        /* where --jobs does not say */
+    PROCESSORS_A_JOB = 4, /* of the CPU; there much of a small scene's work is done by one thread */
+    CPU_JOBS_MAX = 8,     /* since each reads another file */
+    GPU_JOBS_MAX = 4,     /* of one GPU */
+    SCENES_AT_ONCE = 2,   /* for each that a process has in work: at the end none waits for another process */
+    SCENES_A_JOB = 10,    /* pay for the start of one more: CUDA starts one process after the other */
+    DEATHS_MAX = 3        /* of processes that held a scene: one of any kind, two that held it alone */
 };
 
 /* Measured with scenes of 67 and 299 MB: four jobs a GPU are twice as fast as one, where each has one scene
@@ -199,7 +198,7 @@ static int32_t jobs_of_gpu(const Jobs *jobs, int32_t gpus) {
 
 /* Small scenes that the jobs of one GPU should have in work at once, with N threads each. */
 static int32_t small_at_once(int32_t threads, int32_t shares) {
-    int32_t able = threads * shares / PROCESSORS_A_SCENE;
+    int32_t able = threads * shares;
     return able < HC_BATCH_AT_ONCE_MIN ? HC_BATCH_AT_ONCE_MIN : least(able, HC_BATCH_AT_ONCE_MAX);
 }
 
