@@ -336,9 +336,10 @@ static HcStatus fit_lines(const HcChain *chain, const HcComputeInfo *info, const
 /* Pieces in which blocks of a file that is read as it lies go to a device, where these take less host memory
  * than whole blocks; returns what they take, 0 = there are none. */
 static size_t lay_out_pieces(HcLayout *layout, const HcChain *chain, size_t raw_host, int64_t blocks) {
-    enum { PIECE = 1 << 20 }; /* the copy of a smaller one costs more than its bytes */
+    enum { PIECE = 1 << 20, FEW = 4 }; /* copies of smaller ones cost more, and few threads can wait longer */
     const size_t threads = (size_t)layout->limits.readers;
-    const size_t piece = raw_host / threads < PIECE ? raw_host / threads + 1 : PIECE;
+    const size_t most = threads > FEW ? PIECE : 2 * PIECE;
+    const size_t piece = raw_host / threads < most ? raw_host / threads + 1 : most;
     const HcSource *source = chain->source;
     const size_t line =
         source->zeros_may_be_none ? hc_view_bytes(source->view, 1) : 0; /* looked at once more */
