@@ -13,6 +13,7 @@
 
 #include "pipeline/json/json.h"
 #include "core/compute.h"
+#include "core/operation/image/store.h"
 #include "io/write/again.h"
 #include "core/system/flag.h"
 #include "pipeline/option/option.h"
@@ -104,6 +105,8 @@ typedef struct HcNeeds {
         const int32_t *bands; /* [band_count] only these, from 0, in this order, borrowed from the stage,
                                  which passes through; NULL = all */
         int32_t band_count;
+        const HcStoring
+            *stored; /* a device of its own memory puts the values so, with a mask of NULL; or NULL */
     } pick;
     bool passes_through; /* process is not called, the output is the input */
     HcMissing missing;   /* values in the pixels that come in */

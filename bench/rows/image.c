@@ -12,6 +12,7 @@
 #include "core/operation/spectrum/normalise.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
+#include "core/operation/image/store.h"
 #include "bench/internal.h"
 
 #include <math.h>
@@ -90,16 +91,21 @@ static HcStatus call_masked(HcRig *rig, void *user, HcError *err) {
     return hc_masked(rig->queue, &call->in, &call->out, (int64_t *)(void *)call->out.data, err);
 }
 
+static HcStatus call_store(HcRig *rig, void *user, HcError *err) {
+    Call *call = user;
+    return hc_store(rig->queue, &call->in, &(HcStoring){HC_BSQ, NAN, NAN}, call->host.data, err);
+}
+
 static HcStatus copies(HcRig *rig, HcError *err) {
     HcStatus status = HC_OK;
-    Call call = {0};
-    const char *names[] = {"upload", "download"};
-    HcRigBody *bodies[] = {call_upload, call_download};
+    Call call = {.in = hc_rig_block(rig, &rig->block, rig->part, rig->settings->bands / 2)};
+    const char *names[] = {"upload", "download", "store"}; /* of as many bytes */
+    HcRigBody *bodies[] = {call_upload, call_download, call_store};
     if (rig->device->info.shared_memory) {
         return HC_OK; /* nothing is copied there */
     }
     size_t bytes = (size_t)hc_rig_pixels(rig) * (size_t)rig->settings->bands * sizeof(uint16_t);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         if (!hc_bench_wants(rig->bench, names[i])) {
             continue;
         }
@@ -530,6 +536,7 @@ static HcStatus measure(HcRig *rig, HcError *err) {
 const HcBenchPart hc_bench_image = {.measure = measure,
                                     .rows = (const HcBenchKind[]){{"upload", HC_BENCH_UNCHECKED},
                                                                   {"download", HC_BENCH_UNCHECKED},
+                                                                  {"store", HC_BENCH_UNCHECKED},
                                                                   {"decode-bil", HC_BENCH_SAME},
                                                                   {"decode-bsq", HC_BENCH_UNCHECKED},
                                                                   {"decode-bip", HC_BENCH_UNCHECKED},

@@ -25,6 +25,7 @@
 #include "core/operation/spectrum/normalise.h"
 #include "core/operation/image/project.h"
 #include "core/operation/image/reduce.h"
+#include "core/operation/image/store.h"
 #include "core/operation/spectrum/identify.h"
 #include "core/operation/knn/knn.h"
 #include "core/operation/knn/reassign.h"
@@ -69,6 +70,7 @@ extern "C" {
     ENTRY(difference, HcDifferenceFn)                                                                        \
     ENTRY(project, HcProjectFn)                                                                              \
     ENTRY(reduce, HcReduceFn)                                                                                \
+    ENTRY(store, HcStoreFn)                                                                                  \
     ENTRY(sums_open, HcSumsOpenFn)                                                                           \
     ENTRY(sums_close, HcSumsCloseFn)                                                                         \
     ENTRY(gram, HcGramFn)                                                                                    \

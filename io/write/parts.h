@@ -233,6 +233,9 @@ HcStatus hc_write_cog_file(const char *file, const HcCogParts *parts, const HcWr
 
 /* threads.c: memory of a writer that does not compress [bytes], and threads that compress tiles. */
 double hc_write_memory(const HcWritePlan *plan, const HcScene *scene);
+/* How that many lines are stored. */
+HcStored hc_write_layout(const HcWritePlan *plan, const HcScene *scene, HcInterleave interleave,
+                         int32_t rows);
 /* Lines of an ENVI output that should be stored at once, and of one that is mapped. */
 int32_t hc_write_envi_rows(const HcScene *scene, const HcWritePlan *plan);
 int32_t hc_write_map_rows(const HcScene *scene, const HcWritePlan *plan);

@@ -141,6 +141,21 @@ double hc_write_threads_memory(const HcWritePlan *plan, const HcScene *scene, in
 
 /* ---- lines and blocks ---- */
 
+HcStored hc_write_layout(const HcWritePlan *plan, const HcScene *scene, HcInterleave interleave,
+                         int32_t rows) {
+    return (HcStored){.type = plan->type,
+                      .interleave = interleave,
+                      .samples = scene->samples,
+                      .bands = scene->bands,
+                      .rows = rows,
+                      .nodata = plan->nodata,
+                      .no_nodata = plan->no_nodata || plan->shares_nodata,
+                      .scaled = plan->scaled,
+                      .scale = plan->scale,
+                      .offset = plan->offset,
+                      .parts = plan->in_parts ? scene->parts : NULL};
+}
+
 double hc_write_blocks_bytes(const HcScene *scene, HcType type, int pixels) {
     return 2.0 * scene->bands * (pixels * (double)hc_type_bytes(type) + 512);
 }

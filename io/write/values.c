@@ -147,6 +147,10 @@ static float float_beside(const HcStored *layout) {
     return layout->no_nodata ? nodata : nextafterf(nodata, nodata == 0 ? 1 : 0);
 }
 
+HcStoring hc_stored_floats(const HcStored *layout) {
+    return (HcStoring){layout->interleave, (float)layout->nodata, float_beside(layout)};
+}
+
 static double double_beside(const HcStored *layout) {
     const double nodata = layout->nodata;
     return layout->no_nodata ? nodata : nextafter(nodata, nodata == 0 ? 1 : 0);

@@ -3,9 +3,7 @@
 #ifndef HC_IO_WRITE_VALUES_H
 #define HC_IO_WRITE_VALUES_H
 
-#include "core/block.h"
-
-typedef enum HcInterleave { HC_BSQ, HC_BIL, HC_BIP } HcInterleave;
+#include "core/operation/image/store.h"
 
 /* Stored lines: `rows` whole lines as they will be stored. Strides count values. */
 typedef struct HcStored {
@@ -42,6 +40,9 @@ int64_t hc_stored_stride_row(const HcStored *layout);
 int64_t hc_stored_stride_sample(const HcStored *layout);
 int64_t hc_stored_stride_band(const HcStored *layout);
 size_t hc_stored_bytes(const HcStored *layout);
+
+/* How the operation `store` puts floats without a scale as hc_stored_put does. */
+HcStoring hc_stored_floats(const HcStored *layout);
 
 /* Puts `lines` interior lines of the block, from its `first`, into the stored lines from `row` on. Integers
  * are rounded to the nearest (halves to even) and clamped; masked pixels and NaN become nodata, and a valid

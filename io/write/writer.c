@@ -62,17 +62,7 @@ static void hold_blocks(HcWriter *writer) {
 
 static void lay_out(HcWriter *writer, HcInterleave interleave, int32_t rows) {
     writer->rows = rows;
-    writer->layout = (HcStored){.type = writer->plan.type,
-                                .interleave = interleave,
-                                .samples = writer->scene.samples,
-                                .bands = writer->scene.bands,
-                                .rows = rows,
-                                .nodata = writer->plan.nodata,
-                                .no_nodata = writer->plan.no_nodata || writer->plan.shares_nodata,
-                                .scaled = writer->plan.scaled,
-                                .scale = writer->plan.scale,
-                                .offset = writer->plan.offset,
-                                .parts = writer->plan.in_parts ? writer->scene.parts : NULL};
+    writer->layout = hc_write_layout(&writer->plan, &writer->scene, interleave, rows);
 }
 
 static HcStatus make_stored(HcWriter *writer, HcInterleave interleave, int32_t rows, HcError *err) {
@@ -215,6 +205,10 @@ HcStatus hc_writer_needs(const char *path, const HcScene *scene, const HcWriterO
     out->memory = (size_t)(own + hc_write_threads_memory(&plan, scene, plan.threads));
     out->threads_max = may_choose ? plan.threads_max : 1;
     out->thread_memory = may_choose ? (size_t)(most / plan.threads_max) : 0;
+    const HcStored layout = hc_write_layout(&plan, scene, plan.interleave, (int32_t)scene->lines);
+    out->floats = plan.way == HC_WRITE_ENVI && plan.type == HC_FLOAT32 && !plan.scaled && !plan.in_parts &&
+                  (int64_t)hc_stored_bytes(&layout) < plan.large;
+    out->storing = hc_stored_floats(&layout);
 done:
     hc_write_plan_clear(&plan);
     return status;
@@ -393,6 +387,17 @@ static void store(HcWriter *writer, const HcBlock *block, int32_t first, int32_t
     hc_team_run(writer->team, (count + each - 1) / each, store_lines, &storing);
 }
 
+/* Lines that the device has stored. */
+static HcStatus write_stored(HcWriter *writer, const HcBlock *block, HcError *err) {
+    HcError found = {0};
+    HcStored layout = writer->layout;
+    layout.rows = block->lines;
+    HcStatus status = hc_write_envi_lines(writer->file, &writer->plan, &writer->scene, &layout, block->data,
+                                          writer->written, block->lines, &found);
+    writer->written += block->lines;
+    return say_why(writer, status, &found, err);
+}
+
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
     const HcScene *scene = &writer->scene;
     int64_t next = writer->written + writer->filled;
@@ -404,6 +409,9 @@ HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) {
             "%lld samples, %d bands",
             writer->plan.path, block->lines, (long long)block->line0, block->samples, block->bands,
             (long long)next, (long long)scene->lines, (long long)scene->samples, scene->bands);
+    }
+    if (block->mask == NULL) {
+        return write_stored(writer, block, err);
     }
     if (writer->team == NULL) {
         writer->team = hc_team_open(writer->plan.storing);

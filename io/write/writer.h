@@ -68,6 +68,8 @@ typedef struct HcWriterNeeds {
                       compressing takes */
     int32_t threads_max;  /* threads that help to compress; 1 = more are of no use, or must not be chosen */
     size_t thread_memory; /* host memory that each takes on top, from two on [bytes] */
+    bool floats;          /* blocks may come as `storing` has them, with a mask of NULL */
+    HcStoring storing;
 } HcWriterNeeds;
 
 /* hc_writer_check, and what there is to know for the planner. */
@@ -87,7 +89,7 @@ HcStatus hc_writer_open(HcWriter **out, const char *path, const HcScene *scene,
                         const HcWriterOptions *options, HcError *err) HC_MUST_CHECK;
 
 /* The next interior lines of the scene, in order; block in host memory. Masked pixels are written as nodata.
- */
+ * Lines with a mask of NULL lie as HcWriterNeeds.storing has them, where `floats` allows it. */
 HcStatus hc_writer_write(HcWriter *writer, const HcBlock *block, HcError *err) HC_MUST_CHECK;
 
 /* Several processes may write one file. One of them opens it, and the others join it for the lines from line0

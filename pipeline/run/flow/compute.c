@@ -3,6 +3,7 @@
  * the backend. */
 #include "core/operation/image/gather.h"
 #include "core/operation/image/masked.h"
+#include "core/operation/image/store.h"
 #include "core/operation/gram/gram_raw.h"
 #include "core/system/clock.h"
 #include "pipeline/run/flow/flow.h"
@@ -164,6 +165,10 @@ static HcStatus send_to_sink(HcFlow *flow, HcSlot *slot, HcStage *sink, const Hc
     host->lines = lines;
     host->above = host->below = 0;
     host->data = parcel->buffer.data;
+    if (sink->needs.pick.stored != NULL && !flow->info.shared_memory) {
+        host->mask = NULL;
+        return hc_store(slot->queue, block, sink->needs.pick.stored, host->data, err);
+    }
     host->mask = (uint8_t *)parcel->buffer.data + hc_block_values(host) * sizeof(float);
     return copy_lines(slot, block, picked ? 1 : sink->needs.pick.every, host, err);
 }

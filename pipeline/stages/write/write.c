@@ -285,6 +285,8 @@ static HcStatus plan(HcStage *stage, HcError *err) {
     note_rounded(stage);
     stage->needs =
         (HcNeeds){.consumes = true, .passes_through = true, .threads_max = state->needs.threads_max};
+    stage->needs.pick.stored =
+        state->needs.floats && !state->styled && state->ortho == NULL ? &state->needs.storing : NULL;
     hc_stage_takes(stage, HC_SPACE_HOST, state->needs.memory);
     hc_stage_takes(stage, HC_SPACE_LIBRARY, state->needs.thread_memory);
     hc_stage_takes(stage, HC_SPACE_WISH, state->ortho != NULL ? hc_ortho_store_bytes(&stage->in) : 0);

@@ -163,3 +163,20 @@ HcStatus hc_strict_calibrate(HcQueue *queue, const HcBlock *in, const HcCalibrat
     Calibrating work = {{.in = *in, .out = *out}, *how};
     return strict_accept(queue, do_calibrate, &work, sizeof work, err);
 }
+
+typedef struct Store {
+    HcBlock in;
+    HcStoring how;
+    float *to;
+} Store;
+
+static HcStatus do_store(const Strict *strict, void *arguments, HcError *err) {
+    Store *work = arguments;
+    HC_OR_RETURN(strict_translate_block(strict, &work->in, "store, the input", err));
+    return hc_store(strict->cpu_queue, &work->in, &work->how, work->to, err);
+}
+
+HcStatus hc_strict_store(HcQueue *queue, const HcBlock *in, const HcStoring *how, float *to, HcError *err) {
+    Store work = {*in, *how, to};
+    return strict_accept(queue, do_store, &work, sizeof work, err);
+}
