@@ -21,8 +21,8 @@
 enum { CHUNK = 4096, THREADS_MAX = 256 };
 
 static const size_t piece_bytes_about = (size_t)4 << 20;
-/* Pieces of that size that are visited at once where they need not travel. */
-enum { PIECES_AT_ONCE = 256 };
+/* Pieces of that size, and pixels, that are visited at once where they need not travel. */
+enum { PIECES_AT_ONCE = 256, PIXELS_AT_ONCE = 1 << 22 };
 
 /* ---- memory ---- */
 
@@ -48,8 +48,14 @@ static size_t piece_bytes(const HcStage *stage, int32_t width) {
     return (size_t)piece_rows(stage, width) * (size_t)stage->in.samples * (pixel_bytes(width) + 1);
 }
 
+/* Of few bands, pixels need more memory than their values do. */
+static int64_t rows_at_once(const HcStage *stage, int32_t width) {
+    int64_t rows = piece_rows(stage, width);
+    return hc_max64(rows, hc_min64(PIECES_AT_ONCE * rows, PIXELS_AT_ONCE / stage->in.samples));
+}
+
 size_t hc_reduced_piece_pixels(const HcStage *stage, int32_t width) {
-    int64_t most = PIECES_AT_ONCE * piece_rows(stage, width) * stage->in.samples;
+    int64_t most = rows_at_once(stage, width) * stage->in.samples;
     return (size_t)hc_max64(stage->in.samples, hc_min64(most, pixels_of_rank(stage)));
 }
 
@@ -391,7 +397,7 @@ HcStatus hc_reduced_visit(HcReduced *reduced, HcQueue *queue, HcPieceFn *visit, 
     hc_compute_info(reduced->stage->compute, &info);
     bool travels = reduced->all == NULL;
     int64_t lines = reduced->count / reduced->samples;
-    int64_t rows = travels ? reduced->rows : PIECES_AT_ONCE * reduced->rows;
+    int64_t rows = travels ? reduced->rows : rows_at_once(reduced->stage, reduced->width);
     for (int64_t line = 0; line < lines; line += rows) {
         int64_t first = line * reduced->samples;
         HcBlock piece = piece_block(reduced, line, hc_min64(rows, lines - line), first);

@@ -60,6 +60,11 @@ run 0 plan --device cpu --threads 2 --memory 120M read large.hdr ! filter ! pca 
 [[ $out == *"passes   2"* ]]
 [[ $out == *"read again for each pass"* || $out == *mapped* || $out == *"looked at"* ]] || fail "$out"
 [[ $out == *"memory   "*" for computing"* ]] || fail "$out"
+# Steps of kmeans take memory by pixels, too: of few bands that would be more than their values take.
+header few 3000 20000 4
+truncate -s 480000000 few.img
+run 0 plan --device cpu --threads 2 --memory 1300M read few.hdr ! kmeans ! write out.img
+rm few.*
 # Threads that compress are counted, and fewer of them are taken where memory is scarce; 16 processors or not.
 planned() { # GDAL_NUM_THREADS, --memory, the rest of the chain: sets bytes [MiB]
     GDAL_NUM_THREADS=$1 run 0 plan --device cpu --memory "$2" read "${@:3}"
