@@ -1,6 +1,6 @@
 /* Rows with a background for each column and one target: filters, scores, and scores of whitened pixels. */
 #include "core/operation/gram/column_filters.h"
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 #include "bench/internal.h"
 #include "core/allocate.h"
 

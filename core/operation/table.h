@@ -12,7 +12,7 @@
 #include "core/operation/gram/column_gram.h"
 #include "core/operation/gram/gram.h"
 #include "core/operation/gram/gram_raw.h"
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 #include "core/operation/image/column_scores.h"
 #include "core/operation/spectrum/continuum.h"
 #include "core/operation/image/decode.h"

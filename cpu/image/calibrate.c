@@ -1,6 +1,6 @@
 /* An offset and a gain of each detector column and band. A column's numbers are read once a line: they stay
  * in the cache of a processor where a frame of the detector fits there. */
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 #include "cpu/work.h"
 
 #include <string.h>

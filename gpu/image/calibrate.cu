@@ -1,6 +1,6 @@
 /* An offset and a gain of each detector column and band. A warp takes some lines of one column: lanes take
  * neighbouring bands, whose offset and gain come from far away once. */
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 #include "gpu/internal.cuh"
 
 HcCalibrateFn hc_gpu_calibrate;

@@ -145,7 +145,8 @@ static void check_rows(const HcBench *bench, const char *by, bool copies) {
     for (int32_t i = 0; hc_bench_kind(i) != NULL; i++) {
         const HcBenchKind *kind = hc_bench_kind(i);
         const HcBenchRow *row = find(bench, kind->name, by);
-        bool copy = strcmp(kind->name, "upload") == 0 || strcmp(kind->name, "download") == 0;
+        bool copy = strcmp(kind->name, "upload") == 0 || strcmp(kind->name, "download") == 0 ||
+                    strcmp(kind->name, "store") == 0;
         if ((row != NULL) != (!copy || copies)) {
             fail_msg("%s by %s: %s", kind->name, by, copy ? "copies" : "missing");
         }

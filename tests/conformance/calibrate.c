@@ -1,6 +1,6 @@
 #include "tests/conformance/rig.h"
 
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * second one looks for terms and gains, and the third one for terms without these gains. Where neither is
  * found, the scene passes through. */
 #include "core/allocate.h"
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 #include "pipeline/memory.h"
 #include "pipeline/report/plot_panel.h"
 #include "pipeline/stages/destripe/column_change.h"

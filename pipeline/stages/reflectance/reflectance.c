@@ -1,8 +1,8 @@
 /* reflectance: raw counts of a line scanner become reflectance, by a dark and a white reference. Each column
- * of the detector has an offset and a gain in each band (core/operation/image/calibrate.h). Those of an
+ * of the detector has an offset and a gain in each band (core/operation/spectrum/calibrate.h). Those of an
  * empirical line (empirical.h) are the same in all columns. */
 #include "core/allocate.h"
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 #include "io/read/scanner.h"
 #include "pipeline/chain.h"
 #include "pipeline/memory.h"

@@ -186,7 +186,7 @@ by_itself 1 gpu mnf --components 4
 by_itself 4 gpu mnf --components 4 ! preview 'out/{stem}.png' ! write
 # Several processes, with one scene each, go on where one with several scenes has failed.
 head -c 1048576 /dev/zero >state
-HCUBE_FAIL=device HCUBE_FAIL_AT=60 HCUBE_FAIL_STATE=state by_itself 5 gpu mnf --components 4
+HCUBE_FAIL=device HCUBE_FAIL_AT=20 HCUBE_FAIL_STATE=state by_itself 5 gpu mnf --components 4
 # There is a GPU that cannot be opened: as many processes as on a host without one.
 HCUBE_FAIL=device HCUBE_FAIL_AT=1 HCUBE_FAIL_TIMES=0 by_itself 4 auto mnf --components 4
 

@@ -1,4 +1,4 @@
-#include "core/operation/image/calibrate.h"
+#include "core/operation/spectrum/calibrate.h"
 #include "core/operation/check.h"
 
 HcStatus hc_calibrate(HcQueue *queue, const HcBlock *in, const HcCalibration *how, const HcBlock *out,
