@@ -82,7 +82,7 @@ static const HcOption options[] = {
              "simplex of a scene without pure pixels"},
     {HC_INT(Params, seed), .range = {0, 1e15}, .initial = 0, .value = "NUMBER",
      .help = "seed of the random directions"},
-    {HC_INT(Params, starts), .range = {1, 1000}, .otherwise = "20; vca 1", .value = "COUNT",
+    {HC_INT(Params, starts), .range = {1, HC_STARTS_MAX}, .otherwise = "20; vca 1", .value = "COUNT",
      .excludes = "method=atgp method=sisal",
      .help = "vca, nfindr, ppi: number of starts, of which the largest simplex is kept"},
     {HC_INT(Params, skewers), .range = {10, 100000}, .initial = 1000, .value = "COUNT",

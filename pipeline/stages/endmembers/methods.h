@@ -4,7 +4,7 @@
 
 #include "pipeline/stages/shared/reduced.h"
 
-enum { HC_ENDMEMBERS_MAX = 256 };
+enum { HC_ENDMEMBERS_MAX = 256, HC_STARTS_MAX = 1000 };
 
 /* What a method is given. Pixels x[width] are coordinates about the mean of the scene, width = count - 1, or
  * about 0, width = count. */

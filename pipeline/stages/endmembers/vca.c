@@ -6,9 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Of --starts: a multiple of HC_LANES. */
-enum { STARTS_MAX = 1000 };
-
 /* Directions f[starts][size] that pixels are compared along. */
 typedef struct Directions {
     const HcMethod *method;
@@ -49,7 +46,7 @@ static void score(const void *user, const float *x, int64_t pixel, int32_t pixel
     int32_t width = method->reduced->width;
     double wide[HC_ENDMEMBERS_MAX][HC_PIXELS];
     double largest[HC_PIXELS][HC_LANES];
-    double needed[STARTS_MAX / HC_LANES];
+    double needed[(HC_STARTS_MAX + HC_LANES - 1) / HC_LANES];
     double least = INFINITY;
     HcLongPixels some = {.x = x, .weight = method->weight, .width = width, .pixels = pixels};
     for (int32_t s = 0; s < method->starts; s += HC_LANES) {
