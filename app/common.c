@@ -276,7 +276,7 @@ HcStatus hc_read_chain(const char *who, int32_t word_count, const char *const *w
         HC_TRY(hc_options_parse(who, sets, set_count, words + 1, word_count - 1, err));
         HC_TRY(hc_read_chain_text(words[0], &text, &where, err));
         HC_TRY(hc_words_fill(text, where, &leading.set, &filled, err));
-        HC_TRY(hc_words_split_lines(filled, where, &split, &lines, &split_count, err));
+        HC_TRY(hc_words_split(filled, where, &split, &lines, &split_count, err));
         bool is_file = where == words[0];
         HC_TRY(hc_chain_parse_file(chain, is_file ? where : NULL, lines, (const char *const *)split,
                                    split_count, &sets[0], err));

@@ -27,16 +27,6 @@ size_t hc_type_bytes(HcType type) {
     return type_table[type].bytes;
 }
 
-bool hc_type_parse(const char *name, HcType *type) {
-    for (int i = 0; i < HC_TYPE_COUNT; i++) {
-        if (strcmp(type_table[i].name, name) == 0) {
-            *type = (HcType)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void clear_band_arrays(HcScene *scene) {
     free(scene->wavelength);
     free(scene->fwhm);

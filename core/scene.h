@@ -33,8 +33,6 @@ typedef enum HcType {
 
 const char *hc_type_name(HcType type);
 size_t hc_type_bytes(HcType type);
-/* The type of that name; false if there is none. */
-bool hc_type_parse(const char *name, HcType *type);
 
 /* What the bands of a scene are: only spectral bands have wavelengths; the first band of a class map holds
  * classes, that of fractions an abundance. A shape is what is left of spectra that are no reflectances or

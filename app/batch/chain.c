@@ -452,7 +452,7 @@ HcStatus hc_batch_read_chain(HcBatch *batch, int32_t word_count, const char *con
             batch->file = strdup(where);
             HC_TRY(hc_text_made(batch->file, strlen(where), "the chain", err));
         }
-        HC_TRY(hc_words_split_lines(text, where, &split, &steps.lines, &split_count, err));
+        HC_TRY(hc_words_split(text, where, &split, &steps.lines, &split_count, err));
         HC_TRY(add_all(&steps.words, (const char *const *)split, split_count, err));
     } else {
         HC_TRY(separate(left, rest, &steps.words, &batch->options, err));

@@ -39,15 +39,8 @@ static HcStatus fail_at(const char *where, const char *text, const char *at, HcS
     return hc_fail_before(err, status, "%s:%d", where, line_of(text, at));
 }
 
-HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count, HcError *err) {
-    int32_t *lines = NULL;
-    HcStatus status = hc_words_split_lines(text, where, words, &lines, count, err);
-    free(lines);
-    return status;
-}
-
-HcStatus hc_words_split_lines(const char *text, const char *where, char ***words, int32_t **lines,
-                              int32_t *count, HcError *err) {
+HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t **lines, int32_t *count,
+                        HcError *err) {
     HcStatus status = HC_OK;
     HcText word = {0};
     size_t capacity = strlen(text) / 2 + 2;
@@ -95,13 +88,17 @@ done:
     hc_text_clear(&word);
     if (status != HC_OK) {
         hc_free_texts(list, found);
-        free(line);
         list = NULL;
-        line = NULL;
         found = 0;
     }
+    if (status != HC_OK || lines == NULL) {
+        free(line);
+        line = NULL;
+    }
+    if (lines != NULL) {
+        *lines = line;
+    }
     *words = list;
-    *lines = line;
     *count = found;
     return status;
 }

@@ -9,12 +9,10 @@
 /* Failures name the line ("a.hcube:3: ...") where a text has line ends. */
 
 /* Splits a text into words as a shell would (blanks, '...', "...", backslash; # starts a comment; line ends
- * are blanks). words is fresh and NULL-terminated, freed by hc_free_texts. */
-HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t *count,
+ * are blanks). words is fresh and NULL-terminated, freed by hc_free_texts. lines, or NULL: fresh [count],
+ * freed by free: the line that each word begins in, from 1. */
+HcStatus hc_words_split(const char *text, const char *where, char ***words, int32_t **lines, int32_t *count,
                         HcError *err) HC_MUST_CHECK;
-/* The same. lines: fresh [count], freed by free: the line that each word begins in, from 1. */
-HcStatus hc_words_split_lines(const char *text, const char *where, char ***words, int32_t **lines,
-                              int32_t *count, HcError *err) HC_MUST_CHECK;
 
 /* Replaces {name} in text by the value of "name=value" in `values`; {{ and }} become braces. A value is
  * one word or part of one, blanks included; comments are dropped. Every placeholder needs a value and

@@ -18,7 +18,7 @@ static HcStatus parse_text(const char *text, HcChain **chain) {
     HcError err = {0};
     char **words = NULL;
     int32_t count = 0;
-    HcStatus status = hc_words_split(text, "a.hcube", &words, &count, &err);
+    HcStatus status = hc_words_split(text, "a.hcube", &words, NULL, &count, &err);
     hc_fuzz_check(status, &err);
     if (status == HC_OK) {
         status = hc_chain_parse(chain, (const char *const *)words, count, NULL, &err);

@@ -10,7 +10,7 @@ static void check_split(const char *text, const char *expected) {
     char **words = NULL;
     int32_t count = 0;
     HcError err = {0};
-    check_ok(hc_words_split(text, "the test", &words, &count, &err), err);
+    check_ok(hc_words_split(text, "the test", &words, NULL, &count, &err), err);
     HcText joined = {0};
     hc_text_add(&joined, "%s", "");
     for (int32_t w = 0; w < count; w++) {
@@ -47,7 +47,7 @@ static void open_quotes_are_refused(void **state) {
         char **words = NULL;
         int32_t count = 0;
         HcError err = {0};
-        check_fails(hc_words_split(wrong[i], "the test", &words, &count, &err), HC_E_USAGE, err);
+        check_fails(hc_words_split(wrong[i], "the test", &words, NULL, &count, &err), HC_E_USAGE, err);
         assert_null(words);
         assert_int_equal(count, 0);
     }
@@ -61,14 +61,14 @@ static void words_know_their_lines(void **state) {
     int32_t count = 0;
     HcError err = {0};
     const char *text = "# first\na b # two\n'c\n\\n' # ends in 4\n\"d\" e\n\n\tf";
-    check_ok(hc_words_split_lines(text, "the test", &words, &lines, &count, &err), err);
+    check_ok(hc_words_split(text, "the test", &words, &lines, &count, &err), err);
     assert_int_equal(count, 6);
     for (int32_t w = 0; w < count; w++) {
         assert_int_equal(lines[w], expected[w]);
     }
     hc_free_texts(words, count);
     free(lines);
-    HcStatus status = hc_words_split_lines("a\n'b'\n'c", "the test", &words, &lines, &count, &err);
+    HcStatus status = hc_words_split("a\n'b'\n'c", "the test", &words, &lines, &count, &err);
     assert_int_equal(status, HC_E_USAGE);
     assert_string_equal(err.text, "the test:3: a quote (') is not closed");
     assert_null(lines);
@@ -113,7 +113,7 @@ static void placeholders_are_filled(void **state) {
 static HcStatus parse(HcChain **chain, const char *text, HcError *err) {
     char **words = NULL;
     int32_t count = 0;
-    check_ok(hc_words_split(text, "the test", &words, &count, err), *err);
+    check_ok(hc_words_split(text, "the test", &words, NULL, &count, err), *err);
     HcStatus status = hc_chain_parse(chain, (const char *const *)words, count, NULL, err);
     hc_free_texts(words, count);
     return status;

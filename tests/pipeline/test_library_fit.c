@@ -21,7 +21,7 @@ typedef struct Fitted {
 
 static HcStatus try_fit(Fitted *fitted, const char *chain, const char *path, HcError *err) {
     *fitted = (Fitted){0};
-    HC_OR_RETURN(hc_words_split(chain, "the test", &fitted->words, &fitted->word_count, err));
+    HC_OR_RETURN(hc_words_split(chain, "the test", &fitted->words, NULL, &fitted->word_count, err));
     HC_OR_RETURN(
         hc_chain_parse(&fitted->chain, (const char *const *)fitted->words, fitted->word_count, NULL, err));
     HC_OR_RETURN(hc_chain_plan(fitted->chain, err));

@@ -439,7 +439,7 @@ HcStatus run_chain_text(const RunHow *how, HcError *err, const char *format, ...
     va_start(arguments, format);
     char *text = must(hc_text_vformat(format, arguments));
     va_end(arguments);
-    HC_TRY(hc_words_split(text, "the test", &words, &count, err));
+    HC_TRY(hc_words_split(text, "the test", &words, NULL, &count, err));
     HC_TRY(hc_chain_parse(&chain, (const char *const *)words, count, NULL, err));
     chain->overwrite = !how->keeps_outputs;
     HC_TRY(hc_compute_open(ops, &config, &compute, err));

@@ -52,11 +52,6 @@ typedef struct HcScoreRule {
     bool confidence, distance, rules;
 } HcScoreRule;
 
-/* Bands behind the class. */
-static inline int32_t hc_score_bands(const HcScoreRule *rule, int32_t labels) {
-    return 1 + rule->confidence + rule->distance + (rule->rules ? labels : 0);
-}
-
 /* Device and host memory that scores take beside their model [bytes]. */
 size_t hc_scores_bytes_device(HcScoreKind kind, int32_t bands, int32_t labels);
 size_t hc_scores_bytes_host(HcScoreKind kind, int32_t bands, int32_t labels);
