@@ -18,7 +18,7 @@ struct HcGramJob {
     int64_t top, bottom, left, right; /* of the window, in rows and samples of the view, ends excluded */
 };
 
-/* ---- exact sums (integers.cu, raw.cu, grid.cu, limbs.cu, hopper.cu) ----
+/* ---- exact sums (blocks.cu, raw.cu, raw_grid.cu, limbs.cu, hopper.cu) ----
  *
  * Whole numbers v are written as l0 + 256 l1 + 65536 l2 + ... with limbs of -128 to 127. The matrix units sum
  * products of limbs in 32-bit integers; these are added to 64-bit integers, and these to 128-bit ones before
@@ -128,20 +128,16 @@ bool hc_hopper_can(const HcGpu *gpu);
 int32_t hc_hopper_squares(int32_t padded, HcGramSquare *square);
 HcStatus hc_hopper_products(HcQueue *queue, const HcExact *exact, int64_t tiles, HcError *err);
 
-/* Tiles of pixels from `first` on to limbs, as `to` says where (integers.cu). */
-HcStatus hc_integers_split(HcQueue *queue, const HcGramJob *job, int64_t first, int64_t tiles,
-                           const HcExact *to, int64_t limit, HcError *err);
-
-/* How pixels become tiles (grid.cu). */
+/* How the pixels of a block become tiles (blocks.cu). */
 struct HcTiling {
     int64_t tiles;
     int32_t columns;     /* tiles side by side, 0 = pixels in their order */
     int32_t across_bits; /* of the number of patches of 4 x 4 pixels side by side in a tile */
 };
-HcTiling hc_grid_tiling(const HcGramJob *job);
-/* Tiles [first, first + tiles) to limbs, as `to` says where; what is far is added. */
-HcStatus hc_grid_split(HcQueue *queue, const HcGramJob *job, const HcTiling *tiling, int64_t first,
-                       int64_t tiles, const HcExact *to, HcError *err);
+HcTiling hc_block_tiling(const HcGramJob *job);
+/* Tiles [first, first + tiles) to limbs, as `to` says where; what is far is added. limit: of integers. */
+HcStatus hc_block_split(HcQueue *queue, const HcGramJob *job, const HcTiling *tiling, int64_t first,
+                        int64_t tiles, const HcExact *to, int64_t limit, HcError *err);
 /* Makes carries, so that digits of far values are small. */
 HcStatus hc_grid_carry(HcQueue *queue, const HcExact *exact, int32_t bands, HcError *err);
 
@@ -215,32 +211,6 @@ __device__ static inline void hc_add_pairs(int64_t *const at[PAIRS], const longl
 __device__ static inline int64_t *hc_product_at(const HcExact &exact, int64_t plane, int64_t row,
                                                 int64_t column) {
     return exact.product + (plane * exact.padded + row) * exact.padded + column;
-}
-
-/* The value that is summed for a pixel (given by its place in the view) and band, where its neighbourhood is
- * whole. It is exact for integers while it stays within 2^24. */
-__device__ static inline float hc_difference_of(const HcView &view, HcDifference kind, int64_t pixel,
-                                                int32_t band) {
-    const int64_t n = view.bands;
-    const int64_t line = view.samples * n;
-    const float *x = view.data + pixel * n + band;
-    switch (kind) {
-    case HC_DIFFERENCE_MEAN3X3: {
-        float left = x[-line - n] + x[-n] + x[line - n];
-        float here = x[-line] + x[0] + x[line];
-        float right = x[-line + n] + x[n] + x[line + n];
-        return 9.0F * x[0] - (left + here + right);
-    }
-    case HC_DIFFERENCE_MEDIAN3X3:
-        return x[0] - hc_middle_of_nine(x[-line - n], x[-line], x[-line + n], x[-n], x[0], x[n], x[line - n],
-                                        x[line], x[line + n]);
-    case HC_DIFFERENCE_SHIFT:
-        return x[0] - x[n];
-    case HC_DIFFERENCE_SHIFT_DIAGONAL:
-        return x[0] - x[line + n];
-    default:
-        return x[0];
-    }
 }
 
 #endif

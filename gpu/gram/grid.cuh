@@ -1,4 +1,4 @@
-/* Values on their grid and their limbs: what grid.cu, far.cu and raw_grid.cu share. All is float64, without
+/* Values on their grid and their limbs: what blocks.cu, far.cu and raw_grid.cu share. All is float64, without
  * contraction, in the order that core/operation/gram/gram.h says: the same whole numbers as the CPU's. */
 #ifndef HC_GPU_GRAM_GRID_CUH
 #define HC_GPU_GRAM_GRID_CUH
@@ -6,7 +6,7 @@
 #include "gpu/gram/gram.cuh"
 
 /* Adds what is far from its band's center in tiles that are marked so, to sums of long integers: limbs hold
- * its lowest 32 bits (far.cu). Arguments as those of hc_grid_split. */
+ * its lowest 32 bits (far.cu). Arguments as those of hc_block_split. */
 HcStatus hc_far_add(HcQueue *queue, const HcGramJob *job, const HcTiling *tiling, int64_t first,
                     int64_t tiles, const HcExact *to, HcError *err);
 
@@ -70,14 +70,15 @@ struct HcPixelPlace {
 /* The first pixel of a tile. */
 __device__ static inline HcPixelPlace hc_grid_corner(const HcGramJob &job, const HcTiling &tiling,
                                                      int64_t tile) {
-    const int64_t at = tiling.columns == 0 ? tile * HC_TILE_PIXELS : tile;
-    const int64_t wide = tiling.columns == 0 ? job.in.samples : tiling.columns;
-    const int64_t row = at / wide;
-    const int64_t column = at - row * wide;
     if (tiling.columns == 0) {
-        return {row, column};
+        const int64_t pixel = tile * HC_TILE_PIXELS;
+        const int64_t row = pixel / job.in.samples;
+        return {row, pixel - row * job.in.samples};
     }
-    return {row * (HC_PATCH * HC_PATCHES >> tiling.across_bits), column * (HC_PATCH << tiling.across_bits)};
+    const uint32_t row = (uint32_t)tile / (uint32_t)tiling.columns;
+    const uint32_t column = (uint32_t)tile - row * (uint32_t)tiling.columns;
+    return {(int64_t)row * (HC_PATCH * HC_PATCHES >> tiling.across_bits),
+            (int64_t)column * (HC_PATCH << tiling.across_bits)};
 }
 
 /* The pixel in place `at` of the tile. */
@@ -118,15 +119,14 @@ static const double hc_grid_mover = 0x1.8p52 + (double)0x80808080U;
  * value_of(c) is asked for a value where one does not fit. valid: a byte a value, 0 or 1. Most often all
  * values count and have four limbs. */
 template <typename Value>
-__device__ static inline void hc_grid_limbs(const double moved[HC_PATCH], uint32_t valid, Value value_of,
+__device__ static inline void hc_grid_limbs(double moved[HC_PATCH], uint32_t valid, Value value_of,
                                             HcGridSeen *seen, uint32_t word[HC_LIMBS_GRID]) {
     const int64_t mover_bits = 0x4338000080808080;
     int64_t bits[HC_PATCH];
     uint32_t other = valid ^ 0x01010101U;
 #pragma unroll
     for (int32_t c = 0; c < HC_PATCH; c++) {
-        bits[c] = __double_as_longlong(moved[c]);
-        other |= (uint32_t)(bits[c] >> 32) ^ (uint32_t)(mover_bits >> 32);
+        other |= (uint32_t)__double2hiint(moved[c]) ^ (uint32_t)(mover_bits >> 32);
     }
     word[4] = 0;
     if (other != 0) {
@@ -137,9 +137,13 @@ __device__ static inline void hc_grid_limbs(const double moved[HC_PATCH], uint32
                 v = hc_grid_far_rest(rint(v));
                 seen->far = true;
             }
-            bits[c] = __double_as_longlong(__dadd_rn(v, hc_grid_mover));
-            word[4] |= ((uint32_t)(bits[c] >> 32) - (uint32_t)(mover_bits >> 32) & 0xFFU) << 8 * c;
+            moved[c] = __dadd_rn(v, hc_grid_mover);
+            word[4] |= ((uint32_t)__double2hiint(moved[c]) - (uint32_t)(mover_bits >> 32) & 0xFFU) << 8 * c;
         }
+    }
+#pragma unroll
+    for (int32_t c = 0; c < HC_PATCH; c++) {
+        bits[c] = __double_as_longlong(moved[c]);
     }
     /* bytes of two pixels: first and second limb, then third and fourth */
     const uint32_t early = __byte_perm((uint32_t)bits[0], (uint32_t)bits[1], 0x5140);

@@ -1,4 +1,4 @@
-/* Exact sums of products of limbs (gram.cuh says how; integers.cu and grid.cu make them): their memory,
+/* Exact sums of products of limbs (gram.cuh says how; blocks.cu and raw.cu make them): their memory,
  * products on devices without Hopper's matrix units, and what becomes of the sums. */
 #include "core/allocate.h"
 #include "gpu/gram/gram.cuh"
@@ -527,19 +527,12 @@ void hc_exact_filled(HcSums *sums, int64_t tiles) {
 }
 
 HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcError *err) {
-    HcTiling tiling = {hc_div_up(job->rows * job->in.samples, HC_TILE_PIXELS), 0, 0};
-    if (sums->on_grid) {
-        tiling = hc_grid_tiling(job);
-    }
+    const HcTiling tiling = hc_block_tiling(job);
     for (int64_t tile = 0; tile < tiling.tiles;) {
         int64_t count = tiling.tiles - tile;
         HC_OR_RETURN(hc_exact_reserve(queue, sums, 1, &count, err));
         HcExact to = hc_exact_behind(sums);
-        if (sums->on_grid) {
-            HC_OR_RETURN(hc_grid_split(queue, job, &tiling, tile, count, &to, err));
-        } else {
-            HC_OR_RETURN(hc_integers_split(queue, job, tile * HC_TILE_PIXELS, count, &to, sums->limit, err));
-        }
+        HC_OR_RETURN(hc_block_split(queue, job, &tiling, tile, count, &to, sums->limit, err));
         hc_exact_filled(sums, count);
         tile += count;
     }

@@ -179,7 +179,7 @@ struct Kept {
 /* The values of a run to limbs, as hc_grid_limbs(). counts: a bit a sample, others 0; limbs: where they go,
  * in panels that are smaller than 4 GiB. */
 template <typename Value>
-__device__ static inline void add_run(const HcRawPart &part, const double moved[RUN], Value value_of,
+__device__ static inline void add_run(const HcRawPart &part, double moved[RUN], Value value_of,
                                       uint32_t counts, int32_t step, uint32_t limbs, Kept *kept) {
     uint32_t word[HC_LIMBS_GRID];
     int8_t *to = part.to.panel + limbs;
