@@ -204,8 +204,8 @@ __device__ static inline int64_t step_bytes(const HcExact &to) {
 __device__ static inline Kept kept_of(const HcRawJob &job, const HcExact &to) {
     const int32_t band = (int32_t)threadIdx.x / RUN_THREADS;
     const int32_t run = (int32_t)threadIdx.x % RUN_THREADS;
-    const int64_t step = (int64_t)blockIdx.x * job.unit_tiles * HC_TILE_STEPS;
-    return {to.panel + hc_panel_at<HC_LIMBS_INTEGERS>(to, step, (int32_t)blockIdx.y) +
+    const int64_t step = (int64_t)blockIdx.y * job.unit_tiles * HC_TILE_STEPS;
+    return {to.panel + hc_panel_at<HC_LIMBS_INTEGERS>(to, step, (int32_t)blockIdx.x) +
                 hc_swizzled(band, run / 2) + run % 2 * RUN,
             0,
             0,
@@ -264,7 +264,7 @@ __device__ static inline void add_line(const HcRawJob &job, const HcRawPart &par
 __device__ static inline void end_tile(const HcRawPart &part, int64_t tile, Kept *kept) {
     const bool third = __syncthreads_or(kept->seen != 0) != 0;
     if (threadIdx.x == 0) {
-        part.to.needs[tile * gridDim.y + blockIdx.y] = third ? HC_LIMBS_INTEGERS : HC_LIMBS_MIN;
+        part.to.needs[tile * gridDim.x + blockIdx.x] = third ? HC_LIMBS_INTEGERS : HC_LIMBS_MIN;
     }
 #pragma unroll
     for (int32_t step = 0; step < HC_TILE_STEPS && third; step++) {
@@ -274,16 +274,16 @@ __device__ static inline void end_tile(const HcRawPart &part, int64_t tile, Kept
     kept->seen = 0;
 }
 
-/* Thread block (unit, 32 bands): a strip of 64 samples over some lines. PARTS: sums that are added to. */
+/* Thread block (32 bands, unit): a strip of 64 samples over some lines. PARTS: sums that are added to. */
 template <typename T, int PARTS>
 __global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ HcRawJob job, int64_t unit0) {
     const int32_t LARGEST = (1 << (8 * sizeof(T) - ((T)-1 < 0 ? 1 : 0))) - ((T)-1 < 0 ? 0 : 1);
     __shared__ uint8_t counts[PARTS][UNIT_LINES][RUN_THREADS]; /* a bit a sample */
-    const int64_t unit = unit0 + blockIdx.x;
+    const int64_t unit = unit0 + blockIdx.y;
     const int64_t strip = unit % job.strips;
     const int64_t line0 = unit / job.strips * job.unit_tiles * HC_TILE_STEPS;
     const int32_t run = (int32_t)threadIdx.x % RUN_THREADS;
-    const int32_t band = (int32_t)blockIdx.y * HC_TILE_BANDS + (int32_t)threadIdx.x / RUN_THREADS;
+    const int32_t band = (int32_t)blockIdx.x * HC_TILE_BANDS + (int32_t)threadIdx.x / RUN_THREADS;
     const int64_t sample = strip * HC_STEP_PIXELS + run * RUN;
     const char *from = sample < job.samples ? hc_raw_band_at(job, band, sample, sizeof(T)) : NULL;
     const uint32_t there = from != NULL ? 0xFFU : 0;
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(THREADS, 3) split_raw(const __grid_constant__ 
         }
 #pragma unroll
         for (int32_t p = 0; p < PARTS; p++) {
-            end_tile(job.part[p], (int64_t)blockIdx.x * job.unit_tiles + t, &kept[p]);
+            end_tile(job.part[p], (int64_t)blockIdx.y * job.unit_tiles + t, &kept[p]);
         }
     }
 #pragma unroll
@@ -390,7 +390,7 @@ static HcRawJob make_job(HcQueue *queue, const HcRaw *raw, const HcDecode *how, 
 
 template <typename T>
 static void launch_type(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units) {
-    const dim3 grid((unsigned)units, (unsigned)(job->part[0].to.padded / HC_TILE_BANDS));
+    const dim3 grid((unsigned)(job->part[0].to.padded / HC_TILE_BANDS), (unsigned)units);
     if (count == 1) {
         split_raw<T, 1><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
     } else {

@@ -25,6 +25,7 @@ enum {
     SETTLE_THREADS = 128
 };
 
+static_assert(UNIT_LINES * (int32_t)COUNT_WORDS == 32, "a word a thread");
 static_assert((int32_t)WARP_BANDS == (int32_t)HC_SEEN_BANDS, "a byte a warp");
 
 /* ---- reading ---- */
@@ -116,10 +117,12 @@ __device__ static inline bool has_hole(const float x[READ]) {
     return has;
 }
 
-/* A line on the grid; returns whether it has NaN or infinity. */
-__device__ static inline bool line_on_grid(const float x[READ], double center, double scale,
-                                           double whole[READ]) {
-    return hc_all_on_grid<READ>(x, center, scale, whole) && has_hole(x);
+/* A line on the grid; says where it has NaN or infinity. */
+__device__ static inline void line_on_grid(const float x[READ], double center, double scale,
+                                           double whole[READ], bool *holes) {
+    if (hc_all_on_grid<READ>(x, center, scale, whole) && has_hole(x)) {
+        *holes = true;
+    }
 }
 
 /* ---- differences ---- */
@@ -194,10 +197,10 @@ __device__ static inline void add_run(const HcRawPart &part, double moved[RUN], 
     }
 }
 
-/* Of a run, of the words of its line. */
-__device__ static inline uint32_t counts_of(const uint32_t word[COUNT_WORDS]) {
-    const int32_t run = run_of_thread();
-    return word[run * RUN / 32] >> run * RUN % 32;
+/* Bits of a run of a line; word: of those of the unit, as threads have them. For all threads of a warp. */
+__device__ static inline uint32_t counts_of(uint32_t word, int32_t line) {
+    const uint32_t bit = (uint32_t)(line * HC_STEP_PIXELS + run_of_thread() * RUN);
+    return __shfl_sync(0xFFFFFFFFU, word, bit / 32) >> bit % 32;
 }
 
 /* A line of a scene. */
@@ -258,12 +261,11 @@ template <bool VALUES, bool DIFFERENCES>
 __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int32_t place) {
     const int32_t parts = VALUES + DIFFERENCES;
     __shared__ Lines all_lines[WARPS];
-    __shared__ uint32_t counts[parts][UNIT_LINES][COUNT_WORDS]; /* a bit a sample */
     const int64_t unit = unit0 + place;
     const int64_t strip = unit % job.strips;
     const int64_t line0 = unit / job.strips * job.unit_tiles * HC_TILE_STEPS;
-    const int32_t warp = (int32_t)blockIdx.y * WARPS + (int32_t)threadIdx.x / 32;
-    const int32_t band = (int32_t)blockIdx.y * BANDS + (int32_t)threadIdx.x / RUN_THREADS;
+    const int32_t warp = (int32_t)blockIdx.x * WARPS + (int32_t)threadIdx.x / 32;
+    const int32_t band = (int32_t)blockIdx.x * BANDS + (int32_t)threadIdx.x / RUN_THREADS;
     const int32_t run = run_of_thread();
     const int64_t begin = line0 - DIFFERENCES;
     const uint32_t step_limbs = step_bytes(job.part[0]);
@@ -286,21 +288,15 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
         go_on(job, &source);
     }
     Kept kept[parts] = {};
+    uint32_t counts[parts]; /* a word of a line of the unit, a bit a sample */
+    const int64_t line = line0 + threadIdx.x % 32 / COUNT_WORDS;
+    const int64_t at = (line * job.strips + strip) * COUNT_WORDS + threadIdx.x % COUNT_WORDS;
 #pragma unroll
     for (int32_t p = 0; p < parts; p++) {
         kept[p].center = job.part[p].to.center[band];
         kept[p].scale = job.part[p].to.scale[band];
-        for (int32_t i = (int32_t)threadIdx.x; i < UNIT_LINES * COUNT_WORDS; i += THREADS) {
-            const int64_t at = (line0 * job.strips + strip) * COUNT_WORDS;
-            const int32_t line = i / COUNT_WORDS;
-            counts[p][line][i % COUNT_WORDS] =
-                line0 + line < job.lines
-                    ? ((const uint32_t *)job.part[p]
-                           .counts)[at + line * job.strips * COUNT_WORDS + i % COUNT_WORDS]
-                    : 0;
-        }
+        counts[p] = line < job.lines ? ((const uint32_t *)job.part[p].counts)[at] : 0;
     }
-    __syncthreads();
     float x[READ];
     double both[READ]; /* the sum of the line above and of this one, on the grid of the noise */
     double here[READ];
@@ -308,7 +304,7 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
     bool holes = false;
     if constexpr (DIFFERENCES) {
         read_line(line_words[0], job.swap, x);
-        holes = line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, both);
+        line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, both, &holes);
         fetch_line(source, line_words[0]);
         go_on(job, &source);
         taken++;
@@ -317,14 +313,14 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
     if constexpr (!DIFFERENCES) {
         holes = has_hole(x);
     } else {
-        holes |= line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, here);
+        line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, here, &holes);
 #pragma unroll
         for (int32_t s = 0; s < READ; s++) {
             both[s] += here[s];
         }
     }
     if constexpr (VALUES) {
-        add_values(job.part[0], x, counts_of(counts[0][0]) & there, 0, limbs, &kept[0]);
+        add_values(job.part[0], x, counts_of(counts[0], 0) & there, 0, limbs, &kept[0]);
     }
     fetch_line(source, line_words[taken++]);
     go_on(job, &source);
@@ -332,7 +328,7 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
         const int64_t tile = (int64_t)place * job.unit_tiles + t;
 #pragma unroll
         for (int32_t step = 0; step < HC_TILE_STEPS; step++) {
-            const int32_t line = t * HC_TILE_STEPS + step;
+            const int32_t step_line = t * HC_TILE_STEPS + step;
             const bool last = step + 1 == HC_TILE_STEPS;
             uint32_t(*words)[32] = line_words[taken++ % AHEAD];
             read_line(words, job.swap, x);
@@ -340,9 +336,9 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
                 holes |= has_hole(x);
             } else {
                 double below[READ];
-                holes |= line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, below);
-                add_differences(job.part[VALUES], both, here, below, counts_of(counts[VALUES][line]) & there,
-                                step, limbs, &kept[VALUES]);
+                line_on_grid(x, kept[VALUES].center, kept[VALUES].scale, below, &holes);
+                add_differences(job.part[VALUES], both, here, below,
+                                counts_of(counts[VALUES], step_line) & there, step, limbs, &kept[VALUES]);
 #pragma unroll
                 for (int32_t s = 0; s < READ; s++) {
                     both[s] = here[s] + below[s];
@@ -357,8 +353,8 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
                 }
             }
             if (VALUES && !(last && t + 1 == job.unit_tiles)) {
-                add_values(job.part[0], x, counts_of(counts[0][line + 1]) & there, (step + 1) % HC_TILE_STEPS,
-                           limbs, &kept[0]);
+                add_values(job.part[0], x, counts_of(counts[0], step_line + 1) & there,
+                           (step + 1) % HC_TILE_STEPS, limbs, &kept[0]);
             }
             fetch_line(source, words);
             go_on(job, &source);
@@ -373,23 +369,23 @@ __device__ static inline void split_unit(const HcRawJob &job, int64_t unit0, int
     }
 }
 
-/* Thread block (unit, bands). */
+/* Thread block (bands, unit): those of a unit read and write side by side. */
 template <bool VALUES, bool DIFFERENCES>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     split_raw_grid(const __grid_constant__ HcRawJob job, int64_t unit0) {
-    split_unit<VALUES, DIFFERENCES>(job, unit0, (int32_t)blockIdx.x);
+    split_unit<VALUES, DIFFERENCES>(job, unit0, (int32_t)blockIdx.y);
 }
 
-/* Thread block (some units, bands): once more, where holes were found. */
+/* Thread block (bands, some units): once more, where holes were found. */
 template <bool VALUES, bool DIFFERENCES>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
     split_raw_grid_again(const __grid_constant__ HcRawJob job, int64_t unit0, int32_t units) {
     if (*job.holes != HC_HOLES_FOUND) {
         return;
     }
-    for (int32_t place = (int32_t)blockIdx.x; place < units; place += (int32_t)gridDim.x) {
+    for (int32_t place = (int32_t)blockIdx.y; place < units; place += (int32_t)gridDim.y) {
         split_unit<VALUES, DIFFERENCES>(job, unit0, place);
-        __syncthreads();
+        hc_copies_wait<0>();
     }
 }
 
@@ -438,7 +434,7 @@ static unsigned blocks_of(const HcRawJob *job) {
 
 HcStatus hc_raw_grid_split(HcQueue *queue, const HcRawJob *job, int32_t count, int64_t unit0, int64_t units,
                            HcError *err) {
-    const dim3 grid((unsigned)units, blocks_of(job));
+    const dim3 grid(blocks_of(job), (unsigned)units);
     if (count == 2) {
         split_raw_grid<true, true><<<grid, THREADS, 0, queue->stream>>>(*job, unit0);
     } else if (job->part[0].kind == HC_DIFFERENCE_NONE) {
@@ -453,7 +449,7 @@ HcStatus hc_raw_grid_split_again(HcQueue *queue, const HcRawJob *job, int32_t co
                                  int64_t units, HcError *err) {
     /* Few blocks: mostly they have nothing to do. */
     const int64_t across = hc_div_up((int64_t)BLOCKS * queue->gpu->processors, blocks_of(job));
-    const dim3 grid((unsigned)hc_min64(units, across), blocks_of(job));
+    const dim3 grid(blocks_of(job), (unsigned)hc_min64(units, across));
     if (count == 2) {
         split_raw_grid_again<true, true><<<grid, THREADS, 0, queue->stream>>>(*job, unit0, (int32_t)units);
     } else if (job->part[0].kind == HC_DIFFERENCE_NONE) {
