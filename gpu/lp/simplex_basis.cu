@@ -76,7 +76,7 @@ __device__ void eliminate_rows(const HcSimplexView &v, const Exchange &x, const 
 
 /* The structural variables of before enter a basis of logicals, one by one (Gauss and Jordan, largest pivot
  * of a column). Those whose column depends on others get no place. */
-__global__ void __launch_bounds__(THREADS, 1) invert(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS, 1) invert(const __grid_constant__ HcSimplexView v) {
     __shared__ Scratch scratch;
     Meeting meeting = {v.words, 0};
     HcSimplexState state = *v.state;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(THREADS, 1) invert(HcSimplexView v) {
 
 /* ---- basic variables ---- */
 
-__global__ void __launch_bounds__(THREADS) clear_basic(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS) clear_basic(const __grid_constant__ HcSimplexView v) {
     int32_t p = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
     if (p < v.rows) {
         v.value[v.basic[p]] = 0;
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(THREADS) clear_basic(HcSimplexView v) {
 }
 
 /* right = A x + t. */
-__global__ void __launch_bounds__(THREADS) find_residual(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS) find_residual(const __grid_constant__ HcSimplexView v) {
     for (int32_t i = (int32_t)blockIdx.x * WARPS + warp(); i < v.rows; i += (int32_t)gridDim.x * WARPS) {
         double sum = line_product(v.by_row, i, v.value) + v.value[v.columns + i];
         if (lane() == 0) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS) find_residual(HcSimplexView v) {
 }
 
 /* Basic variables -= inverse right. */
-__global__ void __launch_bounds__(THREADS) subtract_right(HcSimplexView v, int32_t kept) {
+__global__ void __launch_bounds__(THREADS) subtract_right(const __grid_constant__ HcSimplexView v, int32_t kept) {
     for (int32_t p = (int32_t)blockIdx.x * WARPS + warp(); p < v.rows; p += (int32_t)gridDim.x * WARPS) {
         const double *row = v.inverse + p * v.stride;
         int32_t basic = v.basic[p];
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(THREADS) subtract_right(HcSimplexView v, int32
 
 /* price += what makes the reduced costs of the basic variables 0: first of kept columns, a tile of them a
  * block, whose warps share the places. */
-__global__ void __launch_bounds__(THREADS) raise_kept(HcSimplexView v, int32_t kept) {
+__global__ void __launch_bounds__(THREADS) raise_kept(const __grid_constant__ HcSimplexView v, int32_t kept) {
     __shared__ double part[WARPS][TILE + 1];
     int32_t k = (int32_t)blockIdx.x * TILE + lane();
     double sum = 0;
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(THREADS) raise_kept(HcSimplexView v, int32_t k
 }
 
 /* Then of the columns that are unit vectors. */
-__global__ void __launch_bounds__(THREADS) raise_units(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS) raise_units(const __grid_constant__ HcSimplexView v) {
     int32_t p = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
     if (p < v.rows && v.basic[p] >= v.columns) {
         v.price[v.basic[p] - v.columns] += v.reduced[v.basic[p]];
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(THREADS) raise_units(HcSimplexView v) {
 }
 
 /* Reduced costs of all variables; a warp each of the program's. */
-__global__ void __launch_bounds__(THREADS) find_reduced(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS) find_reduced(const __grid_constant__ HcSimplexView v) {
     for (int32_t j = (int32_t)blockIdx.x * WARPS + warp(); j < v.columns; j += (int32_t)gridDim.x * WARPS) {
         double product = line_product(v.by_column, j, v.price);
         if (lane() == 0) {
@@ -179,14 +179,14 @@ __global__ void __launch_bounds__(THREADS) find_reduced(HcSimplexView v) {
     }
 }
 
-__global__ void __launch_bounds__(THREADS) clear_reduced(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS) clear_reduced(const __grid_constant__ HcSimplexView v) {
     int32_t p = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
     if (p < v.rows) {
         v.reduced[v.basic[p]] = 0;
     }
 }
 
-__global__ void __launch_bounds__(THREADS) copy_row(HcSimplexView v, int32_t place) {
+__global__ void __launch_bounds__(THREADS) copy_row(const __grid_constant__ HcSimplexView v, int32_t place) {
     int32_t i = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
     if (i < v.rows) {
         v.row[v.columns + i] = inverse_entry(v, place, v.basic[place] - v.columns, i);

@@ -100,7 +100,7 @@ __device__ int64_t sum_of(int64_t value) {
     return sum;
 }
 
-__global__ void __launch_bounds__(THREADS) find_reach(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS) find_reach(const __grid_constant__ HcSimplexView v) {
     for (int32_t i = (int32_t)blockIdx.x * WARPS + warp(); i < v.rows; i += (int32_t)gridDim.x * WARPS) {
         HcSimplexReach reach = {0, 0, 0, 0};
         int64_t end = end_entry(v.by_row, i);
@@ -134,7 +134,7 @@ __device__ double implied(const HcSimplexView &v, int32_t j, double side) {
     return hc_simplex_loosen(warp_least(bound), side, v.true_lower[j], v.true_upper[j]);
 }
 
-__global__ void __launch_bounds__(THREADS) find_implied(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS) find_implied(const __grid_constant__ HcSimplexView v) {
     for (int32_t j = (int32_t)blockIdx.x * WARPS + warp(); j < v.columns; j += (int32_t)gridDim.x * WARPS) {
         double side = hc_simplex_open_side(v.true_cost[j], v.true_lower[j], v.true_upper[j]);
         double bound = side != 0 ? implied(v, j, side) : 0;

@@ -262,7 +262,7 @@ __device__ bool step_once(const HcSimplexView &v, HcSimplexState *state, Meeting
     return true;
 }
 
-__global__ void __launch_bounds__(THREADS, 1) primal_steps(HcSimplexView v) {
+__global__ void __launch_bounds__(THREADS, 1) primal_steps(const __grid_constant__ HcSimplexView v) {
     __shared__ Scratch scratch;
     Meeting meeting = {v.words, 0};
     HcSimplexState state = *v.state;
