@@ -55,11 +55,35 @@ static HcStatus check_columns(const HcLinearProgram *program, HcError *err) {
     return status;
 }
 
-static HcStatus check_numbers(const HcLinearProgram *program, HcError *err) {
+/* Entries that a thread looks at, without a branch for each: 64 MB took 9 ms with it on one thread. */
+enum { PIECE = 1 << 16 };
+
+typedef struct Numbers {
+    const double *value;
+    int64_t count;
+    _Atomic bool odd; /* infinite, or not a number */
+} Numbers;
+
+static void look_for_odd(void *user, int64_t item, int32_t thread) {
+    Numbers *numbers = user;
+    int64_t end = hc_min64((item + 1) * PIECE, numbers->count);
+    uint64_t odd = 0;
+    (void)thread;
+    for (int64_t e = item * PIECE; e < end; e++) {
+        odd |= (uint64_t)!isfinite(numbers->value[e]);
+    }
+    if (odd != 0) {
+        numbers->odd = true;
+    }
+}
+
+static HcStatus check_numbers(const HcQueue *queue, const HcLinearProgram *program, HcError *err) {
     int64_t j = 0;
     int64_t entries =
         program->start != NULL ? program->start[program->columns] : program->columns * program->rows;
-    for (int64_t e = 0; e < entries; e++) {
+    Numbers numbers = {program->value, entries, false};
+    hc_share(((const HcHead *)queue)->compute, (entries + PIECE - 1) / PIECE, look_for_odd, &numbers);
+    for (int64_t e = 0; numbers.odd && e < entries; e++) {
         if (!isfinite(program->value[e])) {
             for (j = 0; program->start != NULL && program->start[j + 1] <= e; j++) {
             }
@@ -97,7 +121,7 @@ static HcStatus check(const HcQueue *queue, const HcLinearProgram *program, cons
                        rule->tolerance);
     }
     HC_OR_RETURN(check_columns(program, err));
-    HC_OR_RETURN(check_numbers(program, err));
+    HC_OR_RETURN(check_numbers(queue, program, err));
     HC_OR_RETURN(check_bounds(program->lower, program->upper, program->columns, 0, "column", err));
     return check_bounds(program->row_lower, program->row_upper, program->rows, -(double)INFINITY, "row", err);
 }
