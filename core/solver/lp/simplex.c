@@ -113,13 +113,13 @@ void hc_simplex_settle(HcSimplex *s, int64_t j) {
     s->move[j] = (int8_t)(s->lower[j] == s->upper[j] ? 0 : to_upper ? -1 : has_lower ? 1 : 2);
 }
 
-static HcStatus settle_all(HcSimplex *s, HcError *err) {
+/* Basic variables are still to be computed. */
+static void settle_all(HcSimplex *s) {
     for (int64_t j = 0; j < s->all; j++) {
         if (s->place[j] < 0) {
             hc_simplex_settle(s, j);
         }
     }
-    return s->steps->find_values(s, err);
 }
 
 /* All logicals are basic, the others at their bounds. */
@@ -146,7 +146,8 @@ static HcStatus open_simplex(HcSimplex *s, const HcLinearProgram *program, const
         s->basic[i] = (int32_t)(s->columns + i);
     }
     hc_simplex_restore(s);
-    HC_OR_RETURN(settle_all(s, err));
+    settle_all(s);
+    HC_OR_RETURN(s->steps->find_values(s, err));
     return s->steps->find_reduced(s, err);
 }
 
@@ -171,9 +172,9 @@ static bool is_priced(const HcSimplex *s) {
     return true;
 }
 
-/* Variables with two bounds go to the one that their reduced cost asks for. */
-static HcStatus turn_boxed(HcSimplex *s, HcError *err) {
-    bool turned = false;
+/* Variables with two bounds go to the one that their reduced cost asks for. turned: whether variables have
+ * moved before. */
+static HcStatus turn_boxed(HcSimplex *s, bool turned, HcError *err) {
     for (int64_t j = 0; j < s->all; j++) {
         double other = s->move[j] > 0 ? s->upper[j] : s->lower[j];
         if (s->place[j] < 0 && s->move[j] != 2 && isfinite(other) && hc_simplex_improves(s, j)) {
@@ -187,7 +188,7 @@ static HcStatus turn_boxed(HcSimplex *s, HcError *err) {
 
 /* Bounds of phase one: with them the dual objective is at most 0, and 0 where all reduced costs have the
  * signs that the program asks for. */
-static HcStatus box(HcSimplex *s, HcError *err) {
+static void box(HcSimplex *s) {
     for (int64_t j = 0; j < s->all; j++) {
         bool has_lower = isfinite(s->true_lower[j]);
         bool has_upper = isfinite(s->true_upper[j]);
@@ -195,7 +196,7 @@ static HcStatus box(HcSimplex *s, HcError *err) {
         s->lower[j] = has_lower ? 0 : -size;
         s->upper[j] = has_upper ? 0 : size;
     }
-    return settle_all(s, err);
+    settle_all(s);
 }
 
 /* Costs of which all reduced costs have the right signs, whatever the program's are. */
@@ -213,18 +214,18 @@ static HcStatus go_dual(HcSimplex *s, Way *way, HcSimplexStop *stop, HcError *er
     bool boxed = false;
     bool all = false;
     bool trusted = true; /* bounds in force are those of the program */
-    HC_OR_RETURN(turn_boxed(s, err));
+    HC_OR_RETURN(turn_boxed(s, false, err));
     if (!is_priced(s)) {
         if (*way == WAY_DUAL) {
             HC_OR_RETURN(s->steps->imply_bounds(s, &all, err));
             trusted = false;
         }
         if (all) {
-            HC_OR_RETURN(settle_all(s, err));
-            HC_OR_RETURN(turn_boxed(s, err));
+            settle_all(s);
+            HC_OR_RETURN(turn_boxed(s, true, err));
         } else if (*way <= WAY_BOXED) {
-            HC_OR_RETURN(box(s, err));
-            HC_OR_RETURN(turn_boxed(s, err));
+            box(s);
+            HC_OR_RETURN(turn_boxed(s, true, err));
             boxed = true;
             trusted = false;
         } else {
@@ -264,7 +265,7 @@ static HcStatus run(HcSimplex *s, HcLpEnd *end, HcSimplexStop *stop, HcError *er
             break;
         }
         hc_simplex_restore(s);
-        HC_OR_RETURN(settle_all(s, err));
+        settle_all(s);
         HC_OR_RETURN(s->steps->refresh(s, err));
         if (stop->end == HC_SIMPLEX_STOPPED && s->pivots >= s->limit) {
             break;
