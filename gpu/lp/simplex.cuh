@@ -136,7 +136,7 @@ struct HcSimplexView {
     double *ratio, *allowed;
     double *gain;            /* [all] range of the variable times its entry */
     double *offered_reduced; /* [all] the reduced costs */
-    int32_t *offered_slot;   /* [rows] kept_slot */
+    int32_t *offered_slot;   /* [all] kept_slot of logicals, -1 of others */
     int32_t shared;          /* what dual steps have in shared memory: an HcSimplexShared */
 
     HcSimplexState *state;

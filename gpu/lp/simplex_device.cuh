@@ -3,6 +3,7 @@
 #define HC_GPU_LP_SIMPLEX_DEVICE_CUH
 
 #include "gpu/lp/simplex.cuh"
+#include "gpu/shared.cuh"
 
 namespace hc_lp {
 
@@ -20,10 +21,19 @@ struct Winner {
     int32_t index, block; /* index: INT32_MAX = none brought anything */
 };
 
+/* A group of candidates of the dual ratio test. */
+struct Group {
+    double slope;          /* what flipping them takes of the slope of the dual objective */
+    Best best;             /* the one with the largest entry, or with Bland's rule the smallest ratio */
+    double entry, reduced; /* of the best, */
+    int32_t slot;          /* and its kept_slot */
+};
+
 /* Shared memory that a block works in. */
 struct Scratch {
     Best winner[WARPS];                 /* of a meeting */
     int32_t brought[HC_SIMPLEX_BLOCKS]; /* to it */
+    Group group[WARPS];
     double value[WARPS];
     int32_t index[WARPS];
     double weight[CHUNK]; /* of rows of the matrix that are summed */
@@ -49,11 +59,24 @@ __device__ inline double warp_sum(double value) {
     return value;
 }
 
+/* Bits that order as numbers do, for reductions of integers; 0 for what is not a number. And back. */
+__device__ inline uint64_t order_of(double value) {
+    int64_t bits = __double_as_longlong(value + 0.0); /* -0 is 0 */
+    return isnan(value) ? 0 : (uint64_t)(bits < 0 ? ~bits : bits ^ INT64_MIN);
+}
+
+__device__ inline double number_of(uint64_t order) {
+    return __longlong_as_double((int64_t)order < 0 ? (int64_t)order ^ INT64_MIN : ~(int64_t)order);
+}
+
+__device__ inline uint64_t warp_last(uint64_t order) {
+    uint32_t high = hc_warp_largest((uint32_t)(order >> 32));
+    uint32_t low = hc_warp_largest((uint32_t)(order >> 32) == high ? (uint32_t)order : 0U);
+    return (uint64_t)high << 32 | low;
+}
+
 __device__ inline double warp_least(double value) {
-    for (int far = 16; far > 0; far /= 2) {
-        value = fmin(value, __shfl_xor_sync(0xFFFFFFFF, value, far));
-    }
-    return value;
+    return -number_of(warp_last(order_of(-value)));
 }
 
 /* The larger one; what is not a number stays. */
@@ -111,12 +134,10 @@ __device__ inline bool precedes(const Best &a, const Best &b) {
 }
 
 __device__ inline Best warp_best(Best best) {
-    for (int far = 16; far > 0; far /= 2) {
-        Best other = {__shfl_xor_sync(0xFFFFFFFF, best.merit, far),
-                      __shfl_xor_sync(0xFFFFFFFF, best.index, far)};
-        best = precedes(other, best) ? other : best;
-    }
-    return best;
+    uint64_t order = order_of(best.merit);
+    uint64_t last = warp_last(order);
+    int32_t index = INT32_MAX - hc_warp_largest(order == last ? INT32_MAX - best.index : 0);
+    return {number_of(last), index};
 }
 
 __device__ inline Best block_best(Best best, Scratch *scratch) {
@@ -213,10 +234,7 @@ __device__ inline Winner await(const Meeting *meeting, Scratch *scratch) {
         }
     }
     __syncthreads();
-    Best best = nothing();
-    for (int32_t w = 0; w < warps; w++) {
-        best = precedes(scratch->winner[w], best) ? scratch->winner[w] : best;
-    }
+    Best best = warp_best(lane() < warps ? scratch->winner[lane()] : nothing());
     return {best.merit, best.index == INT32_MAX ? INT32_MAX : scratch->brought[best.index], best.index};
 }
 
@@ -303,6 +321,7 @@ __device__ inline int32_t index_of(const HcSimplexLines &lines, int32_t line, in
 __device__ inline double line_product(const HcSimplexLines &lines, int32_t line, const double *vector) {
     double sum = 0;
     int64_t end = end_entry(lines, line);
+#pragma unroll 4
     for (int64_t e = first_entry(lines, line) + lane(); e < end; e += 32) {
         sum = fma(lines.value[e], vector[index_of(lines, line, e)], sum);
     }
@@ -378,11 +397,17 @@ __device__ inline void divide_row(const Exchange &x, const double *row, double a
 __device__ inline double eliminate(const HcSimplexView &v, const Exchange &x, const double *pivot_row,
                                    int32_t place, double *row, double factor, int32_t basic) {
     double squares = 0;
+    __syncwarp(); /* all lanes have read the row */
+    if (lane() == 0 && x.leaving >= v.columns) {
+        row[x.kept] = 0;
+    }
+    if (lane() == 0 && x.gone >= 0) {
+        row[x.gone] = row[x.last];
+    }
+    __syncwarp();
     for (int32_t k = lane(); k < x.kept_after; k += 32) {
-        int32_t from = k == x.gone ? x.last : k;
-        double before = from < x.kept ? row[from] : 0;
         double pivot = pivot_row[k];
-        double after = place == x.place ? pivot : before - factor * pivot; /* equal products leave 0 */
+        double after = place == x.place ? pivot : row[k] - factor * pivot; /* equal products leave 0 */
         row[k] = after;
         squares = fma(after, after, squares);
     }
@@ -401,6 +426,57 @@ __device__ inline void exchange_kept(const HcSimplexView &v, const Exchange &x) 
         v.kept_slot[moved] = x.gone;
         v.kept_slot[x.entering - v.columns] = -1;
     }
+}
+
+typedef HcSimplexPlace Place;
+
+/* What a block of dual steps has of its own, or one that inverts. */
+struct Own {
+    Span span;         /* places and rows */
+    int32_t tiles;     /* of columns */
+    Place *place;      /* [places] */
+    double *row;       /* [stride] row of the inverse that a pivot begins with */
+    double *pivot_row; /* [stride] and ends with */
+    double *packed;    /* [stride] of the entering column the entries that meet kept columns */
+    double *inverse;   /* [places][stride] */
+    double *tile;      /* [stride][TILE] rows of the matrix, of kept columns; NULL: v.by_row has them */
+    int32_t *kept_row; /* [stride] */
+};
+
+__device__ inline Own own_of(const HcSimplexView &v) {
+    extern __shared__ double shared[];
+    Own own = {own_rows(v)};
+    int32_t each = (v.rows + (int32_t)gridDim.x - 1) / (int32_t)gridDim.x;
+    double *lists = v.shared >= HC_SIMPLEX_SHARED_LISTS
+                        ? shared
+                        : v.private_lists + blockIdx.x * hc_simplex_lists(v.stride, each);
+    own.tiles = tiles_of(v, (int32_t)blockIdx.x);
+    own.row = lists;
+    own.pivot_row = own.row + v.stride;
+    own.packed = own.pivot_row + v.stride;
+    own.place = (Place *)(own.packed + v.stride);
+    own.kept_row = (int32_t *)(own.place + each);
+    double *rows = shared + hc_simplex_lists(v.stride, each);
+    own.inverse = v.shared >= HC_SIMPLEX_SHARED_ROWS ? rows : v.inverse + own.span.first * v.stride;
+    own.tile = v.shared >= HC_SIMPLEX_SHARED_TILE && own.tiles > 0 ? rows + each * v.stride : NULL;
+    return own;
+}
+
+/* The rows of the inverse, and which columns are kept, to where kernels that follow look for them. */
+__device__ inline void give_back(const HcSimplexView &v, const Own &own, int32_t kept) {
+    for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
+        for (int32_t k = lane(); k < kept; k += 32) {
+            v.inverse[p * v.stride + k] = own.inverse[(p - own.span.first) * v.stride + k];
+        }
+    }
+    for (int32_t k = (int32_t)threadIdx.x; blockIdx.x == 0 && k < kept; k += THREADS) {
+        v.kept_row[k] = own.kept_row[k];
+    }
+}
+
+/* What the entering column has for a place where a logical is basic. */
+__device__ inline double unit_of(const HcSimplexView &v, int32_t entering, int32_t basic) {
+    return basic >= v.columns ? entry_of(v, entering, basic - v.columns) : 0;
 }
 
 /* ---- pricing ---- */
@@ -484,8 +560,8 @@ __device__ inline void price(const HcSimplexView &v, int32_t place, int32_t leav
     }
 }
 
-/* Whether A x + t = 0 has been lost to rounding; all blocks get the answer. */
-static __device__ __noinline__ bool drifted(const HcSimplexView &v, Meeting *meeting, Scratch *scratch) {
+/* Whether A x + t = 0 has been lost to rounding; all blocks get the answer, and have met once more. */
+static __device__ __noinline__ bool drifted(const HcSimplexView &v, Meeting meeting, Scratch *scratch) {
     Span own = own_rows(v);
     double residual = 0;
     double largest = 0;
@@ -501,7 +577,7 @@ static __device__ __noinline__ bool drifted(const HcSimplexView &v, Meeting *mee
         v.residual[blockIdx.x] = residual;
         v.largest[blockIdx.x] = largest;
     }
-    meet(meeting, scratch);
+    meet(&meeting, scratch);
     for (int32_t b = (int32_t)threadIdx.x; b < (int32_t)gridDim.x; b += THREADS) {
         residual = larger(residual, v.residual[b]);
         largest = larger(largest, v.largest[b]);
@@ -523,10 +599,11 @@ __device__ inline bool may_go_on(const HcSimplexView &v, HcSimplexState *state, 
         state->pause = HC_SIMPLEX_FULL;
         return false;
     }
-    if (state->since_fresh > 0 && state->since_fresh % HC_SIMPLEX_CHECK == 0 &&
-        drifted(v, meeting, scratch)) {
-        state->pause = HC_SIMPLEX_REFRESH;
-        return false;
+    if (state->since_fresh > 0 && state->since_fresh % HC_SIMPLEX_CHECK == 0) {
+        bool lost = drifted(v, *meeting, scratch);
+        meeting->number++;
+        state->pause = lost ? HC_SIMPLEX_REFRESH : HC_SIMPLEX_ENDED;
+        return !lost;
     }
     return true;
 }

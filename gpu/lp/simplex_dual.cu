@@ -14,47 +14,8 @@ using namespace hc_lp;
 namespace {
 
 typedef HcSimplexPivot Pivot;
-typedef HcSimplexPlace Place;
-
-/* What a block has of its own. */
-struct Own {
-    Span span;         /* places and rows */
-    int32_t tiles;     /* of columns */
-    Place *place;      /* [places] */
-    double *row;       /* [stride] row of the inverse that a pivot begins with */
-    double *pivot_row; /* [stride] and ends with */
-    double *packed;    /* [stride] of the entering column the entries that meet kept columns */
-    double *inverse;   /* [places][stride] */
-    double *tile;      /* [stride][TILE] rows of the matrix, of kept columns; NULL: v.by_row has them */
-    int32_t *kept_row; /* [stride] */
-};
-
-/* What follows from steps of no length. */
-struct Outcome {
-    bool bland;
-    double disturbance; /* that costs are changed by, relative; 0 = none are */
-};
 
 /* ---- what a block has of its own ---- */
-
-__device__ Own own_of(const HcSimplexView &v) {
-    extern __shared__ double shared[];
-    Own own = {own_rows(v)};
-    int32_t each = (v.rows + (int32_t)gridDim.x - 1) / (int32_t)gridDim.x;
-    double *lists = v.shared >= HC_SIMPLEX_SHARED_LISTS
-                        ? shared
-                        : v.private_lists + blockIdx.x * hc_simplex_lists(v.stride, each);
-    own.tiles = tiles_of(v, (int32_t)blockIdx.x);
-    own.row = lists;
-    own.pivot_row = own.row + v.stride;
-    own.packed = own.pivot_row + v.stride;
-    own.place = (Place *)(own.packed + v.stride);
-    own.kept_row = (int32_t *)(own.place + each);
-    double *rows = shared + hc_simplex_lists(v.stride, each);
-    own.inverse = v.shared >= HC_SIMPLEX_SHARED_ROWS ? rows : v.inverse + own.span.first * v.stride;
-    own.tile = v.shared >= HC_SIMPLEX_SHARED_TILE && own.tiles > 0 ? rows + each * v.stride : NULL;
-    return own;
-}
 
 __device__ void take_own(const HcSimplexView &v, const Own &own, int32_t kept) {
     for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
@@ -75,18 +36,6 @@ __device__ void take_own(const HcSimplexView &v, const Own &own, int32_t kept) {
             v.by_row.value[v.kept_row[k] * v.by_row.stride + blockIdx.x * TILE + lane()];
     }
     __syncthreads();
-}
-
-/* Values, variables and weights of places are written when they change. */
-__device__ void give_back(const HcSimplexView &v, const Own &own, int32_t kept) {
-    for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
-        for (int32_t k = lane(); k < kept; k += 32) {
-            v.inverse[p * v.stride + k] = own.inverse[(p - own.span.first) * v.stride + k];
-        }
-    }
-    for (int32_t k = (int32_t)threadIdx.x; blockIdx.x == 0 && k < kept; k += THREADS) {
-        v.kept_row[k] = own.kept_row[k];
-    }
 }
 
 /* ---- who leaves ---- */
@@ -136,10 +85,20 @@ __device__ void offer_first(const HcSimplexView &v, const Own &own, const HcSimp
 struct Tested {
     double reduced, cost, range;
     int32_t move; /* as in HcSimplex; 0 if basic */
+    int32_t slot; /* kept_slot of a logical, else -1 */
 };
 
 __device__ Tested tested_of(const HcSimplexView &v, int32_t j) {
-    return {v.reduced[j], v.cost[j], v.upper[j] - v.lower[j], v.place[j] < 0 ? v.move[j] : 0};
+    return {v.reduced[j], v.cost[j], v.upper[j] - v.lower[j], v.place[j] < 0 ? v.move[j] : 0,
+            j < v.columns ? -1 : v.kept_slot[j - v.columns]};
+}
+
+/* Of a lane's first column or row: the first warp tests columns, the last one rows. */
+__device__ Tested first_tested(const HcSimplexView &v, const Own &own) {
+    int32_t column = (int32_t)blockIdx.x * TILE + lane();
+    int32_t row = own.span.first + lane();
+    bool tests = warp() == 0 ? column < v.columns : warp() == WARPS - 1 && row < own.span.end;
+    return tests ? tested_of(v, warp() == 0 ? column : v.columns + row) : Tested{};
 }
 
 /* The smallest ratios of a thread's variables, with the tolerance and without. */
@@ -152,11 +111,13 @@ __device__ void test(const HcSimplexView &v, int32_t j, const Tested &at, double
                      Least *least) {
     double entry = fabs(value);
     double slack = at.move == 2 ? 0 : fmax(at.reduced * at.move, 0.0);
-    double allowed = (slack + v.tolerance * (1 + fabs(at.cost))) / entry;
+    double inverse = 1 / entry;
+    double allowed = (slack + v.tolerance * (1 + fabs(at.cost))) * inverse;
     bool open = (at.move == 2 ? entry : direction * value * at.move) > HC_SIMPLEX_NO_ENTRY;
-    double ratio = open ? slack / entry : (double)INFINITY;
+    double ratio = open ? slack * inverse : (double)INFINITY;
     v.row[j] = value;
     v.offered_reduced[j] = at.reduced;
+    v.offered_slot[j] = at.slot;
     v.ratio[j] = ratio;
     v.allowed[j] = allowed;
     v.gain[j] = at.range * entry;
@@ -164,30 +125,33 @@ __device__ void test(const HcSimplexView &v, int32_t j, const Tested &at, double
     least->ratio = fmin(least->ratio, ratio);
 }
 
-/* The sum of the block's tile of columns over the rows of kept columns, each by a warp; into scratch->tile.
- * The row of a leaving logical comes into the tile with it. */
-__device__ void price_tile(const HcSimplexView &v, const Own &own, int32_t logical, int32_t kept,
-                           int32_t tile, Scratch *scratch) {
-    const double *matrix = v.by_row.value + tile + lane();
+/* The row of a leaving logical, of a tile of columns, for the warp that adds it; 0 for others. */
+__device__ double logical_row(const HcSimplexView &v, int32_t logical, int32_t kept, int32_t tile) {
+    bool reads = logical >= 0 && warp() == kept % WARPS && tile < v.columns && v.by_row.start == NULL;
+    return reads ? v.by_row.value[logical * v.by_row.stride + tile + lane()] : 0;
+}
+
+/* The sum of the block's tile of columns over the rows of kept columns, each by a warp, and `unit` of
+ * logical_row; into scratch->tile. That row comes into the tile with it. */
+__device__ void price_tile(const HcSimplexView &v, const Own &own, double unit, int32_t kept, int32_t tile,
+                           Scratch *scratch) {
     double sum = 0;
-    if (logical >= 0 && warp() == kept % WARPS) {
-        sum = matrix[logical * v.by_row.stride];
-        if (own.tile != NULL) {
-            own.tile[kept * TILE + lane()] = sum;
-        }
-    }
     if (own.tile != NULL) {
 #pragma unroll 4
         for (int32_t e = warp(); e < kept; e += WARPS) {
             sum = fma(own.row[e], own.tile[e * TILE + lane()], sum);
         }
+        if (warp() == kept % WARPS && kept < v.stride) {
+            own.tile[kept * TILE + lane()] = unit;
+        }
     } else {
+        const double *matrix = v.by_row.value + tile + lane();
 #pragma unroll 8
         for (int32_t e = warp(); e < kept; e += WARPS) {
             sum = fma(own.row[e], matrix[own.kept_row[e] * v.by_row.stride], sum);
         }
     }
-    add_parts(sum, scratch);
+    add_parts(sum + unit, scratch);
 }
 
 /* With the smallest ratios the block arrives: the one with the tolerance, and a bound of the other. Two warps
@@ -207,31 +171,19 @@ __device__ void offer_least(Least least, Meeting *meeting, Scratch *scratch) {
            least.allowed < (double)INFINITY ? __float_as_int(__double2float_rd(least.ratio)) : INT32_MAX);
 }
 
-/* The row of the leaving variable, and who may enter. */
+/* The row of the leaving variable, and who may enter. ahead: of first_tested; unit: of logical_row. */
 __device__ void find_candidates(const HcSimplexView &v, const Own &own, const Pivot &pivot, int32_t kept,
-                                Meeting *meeting, Scratch *scratch) {
+                                Tested ahead, double unit, Meeting *meeting, Scratch *scratch) {
     Least least = {(double)INFINITY, (double)INFINITY};
     double direction = pivot.beyond > 0 ? 1 : -1;
     int32_t logical = pivot.leaving - v.columns;
     int32_t row = own.span.first + lane();
-    int32_t column = (int32_t)blockIdx.x * TILE + lane();
     bool sparse = v.by_column.start != NULL;
-    Tested ahead = {};
-    int32_t slot = -1;
-    if (warp() == 0 && column < v.columns) {
-        ahead = tested_of(v, column);
-    } else if (warp() == WARPS - 1 && row < own.span.end) {
-        ahead = tested_of(v, v.columns + row);
-        slot = v.kept_slot[row];
-    }
     __syncthreads();
     for (; warp() == WARPS - 1 && row < own.span.end; row += 32) {
-        if (row >= own.span.first + 32) {
-            ahead = tested_of(v, v.columns + row);
-            slot = v.kept_slot[row];
-        }
-        v.offered_slot[row] = slot;
-        test(v, v.columns + row, ahead, slot >= 0 ? own.row[slot] : row == logical, direction, &least);
+        Tested at = row < own.span.first + 32 ? ahead : tested_of(v, v.columns + row);
+        double value = at.slot >= 0 ? own.row[at.slot] : row == logical;
+        test(v, v.columns + row, at, value, direction, &least);
     }
     if (sparse) {
         meet(meeting, scratch);
@@ -242,13 +194,13 @@ __device__ void find_candidates(const HcSimplexView &v, const Own &own, const Pi
         if (sparse) {
             price_sparse(v, tile, scratch);
         } else {
-            price_tile(v, own, logical, kept, tile, scratch);
+            price_tile(v, own, t == 0 ? unit : logical_row(v, logical, kept, tile), kept, tile, scratch);
         }
         __syncthreads();
-        column = tile + lane();
+        int32_t column = tile + lane();
         if (warp() == 0 && column < v.columns) {
-            ahead = t > 0 ? tested_of(v, column) : ahead;
-            test(v, column, ahead, scratch->tile[lane()], direction, &least);
+            Tested at = t == 0 ? ahead : tested_of(v, column);
+            test(v, column, at, scratch->tile[lane()], direction, &least);
         }
     }
     offer_least(least, meeting, scratch);
@@ -265,37 +217,29 @@ struct Choice {
     Exchange exchange;
 };
 
-/* What the entering column has in the rows of kept columns, and the row of the inverse after the pivot;
- * returns the pivot. */
-__device__ double pack(const HcSimplexView &v, const Own &own, const Exchange &x, Scratch *scratch) {
-    double sum = 0;
+/* What the entering column has in the rows of kept columns, and the row of the inverse after the pivot. */
+__device__ void pack(const HcSimplexView &v, const Own &own, const Exchange &x, double alpha) {
     for (int32_t k = (int32_t)threadIdx.x; k < x.kept; k += THREADS) {
-        double entry = entry_of(v, x.entering, own.kept_row[k]);
-        own.packed[k] = entry;
-        sum = fma(own.row[k], entry, sum);
+        own.packed[k] = entry_of(v, x.entering, own.kept_row[k]);
     }
-    double unit = x.leaving >= v.columns ? entry_of(v, x.entering, x.leaving - v.columns) : 0;
-    double alpha = block_sum(sum, scratch) + unit;
     divide_row(x, own.row, alpha, own.pivot_row);
     __syncthreads();
-    return alpha;
 }
 
 __device__ Choice choose(const HcSimplexView &v, const Own &own, const Pivot &pivot, double most,
                          const HcSimplexState &state, Scratch *scratch) {
     Choice choice = {-1, -1, 0, 0, {}};
     double least = state.boxed != 0 ? (double)INFINITY : 2 * v.tolerance * (1 + fabs(pivot.value));
-    int32_t entering =
-        choose_entering(v, most, pivot.beyond, least, state.bland != 0, &choice.flipped, scratch);
-    double entry = entering < 0 ? 0 : v.row[entering];
-    if (entering < 0 || (fabs(entry) < HC_SIMPLEX_POOR_ENTRY && state.since_fresh > 0)) {
+    Group group = choose_entering(v, most, pivot.beyond, least, state.bland != 0, &choice.flipped, scratch);
+    int32_t entering = group.best.index;
+    if (entering == INT32_MAX || (fabs(group.entry) < HC_SIMPLEX_POOR_ENTRY && state.since_fresh > 0)) {
         return choice;
     }
-    int32_t gone = entering >= v.columns ? v.offered_slot[entering - v.columns] : -1;
     choice.entering = entering;
-    choice.step = v.offered_reduced[entering] / entry;
-    choice.exchange = exchange_of(v, pivot.place, entering, pivot.leaving, (int32_t)state.kept, gone);
-    choice.alpha = pack(v, own, choice.exchange, scratch);
+    choice.step = group.reduced / group.entry;
+    choice.exchange = exchange_of(v, pivot.place, entering, pivot.leaving, (int32_t)state.kept, group.slot);
+    choice.alpha = group.entry;
+    pack(v, own, choice.exchange, choice.alpha);
     return choice;
 }
 
@@ -319,8 +263,8 @@ __device__ int32_t list_blocks(Scratch *scratch) {
     return scratch->index[0];
 }
 
-/* Candidates go to their other bounds. v.right = what that changes A x + t by. */
-__device__ __noinline__ void flip(const HcSimplexView &v, const Own &own, double flipped, Meeting *meeting,
+/* Candidates go to their other bounds. v.right = what that changes A x + t by. The blocks meet twice. */
+__device__ __noinline__ void flip(const HcSimplexView &v, const Own &own, double flipped, Meeting meeting,
                                   Scratch *scratch) {
     bool any = false;
     for_variables(v, (int32_t)blockIdx.x, (int32_t)threadIdx.x, THREADS, [&](int32_t j) {
@@ -332,8 +276,8 @@ __device__ __noinline__ void flip(const HcSimplexView &v, const Own &own, double
         any = any || flips;
     });
     any = __syncthreads_or(any) != 0;
-    arrive(meeting, 0, any ? 0 : INT32_MAX);
-    (void)await(meeting, scratch);
+    arrive(&meeting, 0, any ? 0 : INT32_MAX);
+    (void)await(&meeting, scratch);
     int32_t blocks = list_blocks(scratch);
     for (int32_t i = own.span.first + warp(); i < own.span.end; i += WARPS) {
         double sum = 0;
@@ -353,7 +297,7 @@ __device__ __noinline__ void flip(const HcSimplexView &v, const Own &own, double
             v.right[i] = sum + v.delta[v.columns + i];
         }
     }
-    meet(meeting, scratch);
+    meet(&meeting, scratch);
 }
 
 /* How far bound flips move the leaving variable. */
@@ -376,7 +320,7 @@ __device__ Best move_places(const HcSimplexView &v, const Own &own, const Exchan
         Place at = own.place[p - own.span.first];
         __syncwarp();
         int32_t logical = at.basic - v.columns;
-        double unit = logical >= 0 ? entry_of(v, x.entering, logical) : 0;
+        double unit = unit_of(v, x.entering, at.basic);
         double column = 0;
         double shift = 0;
         for (int32_t k = lane(); k < x.kept; k += 32) {
@@ -496,7 +440,8 @@ __device__ void take_step(const HcSimplexView &v, const Own &own, const Pivot &p
     double disturbance = watch(state, choice.step * direction < 0 ? 0 : choice.step);
     bool flips = choice.flipped >= 0;
     if (flips) {
-        flip(v, own, choice.flipped, meeting, scratch);
+        flip(v, own, choice.flipped, *meeting, scratch);
+        meeting->number += 2;
         value -= shift_of_leaving(v, own, x, scratch);
     }
     double length = (value - pivot.bound) / choice.alpha;
@@ -509,12 +454,14 @@ __device__ void take_step(const HcSimplexView &v, const Own &own, const Pivot &p
     offer_leaving(v, own, best, x.kept_after, meeting, scratch);
     move_kept(v, own, x);
     move_variables(v, own, x, choice.step, direction, disturbance, state->disturbances);
+    __syncthreads();
 }
 
 /* ---- the steps ---- */
 
 __device__ bool step_once(const HcSimplexView &v, const Own &own, HcSimplexState *state, Meeting *meeting,
                           Scratch *scratch) {
+    Tested ahead = first_tested(v, own);
     Winner leaving = await(meeting, scratch);
     const double *row = last_offer(v, meeting, leaving.block);
     if (!may_go_on(v, state, meeting, scratch)) {
@@ -525,10 +472,11 @@ __device__ bool step_once(const HcSimplexView &v, const Own &own, HcSimplexState
         return false;
     }
     Pivot pivot = v.pivot[leaving.block];
+    double unit = logical_row(v, leaving.index - v.columns, (int32_t)state->kept, (int32_t)blockIdx.x * TILE);
     for (int32_t k = (int32_t)threadIdx.x; k < state->kept; k += THREADS) {
         own.row[k] = row[k];
     }
-    find_candidates(v, own, pivot, (int32_t)state->kept, meeting, scratch);
+    find_candidates(v, own, pivot, (int32_t)state->kept, ahead, unit, meeting, scratch);
     Winner least = await(meeting, scratch);
     double most = least.index == INT32_MAX ? (double)INFINITY : -least.merit;
     Choice choice = choose(v, own, pivot, most, *state, scratch);

@@ -42,7 +42,7 @@ size_t lay_out(HcSimplexOwn *own, char *memory) {
     v->allowed = (double *)hc_take(memory, &at, all * sizeof(double));
     v->gain = (double *)hc_take(memory, &at, all * sizeof(double));
     v->offered_reduced = (double *)hc_take(memory, &at, all * sizeof(double));
-    v->offered_slot = (int32_t *)hc_take(memory, &at, rows * sizeof(int32_t));
+    v->offered_slot = (int32_t *)hc_take(memory, &at, all * sizeof(int32_t));
     return at;
 }
 

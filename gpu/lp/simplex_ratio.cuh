@@ -31,34 +31,49 @@ __device__ inline void scan(const HcSimplexView &v, const double *beside, Visit 
     }
 }
 
-/* A group of candidates: those with ratios in (above, most]. */
-struct Group {
-    double slope; /* what flipping them takes of the slope of the dual objective */
-    Best best;    /* the one with the largest entry, or with Bland's rule the smallest ratio */
-};
-
-/* Looks only at blocks that have brought a ratio that small. */
+/* The candidates with ratios in (above, most]. Looks only at blocks that have brought a ratio that small. */
 __device__ inline Group look_at(const HcSimplexView &v, double above, double most, bool bland,
                                 Scratch *scratch) {
-    Group group = {0, nothing()};
-    for (int32_t block = warp(); block < (int32_t)gridDim.x; block += WARPS) {
-        int32_t brought = scratch->brought[block];
-        if (brought == INT32_MAX || (double)__int_as_float(brought) > most) {
-            continue;
-        }
-        for_variables(v, block, lane(), 32, [&](int32_t j) {
-            double ratio = v.ratio[j];
-            double gain = v.gain[j];
-            double entry = fabs(v.row[j]);
-            if (ratio > above && ratio <= most) {
-                Best offer = {bland ? -ratio : entry, j};
-                group.slope += gain;
-                group.best = precedes(offer, group.best) ? offer : group.best;
+    Group group = {0, nothing(), 0, 0, -1};
+    float least = __double2float_ru(most);
+    int32_t number = 0;
+    for (int32_t first = 0; first < (int32_t)gridDim.x; first += 32) {
+        int32_t brought = first + lane() < (int32_t)gridDim.x ? scratch->brought[first + lane()] : INT32_MAX;
+        bool looks = brought != INT32_MAX && __int_as_float(brought) <= least;
+        uint32_t left = __ballot_sync(0xFFFFFFFF, looks);
+        for (; left != 0; left &= left - 1, number++) {
+            if (number % WARPS != warp()) {
+                continue;
             }
-        });
+            for_variables(v, first + __ffs((int)left) - 1, lane(), 32, [&](int32_t j) {
+                double ratio = v.ratio[j];
+                double gain = v.gain[j];
+                double entry = v.row[j];
+                double reduced = v.offered_reduced[j];
+                int32_t slot = v.offered_slot[j];
+                asm volatile("" ::"d"(gain), "d"(entry), "d"(reduced), "r"(slot)); /* load all at once */
+                if (ratio > above && ratio <= most) {
+                    Best offer = {bland ? -ratio : fabs(entry), j};
+                    double slope = group.slope + gain;
+                    group = precedes(offer, group.best) ? Group{slope, offer, entry, reduced, slot} : group;
+                    group.slope = slope;
+                }
+            });
+        }
     }
-    group.slope = block_sum(group.slope, scratch);
-    group.best = block_best(group.best, scratch);
+    int32_t own = group.best.index;
+    group.slope = warp_sum(group.slope);
+    group.best = warp_best(group.best);
+    if (own == INT32_MAX ? lane() == 0 && group.best.index == own : own == group.best.index) {
+        scratch->group[warp()] = group;
+    }
+    __syncthreads(); /* so does next_of, before the next look */
+    const Group &of_lane = scratch->group[lane() % WARPS];
+    Best best = warp_best(of_lane.best);
+    double slope = warp_sum(lane() < WARPS ? of_lane.slope : 0);
+    uint32_t has = __ballot_sync(0xFFFFFFFF, of_lane.best.index == best.index);
+    group = scratch->group[(__ffs((int)has) - 1) % WARPS];
+    group.slope = slope;
     return group;
 }
 
@@ -108,9 +123,9 @@ static __device__ __noinline__ double leap(const HcSimplexView &v, const double 
 }
 
 /* Of candidates with ratios up to `most` and entries of at least `least` the one with the largest ratio.
- * Those with smaller ratios are to be flipped. -1 = there is none. */
-__device__ inline int32_t last_large(const HcSimplexView &v, double most, double least, double *flipped,
-                                     Scratch *scratch) {
+ * Those with smaller ratios are to be flipped. Its index is INT32_MAX if there is none. */
+__device__ inline Group last_large(const HcSimplexView &v, double most, double least, double *flipped,
+                                   Scratch *scratch) {
     Best best = nothing();
     scan(v, v.row, [&](int32_t j, double ratio, double entry) {
         Best offer = {ratio, j};
@@ -118,17 +133,20 @@ __device__ inline int32_t last_large(const HcSimplexView &v, double most, double
     });
     best = block_best(best, scratch);
     *flipped = best.merit > 0 ? nextafter(best.merit, 0.0) : -1;
-    return best.index == INT32_MAX ? -1 : best.index;
+    int32_t j = min(best.index, v.all - 1);
+    return {0, best, v.row[j], v.offered_reduced[j], v.offered_slot[j]};
 }
 
 /* Groups one after the other, as long as flipping all of a group leaves the basic variable beyond its bound;
  * of the groups, the last one with an entry that is not much smaller than the largest. After a leap that may
- * be one among those that it has passed. Candidates with ratios up to *flipped are to be flipped. -1 = the
- * step never ends, since the variable stays beyond its bound by more than `least` whatever is flipped. */
-__device__ inline int32_t choose_entering(const HcSimplexView &v, double most, double excess, double least,
-                                          bool bland, double *flipped, Scratch *scratch) {
+ * be one among those that it has passed. Candidates with ratios up to *flipped are to be flipped. An index of
+ * INT32_MAX: the step never ends, since the variable stays beyond its bound by more than `least` whatever is
+ * flipped. */
+__device__ inline Group choose_entering(const HcSimplexView &v, double most, double excess, double least,
+                                        bool bland, double *flipped, Scratch *scratch) {
     enum { PATIENCE = 3 };
-    int32_t chosen = -1;
+    const Group none = {0, nothing(), 0, 0, -1};
+    Group chosen = none;
     double above = -1;
     double slope = fabs(excess);
     double largest = 0;
@@ -137,8 +155,8 @@ __device__ inline int32_t choose_entering(const HcSimplexView &v, double most, d
         Group group = look_at(v, above, most, bland, scratch);
         slope -= group.slope;
         largest = fmax(largest, group.best.merit);
-        if ((chosen < 0 && !leapt) || group.best.merit >= fmin(0.1 * largest, 1.0)) {
-            chosen = group.best.index;
+        if ((chosen.best.index == INT32_MAX && !leapt) || group.best.merit >= fmin(0.1 * largest, 1.0)) {
+            chosen = group;
             *flipped = above;
         }
         if (slope < 0 || bland) {
@@ -149,14 +167,16 @@ __device__ inline int32_t choose_entering(const HcSimplexView &v, double most, d
             above = leap(v, most, &slope, scratch);
             leapt = above > most;
             largest = leapt ? look_at(v, -1, above, bland, scratch).best.merit : largest;
-            chosen = leapt ? -1 : chosen;
+            chosen = leapt ? none : chosen;
         }
         most = next_of(v, above, scratch);
     }
     if (slope > least && !bland) {
-        return -1;
+        return none;
     }
-    return chosen < 0 && leapt ? last_large(v, above, fmin(0.1 * largest, 1.0), flipped, scratch) : chosen;
+    return chosen.best.index == INT32_MAX && leapt
+               ? last_large(v, above, fmin(0.1 * largest, 1.0), flipped, scratch)
+               : chosen;
 }
 
 } // namespace hc_lp
