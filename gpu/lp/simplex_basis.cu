@@ -12,87 +12,116 @@ const char doing[] = "computing a basis of a linear program";
 
 /* ---- the inverse ---- */
 
-/* All logicals are basic, each in the place of its row. */
-__device__ void begin(const HcSimplexView &v) {
-    Span own = own_rows(v);
+/* All logicals are basic, each in the place of its row. Of a place `value` is what the entering column has
+ * there, `lower` the weight, `upper` 0 where a variable may enter. */
+__device__ void begin(const HcSimplexView &v, const Own &own) {
     for (int32_t j = first_variable(); j < v.all; j += stride_variables()) {
         v.place[j] = j < v.columns ? -1 : j - v.columns;
     }
-    for (int32_t i = own.first + (int32_t)threadIdx.x; i < own.end; i += THREADS) {
+    for (int32_t i = own.span.first + (int32_t)threadIdx.x; i < own.span.end; i += THREADS) {
         v.kept_slot[i] = -1;
-        v.basic[i] = v.columns + i;
-        v.weight[i] = 1;
+        own.place[i - own.span.first] = {0, 1, (double)v.basic_before[v.columns + i], v.columns + i};
     }
 }
 
-/* column = inverse times that of a variable. Of the block's places where one may enter the one with the
- * largest entry, and its row of the inverse after the pivot; with them the block arrives. */
-__device__ void offer_place(const HcSimplexView &v, int32_t entering, int32_t kept, Meeting *meeting,
-                            Scratch *scratch) {
-    Span own = own_rows(v);
+/* Inverse times the column of a variable. Of the block's places where one may enter the one with the largest
+ * entry, and its row of the inverse after the pivot; with them the block arrives. */
+__device__ void offer_place(const HcSimplexView &v, const Own &own, int32_t entering, int32_t kept,
+                            Meeting *meeting, Scratch *scratch) {
     Best best = nothing();
-    for (int32_t p = own.first + warp(); p < own.end; p += WARPS) {
-        const double *row = v.inverse + p * v.stride;
-        int32_t basic = v.basic[p];
+    for (int32_t k = (int32_t)threadIdx.x; k < kept; k += THREADS) {
+        own.packed[k] = entry_of(v, entering, own.kept_row[k]);
+    }
+    __syncthreads();
+    for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
+        const double *row = own.inverse + (p - own.span.first) * v.stride;
+        Place *at = &own.place[p - own.span.first];
         double column = 0;
         for (int32_t k = lane(); k < kept; k += 32) {
-            column = fma(row[k], entry_of(v, entering, v.kept_row[k]), column);
+            column = fma(row[k], own.packed[k], column);
         }
-        column = warp_sum(column);
-        column += basic >= v.columns ? entry_of(v, entering, basic - v.columns) : 0;
-        if (lane() == 0) {
-            v.column[p] = column;
-        }
+        column = warp_sum(column) + unit_of(v, entering, at->basic);
         Best offer = {fabs(column), p};
-        bool open = basic >= v.columns && v.basic_before[basic] == 0;
+        bool open = at->basic >= v.columns && at->upper == 0;
         best = open && precedes(offer, best) ? offer : best;
+        if (lane() == 0) {
+            at->value = column;
+        }
     }
     best = block_best(best, scratch);
     double *pivot_row = next_offer(v, meeting);
     for (int32_t k = (int32_t)threadIdx.x; best.index != INT32_MAX && k <= kept; k += THREADS) {
-        pivot_row[k] = (k < kept ? v.inverse[best.index * v.stride + k] : 1) / v.column[best.index];
+        int32_t place = best.index - own.span.first;
+        pivot_row[k] = (k < kept ? own.inverse[place * v.stride + k] : 1) / own.place[place].value;
     }
     arrive(meeting, best.merit, best.index);
 }
 
-/* The rows of a block. All blocks note which column is kept, and the same. */
-__device__ void eliminate_rows(const HcSimplexView &v, const Exchange &x, const double *pivot_row) {
-    Span own = own_rows(v);
-    for (int32_t p = own.first + warp(); p < own.end; p += WARPS) {
-        int32_t basic = p == x.place ? x.entering : v.basic[p];
-        double weight = eliminate(v, x, pivot_row, p, v.inverse + p * v.stride, v.column[p], basic);
+__device__ void eliminate_rows(const HcSimplexView &v, const Own &own, const Exchange &x) {
+    for (int32_t p = own.span.first + warp(); p < own.span.end; p += WARPS) {
+        Place *at = &own.place[p - own.span.first];
+        int32_t basic = p == x.place ? x.entering : at->basic;
+        double weight = eliminate(v, x, own.pivot_row, p, own.inverse + (p - own.span.first) * v.stride,
+                                  at->value, basic);
         if (lane() == 0) {
-            v.weight[p] = weight;
-            v.basic[p] = basic;
+            at->lower = weight;
+            at->basic = basic;
         }
     }
-    if (threadIdx.x == 0) {
-        v.place[x.entering] = x.place;
-        v.place[x.leaving] = -1;
-        exchange_kept(v, x);
+}
+
+/* Weights and variables of the block's places. */
+__device__ void give_places(const HcSimplexView &v, const Own &own) {
+    for (int32_t p = own.span.first + (int32_t)threadIdx.x; p < own.span.end; p += THREADS) {
+        const Place &at = own.place[p - own.span.first];
+        v.weight[p] = at.lower;
+        v.basic[p] = at.basic;
+        if (at.basic < v.columns) {
+            v.place[at.basic] = p;
+            v.place[v.columns + p] = -1;
+        }
     }
-    __syncthreads();
 }
 
 /* The structural variables of before enter a basis of logicals, one by one (Gauss and Jordan, largest pivot
  * of a column). Those whose column depends on others get no place. */
 __global__ void __launch_bounds__(THREADS, 1) invert(const __grid_constant__ HcSimplexView v) {
     __shared__ Scratch scratch;
+    __shared__ Own own;
     Meeting meeting = {v.words, 0};
     HcSimplexState state = *v.state;
     int32_t count = (int32_t)state.entering;
     int32_t kept = 0;
-    begin(v);
+    if (threadIdx.x == 0) {
+        own = own_of(v);
+    }
+    __syncthreads();
+    begin(v, own);
     meet(&meeting, &scratch);
     for (int32_t e = 0; e < count; e++) {
-        offer_place(v, v.entering[e], kept, &meeting, &scratch);
+        int32_t entering = v.entering[e];
+        offer_place(v, own, entering, kept, &meeting, &scratch);
         Winner best = await(&meeting, &scratch);
         if (best.index != INT32_MAX && best.merit > HC_SIMPLEX_PIVOT_MIN) {
-            Exchange x = exchange_of(v, best.index, v.entering[e], v.columns + best.index, kept, -1);
-            eliminate_rows(v, x, last_offer(v, &meeting, best.block));
+            Exchange x = exchange_of(v, best.index, entering, v.columns + best.index, kept, -1);
+            const double *row = last_offer(v, &meeting, best.block);
+            for (int32_t k = (int32_t)threadIdx.x; k <= kept; k += THREADS) {
+                own.pivot_row[k] = row[k];
+            }
+            if (threadIdx.x == 0) {
+                own.kept_row[kept] = best.index;
+                if (best.block == (int32_t)blockIdx.x) {
+                    v.kept_slot[best.index] = kept;
+                }
+            }
+            __syncthreads();
+            eliminate_rows(v, own, x);
             kept = x.kept_after;
         }
     }
+    __syncthreads();
+    give_places(v, own);
+    give_back(v, own, kept);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         state.kept = kept;
         state.kept_most = kept > state.kept_most ? kept : state.kept_most;
@@ -121,7 +150,8 @@ __global__ void __launch_bounds__(THREADS) find_residual(const __grid_constant__
 }
 
 /* Basic variables -= inverse right. */
-__global__ void __launch_bounds__(THREADS) subtract_right(const __grid_constant__ HcSimplexView v, int32_t kept) {
+__global__ void __launch_bounds__(THREADS)
+    subtract_right(const __grid_constant__ HcSimplexView v, int32_t kept) {
     for (int32_t p = (int32_t)blockIdx.x * WARPS + warp(); p < v.rows; p += (int32_t)gridDim.x * WARPS) {
         const double *row = v.inverse + p * v.stride;
         int32_t basic = v.basic[p];
@@ -291,7 +321,7 @@ HcStatus hc_gpu_simplex_refresh(HcSimplex *s, HcError *err) {
     HC_TRY(upload_basis(s, before, entering, &count, err));
     HC_TRY(hc_gpu_simplex_push(s, err));
     state->entering = count;
-    HC_TRY(hc_gpu_simplex_launch(s->own, (const void *)invert, 0, err));
+    HC_TRY(hc_gpu_simplex_launch(s->own, (const void *)invert, s->own->shared, err));
     HC_TRY(hc_gpu_simplex_pull(s, err));
     settle(s, entering, count);
     s->refactored++;
