@@ -148,13 +148,13 @@ static void share(HcCompute *compute, int64_t count, HcWork *work, void *user) {
 }
 
 /* On the host, by the host's routine: bits that do not depend on the device. */
-HcStatus hc_gpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
-                     HcError *err) {
+HcStatus hc_gpu_eigh(HcCompute *compute, int32_t n, int32_t count, const double *matrix, double *values,
+                     double *vectors, HcError *err) {
     HcGpu *gpu = (HcGpu *)compute;
     if (gpu->host == NULL) {
         return hc_fail(err, HC_E_USAGE, "eigh: the GPU backend was opened without the host's operations");
     }
-    return hc_eigh(gpu->host, n, matrix, values, vectors, err);
+    return hc_eigh(gpu->host, n, count, matrix, values, vectors, err);
 }
 
 #define ENTRY(name, Function) .name = hc_gpu_##name,

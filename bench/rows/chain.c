@@ -135,6 +135,7 @@ done:
 
 static HcStatus fit(HcRig *rig, const Chain *chain, HcTransform *transform, HcError *err) {
     transform->scene.bands = rig->settings->bands;
+    transform->wanted = rig->settings->components;
     return hc_transform_fit_mnf(transform, rig->compute, chain->mean, chain->covariance,
                                 chain->noise_covariance, err);
 }
@@ -261,7 +262,8 @@ static HcStatus covariances_row(HcRig *rig, Chain *chain, HcError *err) {
     return check_covariances(rig, chain, row, err);
 }
 
-/* The eigenproblems in between, on the host, by the covariances of the whole scene. */
+/* The eigenproblems in between, on the host, by the covariances of the whole scene, and the components of the
+ * projection. */
 static HcStatus fit_row(HcRig *rig, Chain *chain, HcError *err) {
     if (!hc_bench_wants(rig->bench, "fit-mnf")) {
         return HC_OK;

@@ -24,7 +24,8 @@ typedef struct Graded {
 
 static HcStatus call_eigh(HcRig *rig, void *user, HcError *err) {
     Graded *graded = user;
-    return hc_eigh(rig->compute, rig->settings->bands, graded->matrix, graded->values, graded->vectors, err);
+    return hc_eigh(rig->compute, rig->settings->bands, rig->settings->bands, graded->matrix, graded->values,
+                   graded->vectors, err);
 }
 
 static HcStatus call_vendor_eigh(HcRig *rig, void *user, HcError *err) {

@@ -526,18 +526,18 @@ static void exact_rows(void *user, int64_t item, int32_t thread) {
 
 /* Whether count times a product, and a sum squared, surely fit 126 bits. */
 static bool fits_wide(const HcMoments *moments) {
-    const double most = 0x1p125;
     size_t n = (size_t)moments->bands;
-    double count = (double)moments->count;
-    bool fits = moments->far_product == NULL;
-    for (size_t b = 0; b < n && fits; b++) {
-        double sum = (double)moments->sum[b];
-        fits = sum * sum < most;
+    WideUnsigned sums = 0; /* their bits, and those of the magnitudes of products */
+    WideUnsigned products = 0;
+    for (size_t b = 0; b < n && moments->far_product == NULL; b++) {
+        sums |= (WideUnsigned)(moments->sum[b] ^ moments->sum[b] >> 127);
         for (size_t c = b; c < n; c++) {
-            fits = fits && count * fabs((double)moments->product[b * n + c]) < most;
+            HcWide product = moments->product[b * n + c];
+            products |= (WideUnsigned)(product ^ product >> 127);
         }
     }
-    return fits;
+    return moments->far_product == NULL && 2 * leading_bit(sums | 1) < 123 &&
+           leading_bit(products | 1) + leading_bit((WideUnsigned)moments->count) < 123;
 }
 
 /* As exact_covariance, where numbers are too long for it. */

@@ -47,7 +47,7 @@ typedef struct Work {
     int32_t reducing; /* threads of the reduction */
     double *memory;
     double *images;  /* [n][REFLECTORS] */
-    double *vectors; /* [n][n] in the end, one after the other */
+    double *vectors; /* [n][n] in the end, one after the other: the wanted ones */
     HcShare gathering, going_back;
     HcReduction reduction;
     HcTridiagonal tridiagonal;
@@ -188,12 +188,14 @@ static void solve(void *works) {
     int32_t n = work->tridiagonal.n;
     int32_t width = hc_cpu_eigh_width(n);
     hc_cpu_tridiagonal_solve(&work->tridiagonal);
-    hc_cpu_share(&work->gathering, (n - 1 + REFLECTORS - 1) / REFLECTORS, gather_reflectors, work);
-    hc_cpu_share(&work->going_back, (n + width - 1) / width, vectors_back, work);
+    int32_t made = hc_cpu_tridiagonal_made(&work->tridiagonal);
+    int32_t gathered = made > 0 ? (n - 1 + REFLECTORS - 1) / REFLECTORS : 0;
+    hc_cpu_share(&work->gathering, gathered, gather_reflectors, work);
+    hc_cpu_share(&work->going_back, (made + width - 1) / width, vectors_back, work);
 }
 
-HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
-                           HcError *err) {
+HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, int32_t count, const double *matrix, double *values,
+                           double *vectors, HcError *err) {
     HcStatus status = HC_OK;
     Work work = {0};
     HcTridiagonal *t = &work.tridiagonal;
@@ -201,6 +203,7 @@ HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, do
     HC_TRY(find_scale(n, matrix, &exponent, err));
     HC_TRY(open_work(n, &work, err));
     work.vectors = vectors;
+    t->wanted = exponent == 0 ? count : n; /* else what is small might change with the scale */
     int threads = hc_cpu_eigh_threads(n, cpu->threads);
     work.reducing = reducing_threads(n, threads);
     fill(&work, matrix, exponent);
@@ -220,10 +223,10 @@ done:
     return status;
 }
 
-HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
-                     HcError *err) {
+HcStatus hc_cpu_eigh(HcCompute *compute, int32_t n, int32_t count, const double *matrix, double *values,
+                     double *vectors, HcError *err) {
     const HcCpu *cpu = (const HcCpu *)compute;
     hc_cpu_blas_alone();
-    HC_OR_RETURN(hc_cpu_eigh_plain(cpu, n, matrix, values, vectors, err));
+    HC_OR_RETURN(hc_cpu_eigh_plain(cpu, n, count, matrix, values, vectors, err));
     return hc_cpu_eigh_small(cpu, n, matrix, values, vectors, err);
 }

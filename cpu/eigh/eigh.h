@@ -7,10 +7,14 @@
 
 HcEighFn hc_cpu_eigh;
 
-/* As the operation eigh, with eigenvalues that are right relative to the largest one. BLAS must be kept to
- * one thread by the caller. `vectors` may be the matrix itself. */
-HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, const double *matrix, double *values, double *vectors,
-                           HcError *err);
+/* As the operation eigh, with eigenvalues that are right relative to the largest one; where some are small,
+ * all vectors are there. BLAS must be kept to one thread by the caller. `vectors` may be the matrix itself.
+ */
+HcStatus hc_cpu_eigh_plain(const HcCpu *cpu, int32_t n, int32_t count, const double *matrix, double *values,
+                           double *vectors, HcError *err);
+
+/* Fraction of the largest eigenvalue below which eigenvalues are small. */
+#define HC_EIGH_SMALL 0x1p-24
 
 /* Where the matrix is positive definite, makes small eigenvalues of what hc_cpu_eigh_plain found right
  * relative to themselves, and their eigenvectors with them. */
@@ -63,9 +67,10 @@ void hc_cpu_reduction_solve(HcReduction *r, int32_t threads);
 /* Eigenvalues and eigenvectors of a symmetric tridiagonal matrix of at most about unit size. */
 typedef struct HcTridiagonal {
     int32_t n;
+    int32_t wanted;   /* vectors of the largest eigenvalues; all are made where some eigenvalue is small */
     double *diagonal; /* [n] becomes the eigenvalues */
     double *beside;   /* [n] the n - 1 entries beside the diagonal; overwritten */
-    double *vectors;  /* [n][n] of the eigenvalues, in the same order */
+    double *vectors;  /* [n][n] of the eigenvalues, in the same order; those not wanted hold anything */
     int32_t *order;   /* [n] from 1: diagonal[order[k] - 1] ascends */
     double *scratch;  /* [n][n] */
     double *second;   /* [n][n] */
@@ -79,6 +84,9 @@ void hc_cpu_tridiagonal_close(HcTridiagonal *t);
 
 /* To be called by all threads of a team, which share the work. */
 void hc_cpu_tridiagonal_solve(HcTridiagonal *t);
+
+/* Vectors that are made; known once all eigenvalues are. */
+int32_t hc_cpu_tridiagonal_made(const HcTridiagonal *t);
 
 /* Columns (or rows) of an n x n matrix that one thread works on at a time: depends on n alone. There are at
  * most HC_EIGH_PARTS such pieces, so that more threads would be of little use. */

@@ -312,14 +312,25 @@ static void weight_piece(void *levels, int32_t piece) {
     }
 }
 
+/* Of the last merge only what is wanted: kept eigenvalues ascend. */
 static void vector_piece(void *levels, int32_t piece) {
     const Level *level = levels;
     lapack_int begin;
     lapack_int end;
     const Node *node = part_of(level, piece, &begin, &end);
-    if (node != NULL) {
+    if (node != NULL && (level->count > 1 || end > node->kept - hc_cpu_tridiagonal_made(level->t))) {
         outer_vectors(level->t, node, begin, end);
     }
+}
+
+int32_t hc_cpu_tridiagonal_made(const HcTridiagonal *t) {
+    double largest = t->diagonal[0];
+    double smallest = t->diagonal[0];
+    for (int32_t k = 1; k < t->n; k++) {
+        largest = fmax(largest, t->diagonal[k]);
+        smallest = fmin(smallest, t->diagonal[k]);
+    }
+    return smallest < HC_EIGH_SMALL * largest ? t->n : t->wanted;
 }
 
 static void order_piece(void *tridiagonal, int32_t piece) {

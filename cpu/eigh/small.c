@@ -23,9 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fraction of the largest eigenvalue below which eigenvalues are found again. */
-#define SMALL 0x1p-24
-
 /* Times that eigenvalues are found again, at most: enough for a condition of 2^120. */
 enum { LEVELS = 4 };
 
@@ -156,7 +153,7 @@ static void sign_piece(void *what, int32_t piece) {
 /* One level. */
 static HcStatus find_again(Small *small, const Team *team, HcError *err) {
     double *vectors = small->vectors + small->first * small->n;
-    if (small->values[small->n - 1] < SMALL * SMALL * small->values[0]) {
+    if (small->values[small->n - 1] < HC_EIGH_SMALL * HC_EIGH_SMALL * small->values[0]) {
         HC_OR_RETURN(hc_new(small->products, small->count * small->n, "small eigenvalues", err));
         share(team, small->count, turn_small, small);
         share(team, small->first, turn_rest, small);
@@ -164,7 +161,7 @@ static HcStatus find_again(Small *small, const Team *team, HcError *err) {
     }
     share(team, small->count, image_piece, small);
     share(team, small->count, inner_piece, small);
-    HC_OR_RETURN(hc_cpu_eigh_plain(team->cpu, (int32_t)small->count, small->inner,
+    HC_OR_RETURN(hc_cpu_eigh_plain(team->cpu, (int32_t)small->count, (int32_t)small->count, small->inner,
                                    small->values + small->first, small->inner, err));
     share(team, small->count, turned_piece, small);
     memcpy(vectors, small->images, small->count * small->n * sizeof *vectors);
@@ -173,7 +170,7 @@ static HcStatus find_again(Small *small, const Team *team, HcError *err) {
 
 /* Steps to the first eigenvalue after `first` that is small beside it. */
 static bool next_level(Small *small) {
-    double limit = SMALL * small->values[small->first];
+    double limit = HC_EIGH_SMALL * small->values[small->first];
     size_t next = small->first + 1;
     while (next < small->n && small->values[next] >= limit) {
         next++;

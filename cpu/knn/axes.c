@@ -108,7 +108,7 @@ HcStatus hc_knn_find_axes(HcCompute *compute, HcTraining *training, HcError *err
     double *vectors = work + bands * bands;
     double *values = vectors + bands * bands;
     multiply_bands(training, sum, work);
-    HC_TRY(hc_cpu_eigh(compute, training->bands, work, values, vectors, err));
+    HC_TRY(hc_cpu_eigh(compute, training->bands, AXES, work, values, vectors, err));
     if (are_few(values, training->bands)) {
         HC_TRY(take_axes(training, vectors, err));
     }

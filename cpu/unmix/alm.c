@@ -59,7 +59,7 @@ HcStatus hc_unmix_find_eigenvectors(HcCompute *compute, HcUnmixing *unmixing, Hc
     for (size_t i = 0; i < entries; i++) {
         gram[i] = unmixing->gram[i] - unmixing->shift;
     }
-    HC_TRY(hc_cpu_eigh(compute, n, gram, unmixing->eigenvalue, unmixing->eigenvector, err));
+    HC_TRY(hc_cpu_eigh(compute, n, n, gram, unmixing->eigenvalue, unmixing->eigenvector, err));
     while (unmixing->rank < n &&
            unmixing->eigenvalue[unmixing->rank] > n * 0x1p-53 * unmixing->eigenvalue[0]) {
         unmixing->rank++;

@@ -120,7 +120,7 @@ HcStatus largest_of_tridiagonal(void *user, int32_t n, const double *diagonal, c
             matrix[i * n + i - 1] = matrix[(i - 1) * n + i] = beside[i - 1];
         }
     }
-    HC_OR_RETURN(hc_eigh(((Lanczos *)user)->l1->gpu->host, n, matrix, values, vectors, err));
+    HC_OR_RETURN(hc_eigh(((Lanczos *)user)->l1->gpu->host, n, 1, matrix, values, vectors, err));
     *largest = values[0];
     *last = fabs(vectors[n - 1]);
     return HC_OK;

@@ -288,7 +288,7 @@ static HcStatus find_eigenvectors(const HcGpu *gpu, HcUnmixLibrary *library, con
     for (size_t i = 0; i < entries; i++) {
         gram[i] -= library->shift;
     }
-    HC_TRY(hc_eigh(gpu->host, n, gram, value, vector, err));
+    HC_TRY(hc_eigh(gpu->host, n, n, gram, value, vector, err));
     while (library->rank < n && value[library->rank] > (double)n * 0x1p-53 * value[0]) {
         library->rank++;
     }

@@ -109,7 +109,7 @@ static HcStatus eigenvalues(Work *work, HcCompute *compute, bool around_mean, co
             work->matrix[b * p + c] = scale != NULL ? entry / sqrt(scale[b] * scale[c]) : entry;
         }
     }
-    return hc_eigh(compute, (int32_t)p, work->matrix, values, work->vectors, err);
+    return hc_eigh(compute, (int32_t)p, 0, work->matrix, values, work->vectors, err);
 }
 
 static HcStatus both_eigenvalues(Work *work, HcCompute *compute, const double *scale, HcError *err) {
@@ -199,7 +199,7 @@ static HcStatus hysime(Work *work, HcCompute *compute, HcDimension *to, HcError 
     }
     to->snr = signal / power;
     double *values = toward;
-    HC_OR_RETURN(hc_eigh(compute, (int32_t)p, work->matrix, values, work->vectors, err));
+    HC_OR_RETURN(hc_eigh(compute, (int32_t)p, (int32_t)p, work->matrix, values, work->vectors, err));
     double floor_of_noise = signal / (double)p / 1e5; /* as the authors' program */
     int32_t count = 0;
     for (size_t k = 0; k < p; k++) {

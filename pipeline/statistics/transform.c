@@ -35,6 +35,12 @@ static HcStatus allocate(HcTransform *transform, int32_t bands, int32_t componen
     return transform->left_out == NULL ? hc_new(transform->left_out, p, "a transform", err) : HC_OK;
 }
 
+/* Components whose columns and rows are made. */
+static int32_t made_of(const HcTransform *transform) {
+    bool all = transform->wanted <= 0 || transform->wanted > transform->components;
+    return all ? transform->components : transform->wanted;
+}
+
 HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const double *mean,
                               const double *covariance, bool standardise, HcError *err) {
     HcStatus status = HC_OK;
@@ -62,8 +68,9 @@ HcStatus hc_transform_fit_pca(HcTransform *transform, HcCompute *compute, const 
             matrix[b * n + c] = scale[b] * covariance[b * n + c] * scale[c];
         }
     }
-    HC_TRY(hc_eigh(compute, p, matrix, transform->eigenvalues, vectors, err));
-    for (size_t k = 0; k < n; k++) {
+    int32_t made = made_of(transform);
+    HC_TRY(hc_eigh(compute, p, made, matrix, transform->eigenvalues, vectors, err));
+    for (size_t k = 0; k < (size_t)made; k++) {
         for (size_t b = 0; b < n; b++) {
             double loading = vectors[k * n + b];
             transform->forward[b * n + k] = scale[b] * loading;
@@ -81,6 +88,7 @@ done:
 typedef struct Fit {
     const double *covariance, *noise; /* [bands][bands] */
     size_t bands, kept, stride;
+    size_t made;        /* components */
     int32_t *band;      /* [kept] the bands that take part */
     int32_t *done;      /* [rows of tiles of S] tiles of the row that are there */
     double *deviation;  /* [bands] of the noise, 0 where there is none to whiten */
@@ -238,7 +246,7 @@ static HcStatus eigenvectors(const Fit *fit, HcCompute *compute, double *values,
     for (size_t i = 1; i < m; i++) {
         memmove(fit->second + i * m, fit->second + i * fit->stride, m * sizeof *fit->second);
     }
-    return hc_eigh(compute, (int32_t)m, fit->second, values, fit->first, err);
+    return hc_eigh(compute, (int32_t)m, (int32_t)fit->made, fit->second, values, fit->first, err);
 }
 
 /* Components [k, end): second = U^-1 V, forward = D^-1 of it. The sign rule holds for the loadings on the
@@ -312,7 +320,7 @@ static void inverse_of(const Fit *fit, size_t k, size_t end, const double *sign)
 static void both_ways(void *user, int64_t panel, int32_t thread) {
     const Fit *fit = user;
     size_t k = (size_t)panel * HC_TILE;
-    size_t end = k + HC_TILE < fit->kept ? k + HC_TILE : fit->kept;
+    size_t end = k + HC_TILE < fit->made ? k + HC_TILE : fit->made;
     double sign[HC_TILE];
     (void)thread;
     forward_of(fit, k, end, sign);
@@ -336,13 +344,14 @@ HcStatus hc_transform_fit_mnf(HcTransform *transform, HcCompute *compute, const 
     close_ranks(&fit);
     HC_TRY(allocate(transform, (int32_t)n, (int32_t)fit.kept, err));
     memcpy(transform->mean, mean, n * sizeof *mean);
+    fit.made = (size_t)made_of(transform);
     fit.forward = transform->forward;
     fit.inverse = transform->inverse;
     fit.left_out = transform->left_out;
     int64_t panels = (int64_t)(hc_dense_padded(fit.kept) / HC_TILE);
     hc_share(compute, panels, whitened, &fit);
     HC_TRY(eigenvectors(&fit, compute, transform->eigenvalues, err));
-    hc_share(compute, panels, both_ways, &fit);
+    hc_share(compute, (int64_t)(hc_dense_padded(fit.made) / HC_TILE), both_ways, &fit);
 done:
     fit_clear(&fit);
     return status;

@@ -11,6 +11,7 @@ typedef struct HcTransform {
     char noise[64];            /* how the noise was taken, "" for pca */
     HcScene scene;             /* the bands it was made for; its size is the scene's that it was fitted on */
     int32_t bands, components; /* components <= bands: fewer where bands were left out */
+    int32_t wanted;            /* set before a fit: components that it makes, the others are 0; 0 = all */
     int64_t pixels, noise_pixels;
     double *mean;                /* [bands] */
     double *forward;             /* [bands][components] */

@@ -432,9 +432,9 @@ static HcStatus faulty_vendor_svd(HcVendor *vendor, HcQueue *queue, HcElement el
     return status;
 }
 
-static HcStatus faulty_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values,
-                            double *vectors, HcError *err) {
-    HcStatus status = hc_cpu_ops()->eigh(compute, n, matrix, values, vectors, err);
+static HcStatus faulty_eigh(HcCompute *compute, int32_t n, int32_t count, const double *matrix,
+                            double *values, double *vectors, HcError *err) {
+    HcStatus status = hc_cpu_ops()->eigh(compute, n, count, matrix, values, vectors, err);
     values[n - 1] *= fault == EIGENVALUE_OFF ? 1 + 1e-5 : fault == EIGENVALUE_NAN ? (double)NAN : 1;
     return status;
 }

@@ -6,14 +6,19 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static double *decompose(const double *matrix, int32_t n, int32_t threads, double *vectors) {
+static double *decompose_first(const double *matrix, int32_t n, int32_t count, int32_t threads,
+                               double *vectors) {
     double *values = malloc((size_t)n * sizeof *values);
     assert_non_null(values);
     Rig rig;
     rig_open(&rig, threads);
-    check_ok(hc_eigh(rig.compute, n, matrix, values, vectors, &rig.err), rig.err);
+    check_ok(hc_eigh(rig.compute, n, count, matrix, values, vectors, &rig.err), rig.err);
     rig_close(&rig);
     return values;
+}
+
+static double *decompose(const double *matrix, int32_t n, int32_t threads, double *vectors) {
+    return decompose_first(matrix, n, n, threads, vectors);
 }
 
 static void check_order_and_sign(const double *values, const double *vectors, int32_t n) {
@@ -61,6 +66,11 @@ static void check_all(const double *matrix, int32_t n) {
         double *more = decompose(matrix, n, threads[i], again);
         assert_memory_equal(more, values, (size_t)n * sizeof(double));
         assert_memory_equal(again, vectors, bytes);
+        free(more);
+        int32_t first = (int32_t)i * n / 4; /* of the vectors alone */
+        more = decompose_first(matrix, n, first, threads[i], again);
+        assert_memory_equal(more, values, (size_t)n * sizeof(double));
+        assert_memory_equal(again, vectors, (size_t)first * (size_t)n * sizeof(double));
         free(more);
     }
     free(values);
@@ -511,7 +521,7 @@ typedef struct Elsewhere {
 
 static void *decompose_elsewhere(void *argument) {
     Elsewhere *e = argument;
-    e->status = hc_eigh(e->rig.compute, 425, e->matrix, e->values, e->vectors, &e->rig.err);
+    e->status = hc_eigh(e->rig.compute, 425, 425, e->matrix, e->values, e->vectors, &e->rig.err);
     return NULL;
 }
 
@@ -552,11 +562,13 @@ CASE(test_eigh_refuses) {
     double vectors[4];
     for (int i = 0; i < 3; i++) {
         double matrix[4] = {1, bad[i], bad[i], 1};
-        check_fails(hc_eigh(rig.compute, 2, matrix, values, vectors, &rig.err), HC_E_NUMERIC, rig.err);
+        check_fails(hc_eigh(rig.compute, 2, 2, matrix, values, vectors, &rig.err), HC_E_NUMERIC, rig.err);
     }
     double fine[4] = {1, 0, 0, 1};
-    check_fails(hc_eigh(rig.compute, 0, fine, values, vectors, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(hc_eigh(rig.compute, 2, NULL, values, vectors, &rig.err), HC_E_USAGE, rig.err);
-    check_fails(hc_eigh(rig.compute, 2, fine, values, NULL, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 0, 0, fine, values, vectors, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 2, 2, NULL, values, vectors, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 2, 2, fine, values, NULL, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 2, 3, fine, values, vectors, &rig.err), HC_E_USAGE, rig.err);
+    check_fails(hc_eigh(rig.compute, 2, -1, fine, values, vectors, &rig.err), HC_E_USAGE, rig.err);
     rig_close(&rig);
 }

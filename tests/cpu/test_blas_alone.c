@@ -109,7 +109,7 @@ static void *compute_elsewhere(void *argument) {
             values[i * BANDS + j] = values[j * BANDS + i];
         }
     }
-    check_ok(hc_eigh(compute, BANDS, values, eigenvalues, vectors, &err), err);
+    check_ok(hc_eigh(compute, BANDS, BANDS, values, eigenvalues, vectors, &err), err);
     hc_queue_close(queue);
     free_block(&in);
     free_block(&out);

@@ -62,8 +62,9 @@ OR_FAIL(simplex,
          HcError *err),
         (queue, program, rule, out, err))
 OR_FAIL(eigh,
-        (HcCompute * compute, int32_t n, const double *matrix, double *values, double *vectors, HcError *err),
-        (compute, n, matrix, values, vectors, err))
+        (HcCompute * compute, int32_t n, int32_t count, const double *matrix, double *values, double *vectors,
+         HcError *err),
+        (compute, n, count, matrix, values, vectors, err))
 
 /* The operations of the strict backend, those above instead of its own. */
 static void fill_operations(void) {

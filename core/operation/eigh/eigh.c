@@ -3,10 +3,13 @@
 
 #include <math.h>
 
-static HcStatus check(const HcCompute *compute, int32_t n, const double *matrix, const double *values,
-                      const double *vectors, HcError *err) {
+static HcStatus check(const HcCompute *compute, int32_t n, int32_t count, const double *matrix,
+                      const double *values, const double *vectors, HcError *err) {
     if (compute == NULL) {
         return hc_fail(err, HC_E_USAGE, "eigh: the backend is missing");
+    }
+    if (count < 0 || count > n) {
+        return hc_fail(err, HC_E_USAGE, "eigh: %d eigenvectors of a matrix of %d rows", count, n);
     }
     return n >= 1 && matrix != NULL && values != NULL && vectors != NULL
                ? HC_OK
@@ -14,10 +17,10 @@ static HcStatus check(const HcCompute *compute, int32_t n, const double *matrix,
                          n < 1 ? "" : " or its results without memory");
 }
 
-HcStatus hc_eigh(HcCompute *compute, int32_t n, const double *matrix, double *values, double *vectors,
-                 HcError *err) {
-    HC_OR_RETURN(check(compute, n, matrix, values, vectors, err));
-    return compute->ops->eigh(compute, n, matrix, values, vectors, err);
+HcStatus hc_eigh(HcCompute *compute, int32_t n, int32_t count, const double *matrix, double *values,
+                 double *vectors, HcError *err) {
+    HC_OR_RETURN(check(compute, n, count, matrix, values, vectors, err));
+    return compute->ops->eigh(compute, n, count, matrix, values, vectors, err);
 }
 
 void hc_sign_rule(double *vector, int32_t n) {

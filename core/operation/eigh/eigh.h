@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-/* Eigenvalues (descending) and eigenvectors of the symmetric matrix[n][n]. Row k of vectors[n][n] belongs to
- * values[k], has unit length and follows hc_sign_rule(). Host memory, float64, done on return.
+/* Eigenvalues (descending) and the first `count` eigenvectors of the symmetric matrix[n][n]. Row k of
+ * vectors[n][n] belongs to values[k], has unit length and follows hc_sign_rule(); rows from `count` on hold
+ * anything. Host memory, float64, done on return. No bit depends on `count`.
  *
  * The same bits for every number of threads and every backend. Small eigenvalues of a positive definite
  * matrix are right relative to themselves as far as its entries determine them (docs/numerics.md). */
-typedef HcStatus HcEighFn(HcCompute *compute, int32_t n, const double *matrix, double *values,
+typedef HcStatus HcEighFn(HcCompute *compute, int32_t n, int32_t count, const double *matrix, double *values,
                           double *vectors, HcError *err);
 HcEighFn hc_eigh HC_MUST_CHECK;
 

@@ -99,7 +99,8 @@ static HcStatus take_square(Squares *squares, const double *sum, HcError *err) {
             matrix[a * w + b] = matrix[b * w + a] = entry;
         }
     }
-    HC_OR_RETURN(hc_eigh(squares->stage->compute, squares->width, matrix, value, vector, err));
+    HC_OR_RETURN(
+        hc_eigh(squares->stage->compute, squares->width, squares->width, matrix, value, vector, err));
     for (size_t k = 0; k < w && value[k] > least * value[0]; k++) {
         memcpy(squares->direction + (size_t)squares->count * w, vector + k * w, w * sizeof *vector);
         squares->count++;

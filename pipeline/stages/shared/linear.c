@@ -242,6 +242,7 @@ HcStatus hc_linear_begin_fit(HcStage *stage, HcMoments *values, HcStatistics *sc
     HC_OR_RETURN(hc_statistics_make(scene, stage->compute, &stage->in, values, HC_DIFFERENCE_NONE, "", err));
     HC_OR_RETURN(hc_scene_copy(&transform->scene, &stage->in, err));
     transform->pixels = scene->pixels;
+    transform->wanted = params_of(stage)->save_model == NULL ? (int32_t)((HcLinear *)stage->state)->asked : 0;
     hc_moments_clear(values);
     return HC_OK;
 }

@@ -115,12 +115,12 @@ static HcStatus weigh_eigenvalues(HcCompute *compute, const HcStatistics *scene,
             matrix[i * m + j] = scene->covariance[band[i] * n + band[j]] / sqrt(both);
         }
     }
-    HC_TRY(hc_eigh(compute, (int32_t)m, matrix, values, vectors, err));
+    HC_TRY(hc_eigh(compute, (int32_t)m, (int32_t)m, matrix, values, vectors, err));
     size_t rank = m - (size_t)regression->dependent; /* all other eigenvalues are 0 */
     *count = (int32_t)rank;
     *smallest = values[rank - 1];
     take_leverage(matrix, values, vectors, m, count_signal(values, m, scene->pixels));
-    HC_TRY(hc_eigh(compute, (int32_t)m, matrix, values, vectors, err));
+    HC_TRY(hc_eigh(compute, (int32_t)m, 0, matrix, values, vectors, err));
     weigh_spread(choice, values, rank, scene->pixels);
 done:
     free(band);
