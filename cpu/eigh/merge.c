@@ -11,6 +11,7 @@
 
 #include <cblas.h>
 #include <lapacke.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,16 +183,119 @@ static void deflate(HcTridiagonal *t, lapack_int at) {
     note(t, failed);
 }
 
-/* Root j and its distances from all poles, which keep the digits that their difference would lose. */
-static void find_root(HcTridiagonal *t, const Node *node, lapack_int j) {
+/* ---- the roots of 1 / coupling + sum w^2 / (pole - x) ---- */
+
+enum { LANES = 8, STEPS_MAX = 40 };
+
+typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
+typedef int64_t Bits __attribute__((vector_size(LANES * sizeof(int64_t)), may_alias));
+
+/* The terms of poles below x and above it, each with its derivative: below is negative. */
+typedef struct Terms {
+    double below, above, below_slope, above_slope;
+} Terms;
+
+static inline double added(const double *s) {
+    return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+}
+
+/* At x = pole + shift, with the distances of all poles from that one. */
+HC_CLONES static Terms terms_at(const double *distances, const double *weights, size_t count, double shift) {
+    Lanes below = {0}, above = {0}, below_slope = {0}, above_slope = {0};
+    for (size_t row = 0; row < count; row += LANES) {
+        Lanes distance;
+        Lanes weight = {0};
+        if (row + LANES <= count) {
+            memcpy(&distance, distances + row, sizeof distance);
+            memcpy(&weight, weights + row, sizeof weight);
+        } else {
+            distance = weight + 1 + shift;
+            for (size_t k = row; k < count; k++) {
+                distance[k - row] = distances[k];
+                weight[k - row] = weights[k];
+            }
+        }
+        distance -= shift;
+        Lanes share = weight / distance;
+        Bits is_below = distance < 0;
+        Lanes term = weight * share;
+        Lanes slope = share * share;
+        below += (Lanes)((Bits)term & is_below);
+        above += (Lanes)((Bits)term & ~is_below);
+        below_slope += (Lanes)((Bits)slope & is_below);
+        above_slope += (Lanes)((Bits)slope & ~is_below);
+    }
+    return (Terms){added((double *)&below), added((double *)&above), added((double *)&below_slope),
+                   added((double *)&above_slope)};
+}
+
+/* to = from - value */
+HC_CLONES static void subtract(const double *from, double value, size_t count, double *to) {
+    for (size_t i = 0; i < count; i++) {
+        to[i] = from[i] - value;
+    }
+}
+
+/* From x to the root of what has the terms' values and slopes there and only the nearest poles, at the
+ * distances `left` and `right` (Li 1993, the middle way); above the last pole there is only `left`. */
+static double step_of(const Terms *at, double value, double left, double right, bool last) {
+    double c = value - left * at->below_slope - (last ? 0 : right * at->above_slope);
+    if (last) {
+        return left + left * left * at->below_slope / c;
+    }
+    double a = (left + right) * value - left * right * (at->below_slope + at->above_slope);
+    double b = left * right * value;
+    double root = sqrt(fmax(a * a - 4 * b * c, 0));
+    return a <= 0 ? (a - root) / (2 * c) : 2 * b / (a + root);
+}
+
+/* Root j and its distances from all poles, which keep the digits that their difference would lose: x is
+ * counted from the nearest pole. As dlaed4 does, which is one value after the other, and serves where there
+ * is no convergence. */
+static void find_root(HcTridiagonal *t, const Node *node, lapack_int which) {
     struct HcMerging *m = t->merging;
-    lapack_int which = j + 1;
+    const double *poles = m->poles + node->first;
+    const double *weights = m->weights + node->first;
+    double *distances = packed_of(t, t->second, node) + (size_t)which * (size_t)node->rows;
+    double *value_of = t->diagonal + node->first + which;
+    size_t j = (size_t)which;
+    size_t count = (size_t)node->kept;
+    bool last = j + 1 == count;
+    double constant = 1 / node->coupling;
+    double low = 0;
+    double high = last ? node->coupling : poles[j + 1] - poles[j]; /* the weights have the length 1 */
+    double shift = high / 2;
+    size_t origin = j;
+    subtract(poles, poles[j], count, distances);
+    Terms at = terms_at(distances, weights, count, shift);
+    if (!last && constant + at.below + at.above < 0) {
+        origin = j + 1;
+        low = shift - high;
+        shift = low;
+        high = 0;
+        subtract(poles, poles[origin], count, distances);
+    }
+    for (int step = 0; step < STEPS_MAX && count > 2; step++) {
+        double value = constant + at.below + at.above;
+        double error = 8 * (at.above - at.below) + constant + fabs(shift) * (at.below_slope + at.above_slope);
+        if (fabs(value) <= DBL_EPSILON / 2 * error) {
+            *value_of = poles[origin] + shift;
+            subtract(distances, shift, count, distances);
+            return;
+        }
+        *(value < 0 ? &low : &high) = shift;
+        double right = last ? 0 : distances[j + 1] - shift;
+        double next = shift + step_of(&at, value, distances[j] - shift, right, last);
+        shift = next > low && next < high ? next : low + (high - low) / 2;
+        at = terms_at(distances, weights, count, shift);
+    }
+    lapack_int number = which + 1;
     lapack_int failed = 0;
-    double *distances = packed_of(t, t->second, node) + (size_t)j * (size_t)node->rows;
-    dlaed4_(&node->kept, &which, m->poles + node->first, m->weights + node->first, distances, &node->coupling,
-            t->diagonal + node->first + j, &failed);
+    dlaed4_(&node->kept, &number, poles, weights, distances, &node->coupling, value_of, &failed);
     note(t, failed);
 }
+
+/* ---- */
 
 /* What the distances from root j and those from pole j contribute to the weights [begin, end). */
 HC_CLONES static void grow_weights(const double *distances, const double *poles, double pole, size_t begin,
@@ -221,9 +325,20 @@ static void exact_weights(HcTridiagonal *t, const Node *node, size_t begin, size
     }
 }
 
+/* out = a / b, scaled to the length 1 */
 HC_CLONES static void divide(const double *a, const double *b, size_t count, double *restrict out) {
+    double squares[LANES] = {0};
     for (size_t i = 0; i < count; i++) {
         out[i] = a[i] / b[i];
+    }
+    for (size_t i = 0; i < count; i += LANES) {
+        for (size_t k = 0; k < LANES && i + k < count; k++) {
+            squares[k] += out[i + k] * out[i + k];
+        }
+    }
+    double length = sqrt(added(squares));
+    for (size_t i = 0; i < count; i++) {
+        out[i] /= length;
     }
 }
 
@@ -236,15 +351,13 @@ static void inner_vectors(HcTridiagonal *t, const Node *node, size_t begin, size
     const lapack_int *grouped = m->index + t->n + node->first;
     for (size_t j = begin; j < end; j++) {
         double *column = packed_of(t, t->second, node) + j * (size_t)node->rows;
-        double length = 1;
         if (kept > 2) {
             divide(m->exact + node->first, column, kept, workspace);
-            length = cblas_dnrm2((int)kept, workspace, 1);
         } else { /* dlaed4 gives the vector itself */
             memcpy(workspace, column, kept * sizeof *workspace);
         }
         for (size_t i = 0; i < kept; i++) {
-            column[i] = workspace[grouped[i] - 1] / length;
+            column[i] = workspace[grouped[i] - 1];
         }
     }
 }
