@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Rows that are worked on at once; columns of a panel and of a strip; columns of a strip at once. */
-enum { LANES = 8, PANEL = 32, STRIP = 32, AT_ONCE = 4, GROUPS = HC_EIGH_PARTS, BLOCKS = 16 };
+enum { LANES = 8, PANEL = 8, STRIP = 32, AT_ONCE = 4, GROUPS = HC_EIGH_PARTS, BLOCKS = 16 };
 
 typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
 
