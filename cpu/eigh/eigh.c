@@ -141,12 +141,17 @@ static void gather_reflectors(void *works, int32_t piece) {
                 t, REFLECTORS, vt, (int)n);
 }
 
+/* Vectors that a thread takes back at a time: often the first few alone are wanted. */
+static int32_t width_back(int32_t n) {
+    return hc_cpu_eigh_width(n) / 2;
+}
+
 /* Some eigenvectors of the matrix, in descending order. */
 static void vectors_back(void *works, int32_t piece) {
     const Work *work = works;
     const HcTridiagonal *t = &work->tridiagonal;
     size_t n = work->n;
-    size_t width = (size_t)hc_cpu_eigh_width(t->n);
+    size_t width = (size_t)width_back(t->n);
     size_t begin = (size_t)piece * width;
     size_t end = begin + width < n ? begin + width : n;
     double *out = work->vectors + begin * n;
@@ -186,7 +191,7 @@ static void reduce(void *works) {
 static void solve(void *works) {
     Work *work = works;
     int32_t n = work->tridiagonal.n;
-    int32_t width = hc_cpu_eigh_width(n);
+    int32_t width = width_back(n);
     hc_cpu_tridiagonal_solve(&work->tridiagonal);
     int32_t made = hc_cpu_tridiagonal_made(&work->tridiagonal);
     int32_t gathered = made > 0 ? (n - 1 + REFLECTORS - 1) / REFLECTORS : 0;

@@ -116,7 +116,7 @@ static HcStatus fit_init(Fit *fit, const double *covariance, const double *noise
     HC_TRY(hc_new(fit->band, 2 * padded, "a noise fraction fit", err));
     HC_TRY(hc_new(fit->deviation, 3 * padded, "a noise fraction fit", err));
     HC_TRY(hc_new_aligned(fit->upper, 3 * padded * stride, "a noise fraction fit", err));
-    memset(fit->upper, 0, 3 * padded * stride * sizeof *fit->upper);
+    memset(fit->upper, 0, padded * stride * sizeof *fit->upper);
     fit->done = fit->band + padded;
     fit->scale = fit->deviation + padded;
     fit->reciprocal = fit->scale + padded;
