@@ -4,12 +4,11 @@
  * digits that mean and variance share. */
 #include "core/sums/moments.h"
 #include "core/allocate.h"
+#include "core/sums/quotient.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-__extension__ typedef unsigned __int128 WideUnsigned;
 
 /* Variance of the median of nine independent standard normal values: the integral of
  * 9!/(4! 4!) x^2 F(x)^4 (1-F(x))^4 f(x), by the trapezoidal rule. */
@@ -32,6 +31,10 @@ double hc_difference_variance(HcDifference difference) {
         return 2;
     }
     return NAN;
+}
+
+int32_t hc_whole_variance(double variance) {
+    return variance == floor(variance) ? (int32_t)variance : 1;
 }
 
 int32_t hc_difference_halo(HcDifference difference) {
@@ -76,7 +79,13 @@ void hc_moments_clear(HcMoments *moments) {
     free(moments->exponent);
     free(moments->far_sum);
     free(moments->far_product);
+    free(moments->quotient);
     *moments = (HcMoments){0};
+}
+
+void hc_moments_changed(HcMoments *moments) {
+    free(moments->quotient);
+    moments->quotient = NULL;
 }
 
 /* ---- float scenes: the grid, and far values ---- */
@@ -93,6 +102,7 @@ HcStatus hc_moments_on_grid(HcMoments *moments, const HcGrid *grid, HcError *err
 HcStatus hc_moments_far(HcMoments *moments, HcError *err) {
     static const char what[] = "sums of values that lie far from the others of their band";
     size_t n = (size_t)moments->bands;
+    hc_moments_changed(moments); /* which far values will follow */
     if (moments->far_product != NULL) {
         return HC_OK;
     }
@@ -243,6 +253,7 @@ HcLong hc_moments_product(const HcMoments *moments, size_t b, size_t c) {
 }
 
 HcStatus hc_moments_set_sum(HcMoments *moments, size_t b, const HcLong *value, HcError *err) {
+    hc_moments_changed(moments);
     if (hc_long_to_wide(value, &moments->sum[b])) {
         return HC_OK;
     }
@@ -255,6 +266,7 @@ HcStatus hc_moments_set_sum(HcMoments *moments, size_t b, const HcLong *value, H
 HcStatus hc_moments_set_product(HcMoments *moments, size_t b, size_t c, const HcLong *value, HcError *err) {
     size_t n = (size_t)moments->bands;
     HcWide near = 0;
+    hc_moments_changed(moments);
     if (!hc_long_to_wide(value, &near)) {
         HC_OR_RETURN(hc_moments_far(moments, err));
         hc_long_to_digits(value, moments->far_product + (b * n + c) * HC_LONG_DIGITS);
@@ -274,6 +286,7 @@ typedef struct Move {
 static void move_to(HcMoments *moments, const Move *move) {
     size_t n = (size_t)moments->bands;
     HcLong count = hc_long_of_wide(moments->count);
+    hc_moments_changed(moments);
     for (size_t b = 0; b < n; b++) {
         for (size_t c = b; c < n; c++) {
             HcLong product = hc_moments_product(moments, b, c);
@@ -369,6 +382,7 @@ done:
 
 void hc_moments_merge(HcMoments *to, const HcMoments *from) {
     size_t n = (size_t)to->bands;
+    hc_moments_changed(to);
     for (size_t b = 0; b < n; b++) {
         to->sum[b] += from->sum[b];
     }
@@ -388,20 +402,15 @@ void hc_moments_merge(HcMoments *to, const HcMoments *from) {
     hc_moments_carry(to);
 }
 
-static int leading_bit(WideUnsigned value) {
-    uint64_t high = (uint64_t)(value >> 64);
-    return high != 0 ? 127 - __builtin_clzll(high) : 63 - __builtin_clzll((uint64_t)value);
-}
-
 /* For any denominator: long division, one binary digit at a time, from the leading digit of the quotient on.
  * 54 digits decide the rounding together with whether anything is left. */
 static double long_ratio(HcWide numerator, HcWide denominator) {
     bool negative = numerator < 0;
-    WideUnsigned remainder = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
-    WideUnsigned divisor = (WideUnsigned)denominator;
-    int exponent = leading_bit(remainder) - leading_bit(divisor);
-    WideUnsigned high = divisor; /* divisor scaled so that remainder / high lies in [1/2, 2) */
-    int shift = 0;               /* remainder is scaled by 2^shift where the divisor cannot be */
+    HcWideUnsigned remainder = negative ? -(HcWideUnsigned)numerator : (HcWideUnsigned)numerator;
+    HcWideUnsigned divisor = (HcWideUnsigned)denominator;
+    int exponent = hc_leading_bit(remainder) - hc_leading_bit(divisor);
+    HcWideUnsigned high = divisor; /* divisor scaled so that remainder / high lies in [1/2, 2) */
+    int shift = 0;                 /* remainder is scaled by 2^shift where the divisor cannot be */
     if (exponent >= 0) {
         high = divisor << exponent;
     } else {
@@ -432,65 +441,12 @@ static double long_ratio(HcWide numerator, HcWide denominator) {
     return negative ? -value : value;
 }
 
-/* A denominator below 2^64, prepared for many divisions by it. */
-typedef struct Divisor {
-    HcWide value;
-    uint64_t scaled;     /* value 2^shift: its leading bit is set. 0: too large, divide digit by digit */
-    uint64_t reciprocal; /* floor((2^128 - 1) / scaled) - 2^64 */
-    int shift;
-} Divisor;
-
-static Divisor divisor_of(HcWide value) {
-    Divisor out = {.value = value};
-    if (value >> 64 == 0) {
-        out.shift = __builtin_clzll((uint64_t)value);
-        out.scaled = (uint64_t)value << out.shift;
-        out.reciprocal = (uint64_t)(~(WideUnsigned)0 / out.scaled);
-    }
-    return out;
-}
-
-/* value * 2^exponent for an exponent within +-1000: exact. */
-static double scaled_by(double value, int exponent) {
-    uint64_t bits = (uint64_t)(1023 + exponent) << 52;
-    double power;
-    memcpy(&power, &bits, sizeof power);
-    return value * power;
-}
-
-/* The numerator is scaled to 127 bits, its quotient by a 64-bit divisor then has 63 or 64: more than enough
- * for one rounding, together with whether anything is left. The quotient comes from the reciprocal (Moeller
- * and Granlund 2011, algorithm 4). */
-static inline double ratio(HcWide numerator, const Divisor *by) {
-    if (numerator == 0) {
-        return 0;
-    }
-    if (by->scaled == 0) {
-        return long_ratio(numerator, by->value);
-    }
-    bool negative = numerator < 0;
-    WideUnsigned size = negative ? -(WideUnsigned)numerator : (WideUnsigned)numerator;
-    int shift = 126 - leading_bit(size);
-    size <<= shift;
-    uint64_t high = (uint64_t)(size >> 64); /* below 2^63, so below the divisor: the quotient fits */
-    uint64_t low = (uint64_t)size;
-    WideUnsigned guess = (WideUnsigned)by->reciprocal * high + size;
-    uint64_t quotient = (uint64_t)(guess >> 64) + 1;
-    uint64_t rest = low - quotient * by->scaled;
-    uint64_t over = -(uint64_t)(rest > (uint64_t)guess); /* as often as not: no branch */
-    quotient += over;
-    rest += over & by->scaled;
-    if (rest >= by->scaled) {
-        quotient++;
-        rest -= by->scaled;
-    }
-    /* One bit less, for the sign; what falls off or is left lies far below the half that decides. */
-    int64_t odd = (int64_t)(quotient >> 1 | (quotient & 1) | (rest != 0));
-    return scaled_by((double)(negative ? -odd : odd), 1 + by->shift - shift);
+static double ratio(HcWide numerator, const HcDivisor *by) {
+    return by->scaled == 0 && numerator != 0 ? long_ratio(numerator, by->value) : hc_quotient(numerator, by);
 }
 
 double hc_wide_ratio(HcWide numerator, HcWide denominator) {
-    Divisor by = divisor_of(denominator);
+    HcDivisor by = hc_divisor_of(denominator);
     return ratio(numerator, &by);
 }
 
@@ -504,7 +460,7 @@ enum { ROWS = 8 };
 
 typedef struct Exact {
     const HcMoments *moments;
-    const Divisor *by;
+    const HcDivisor *by;
     double *covariance;
 } Exact;
 
@@ -527,17 +483,17 @@ static void exact_rows(void *user, int64_t item, int32_t thread) {
 /* Whether count times a product, and a sum squared, surely fit 126 bits. */
 static bool fits_wide(const HcMoments *moments) {
     size_t n = (size_t)moments->bands;
-    WideUnsigned sums = 0; /* their bits, and those of the magnitudes of products */
-    WideUnsigned products = 0;
+    HcWideUnsigned sums = 0; /* their bits, and those of the magnitudes of products */
+    HcWideUnsigned products = 0;
     for (size_t b = 0; b < n && moments->far_product == NULL; b++) {
-        sums |= (WideUnsigned)(moments->sum[b] ^ moments->sum[b] >> 127);
+        sums |= (HcWideUnsigned)(moments->sum[b] ^ moments->sum[b] >> 127);
         for (size_t c = b; c < n; c++) {
             HcWide product = moments->product[b * n + c];
-            products |= (WideUnsigned)(product ^ product >> 127);
+            products |= (HcWideUnsigned)(product ^ product >> 127);
         }
     }
-    return moments->far_product == NULL && 2 * leading_bit(sums | 1) < 123 &&
-           leading_bit(products | 1) + leading_bit((WideUnsigned)moments->count) < 123;
+    return moments->far_product == NULL && 2 * hc_leading_bit(sums | 1) < 123 &&
+           hc_leading_bit(products | 1) + hc_leading_bit((HcWideUnsigned)moments->count) < 123;
 }
 
 /* As exact_covariance, where numbers are too long for it. */
@@ -589,16 +545,19 @@ HcStatus hc_moments_covariance(const HcMoments *moments, HcCompute *compute, dou
         return hc_fail(err, HC_E_NUMERIC, "%lld valid pixel%s in %s: a covariance needs at least 2",
                        (long long)moments->count, moments->count == 1 ? "" : "s", what);
     }
-    bool whole = variance == floor(variance);
+    int32_t whole = hc_whole_variance(variance);
     HcWide count = moments->count;
-    Divisor pixels = divisor_of(count);
-    Divisor denominator = divisor_of(count * (count - 1) * (whole ? (HcWide)variance : 1));
-    bool fits = fits_wide(moments);
+    HcDivisor pixels = hc_divisor_of(count);
+    HcDivisor denominator = hc_divisor_of(count * (count - 1) * whole);
+    bool ready = moments->quotient != NULL && moments->divided == whole;
+    bool fits = ready || fits_wide(moments);
     for (size_t b = 0; b < n && mean != NULL; b++) {
         HcLong sum = fits ? (HcLong){{0}} : hc_moments_sum(moments, b);
         mean[b] = fits ? ratio(moments->sum[b], &pixels) : hc_long_ratio(&sum, count, 0);
     }
-    if (fits) {
+    if (ready) {
+        memcpy(covariance, moments->quotient, n * n * sizeof *covariance);
+    } else if (fits) {
         Exact exact = {moments, &denominator, covariance};
         hc_share(compute, ((int64_t)n + ROWS - 1) / ROWS, exact_rows, &exact);
     } else {
@@ -607,7 +566,7 @@ HcStatus hc_moments_covariance(const HcMoments *moments, HcCompute *compute, dou
     if (moments->center != NULL) {
         off_grid(moments, mean, covariance);
     }
-    for (size_t b = 0; b < n && !whole; b++) {
+    for (size_t b = 0; b < n && whole != variance; b++) {
         for (size_t c = b; c < n; c++) {
             covariance[b * n + c] /= variance;
         }

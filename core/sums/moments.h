@@ -25,6 +25,8 @@ typedef enum HcDifference {
 
 /* Variance of the difference of independent Gaussian noise of variance 1: 1, 72, 0.943879059136..., 2, 2. */
 double hc_difference_variance(HcDifference difference);
+/* What of a variance is part of the one rounded division: all of a whole number. */
+int32_t hc_whole_variance(double variance);
 
 /* Lines of context that a difference needs on each side: 0 or 1. */
 int32_t hc_difference_halo(HcDifference difference);
@@ -47,6 +49,9 @@ typedef struct HcMoments {
     int64_t *far_sum;     /* [bands][HC_LONG_DIGITS], belongs to sum; NULL where no value was far */
     int64_t *far_product; /* [bands][bands][HC_LONG_DIGITS], belongs to product; likewise */
     int32_t far_added;    /* since carries were last made */
+    double *quotient; /* [bands][bands] covariance of the sums in units of the grid, upper triangle, by the
+                         device that made them; NULL = none */
+    int32_t divided;  /* whole variance in the denominator of quotient */
 } HcMoments;
 
 HcStatus hc_moments_init(HcMoments *moments, int32_t bands, HcError *err) HC_MUST_CHECK;
@@ -71,6 +76,9 @@ void hc_moments_add_wide(HcMoments *to, const HcWide *sum, const HcWide *product
 
 /* A far value less the nearest multiple of 2^32: -2^31 to 2^31 - 1. */
 double hc_far_rest(double value);
+
+/* Forgets the quotients of sums that have changed. */
+void hc_moments_changed(HcMoments *moments);
 
 /* Makes the digits of far sums small, so that more can be added. */
 void hc_moments_carry(HcMoments *moments);

@@ -62,6 +62,7 @@ HcGramJob hc_gram_job(const HcBlock *in, HcDifference kind, const HcWindow *wind
 HcStatus hc_gpu_gram(HcQueue *queue, const HcBlock *in, HcDifference kind, const HcWindow *window,
                      HcSums *sums, HcError *err) {
     HcGramJob job = hc_gram_job(in, kind, window);
+    sums->kind = kind;
     HC_OR_RETURN(hc_gpu_use(queue->gpu, err));
     return hc_exact_gram(queue, &job, sums, err);
 }

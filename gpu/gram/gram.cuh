@@ -106,9 +106,10 @@ struct HcSums {
     HcSumsHead head;
     HcGpu *gpu;
     int32_t bands;
-    int64_t limit;  /* of integers, 0 = floats */
-    bool on_grid;   /* floats whose sums are exact */
-    HcMoments grid; /* its centers and units, without sums */
+    int64_t limit;     /* of integers, 0 = floats */
+    bool on_grid;      /* floats whose sums are exact */
+    HcDifference kind; /* of what was added last */
+    HcMoments grid;    /* its centers and units, without sums */
     HcBuffer memory;
     HcExact exact;
 };

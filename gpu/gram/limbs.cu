@@ -1,6 +1,7 @@
 /* Exact sums of products of limbs (gram.cuh says how; blocks.cu and raw.cu make them): their memory,
  * products on devices without Hopper's matrix units, and what becomes of the sums. */
 #include "core/allocate.h"
+#include "core/sums/quotient.h"
 #include "gpu/gram/gram.cuh"
 #include "gpu/shared.cuh"
 
@@ -541,43 +542,89 @@ HcStatus hc_exact_gram(HcQueue *queue, const HcGramJob *job, HcSums *sums, HcErr
 
 /* ---- fetching ---- */
 
-/* 128-bit sums as they come from the device. */
-struct HcWides {
-    const uint64_t *low;
-    const int64_t *high;
+/* Sums as HcMoments has them, in pinned memory that the kernel writes to. */
+struct HcFetched {
+    HcWide *sum, *product;
+    double *quotient;
+    int64_t *count; /* and whether any value was far, and whether any quotient cannot be had */
 };
 
-static HcWide wide_at(const HcWides &wides, size_t at) {
-    return ((HcWide)wides.high[at] << 64) + (HcWide)wides.low[at];
+static size_t cut_fetched(HcFetched *to, size_t n, char *memory) {
+    size_t at = 0;
+    to->product = (HcWide *)hc_take(memory, &at, n * n * sizeof(HcWide));
+    to->sum = (HcWide *)hc_take(memory, &at, n * sizeof(HcWide));
+    to->quotient = (double *)hc_take(memory, &at, n * n * sizeof(double));
+    to->count = (int64_t *)hc_take(memory, &at, 3 * sizeof(int64_t));
+    return at;
+}
+
+__device__ static HcWide wide_at(const HcExact &exact, size_t at) {
+    return ((HcWide)exact.high[at] << 64) + (HcWide)exact.low[at];
 }
 
 /* The sum of the products of two bands, i >= j. */
-static HcWide product_of(const HcExact *exact, const HcWides &wides, size_t i, size_t j) {
-    size_t n = (size_t)exact->padded;
-    HcWide product = wide_at(wides, i * n + j);
-    if (exact->squares > 0 && i / HC_TILE_BANDS != j / HC_TILE_BANDS) { /* one of the two is 0 */
-        product += wide_at(wides, j * n + i);
+__device__ static HcWide product_of(const HcExact &exact, size_t i, size_t j) {
+    const size_t n = (size_t)exact.padded;
+    HcWide product = wide_at(exact, i * n + j);
+    if (exact.squares > 0 && i / HC_TILE_BANDS != j / HC_TILE_BANDS) { /* one of the two is 0 */
+        product += wide_at(exact, j * n + i);
     }
     return product;
 }
 
-/* Takes the offset back: sums of x = v + offset from those of v. */
-static void restore(const HcSums *sums, const HcWides &wides, int64_t count, HcMoments *out) {
-    size_t n = (size_t)sums->bands;
-    size_t padded = (size_t)sums->exact.padded;
-    size_t sum_at = padded * padded;
-    HcWide offset = sums->exact.offset;
-    HcWide square = offset * offset * count;
-    out->count = count;
-    for (size_t i = 0; i < n; i++) {
-        HcWide sum = wide_at(wides, sum_at + i);
-        out->sum[i] = sum + offset * count;
-        for (size_t j = 0; j <= i; j++) {
-            HcWide product = product_of(&sums->exact, wides, i, j);
-            product += offset * (sum + wide_at(wides, sum_at + j)) + square;
-            out->product[i * n + j] = out->product[j * n + i] = product;
+__device__ static bool fits_wide(HcWide a, HcWide b) {
+    return hc_leading_bit((HcWideUnsigned)(a ^ a >> 127) | 1) +
+               hc_leading_bit((HcWideUnsigned)(b ^ b >> 127) | 1) <
+           123;
+}
+
+/* Takes the offset back, sums of x = v + offset from those of v, and divides as hc_moments_covariance(). */
+__global__ void restore(HcExact exact, int32_t bands, int32_t variance, HcFetched to) {
+    const size_t n = (size_t)bands;
+    const size_t sum_at = (size_t)exact.padded * (size_t)exact.padded;
+    const HcWide count = exact.count[0];
+    const HcWide shift = (HcWide)exact.offset * count;
+    const HcDivisor by = hc_divisor_of(count < 2 ? 1 : count * (count - 1) * variance);
+    bool fits = count >= 2 && by.scaled != 0;
+    for (size_t at = blockIdx.x * (size_t)blockDim.x + threadIdx.x; at < n * n;
+         at += gridDim.x * blockDim.x) {
+        const size_t i = at / n;
+        const size_t j = at % n;
+        const HcWide sum_i = wide_at(exact, sum_at + i);
+        const HcWide sum_j = wide_at(exact, sum_at + j);
+        const HcWide x_i = sum_i + shift;
+        const HcWide x_j = sum_j + shift;
+        const HcWide product =
+            product_of(exact, max(i, j), min(i, j)) + exact.offset * (sum_i + sum_j + shift);
+        to.product[at] = product;
+        if (i == j) {
+            to.sum[i] = x_i;
+        }
+        fits = fits && fits_wide(count, product) && fits_wide(x_i, x_j);
+        if (i <= j && fits) {
+            to.quotient[at] = hc_quotient(count * product - x_i * x_j, &by);
         }
     }
+    if (!fits) {
+        to.count[2] = 1;
+    }
+    if (blockIdx.x + threadIdx.x == 0) {
+        to.count[0] = exact.count[0];
+        to.count[1] = exact.count[1];
+    }
+}
+
+static HcStatus take_fetched(const HcFetched *from, int32_t variance, HcMoments *out, HcError *err) {
+    const size_t n = (size_t)out->bands;
+    out->count = from->count[0];
+    memcpy(out->sum, from->sum, n * sizeof *out->sum);
+    memcpy(out->product, from->product, n * n * sizeof *out->product);
+    if (from->count[2] == 0) {
+        HC_OR_RETURN(hc_new_aligned(out->quotient, n * n, "a covariance", err));
+        memcpy(out->quotient, from->quotient, n * n * sizeof *out->quotient);
+        out->divided = variance;
+    }
+    return HC_OK;
 }
 
 static HcStatus fetch_far(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
@@ -593,25 +640,19 @@ static HcStatus fetch_far(HcQueue *queue, HcSums *sums, HcMoments *out, HcError 
 
 HcStatus hc_exact_fetch(HcQueue *queue, HcSums *sums, HcMoments *out, HcError *err) {
     HcStatus status = HC_OK;
-    const HcExact *exact = &sums->exact;
     HcCompute *compute = &sums->gpu->base;
-    size_t n = (size_t)exact->padded;
-    size_t sums_count = (n + 1) * n;
+    const int32_t variance = hc_whole_variance(hc_difference_variance(sums->kind));
     HcBuffer pinned = {};
-    uint64_t *low = NULL;
-    int64_t *high = NULL;
-    int64_t *count = NULL; /* and whether any value was far */
-    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_HOST, (2 * sums_count + 2) * sizeof *low, &pinned, err));
-    low = (uint64_t *)pinned.data;
-    high = (int64_t *)(low + sums_count);
-    count = high + sums_count;
+    HcFetched to;
+    HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_HOST, cut_fetched(&to, (size_t)sums->bands, NULL), &pinned, err));
+    (void)cut_fetched(&to, (size_t)sums->bands, (char *)pinned.data);
+    to.count[2] = 0;
     HC_TRY(fold(queue, &sums->exact, err));
-    HC_TRY(hc_download(queue, exact->low, low, sums_count * sizeof *low, err));
-    HC_TRY(hc_download(queue, exact->high, high, sums_count * sizeof *high, err));
-    HC_TRY(hc_download(queue, exact->count, count, 2 * sizeof *count, err));
+    restore<<<256, 256, 0, queue->stream>>>(sums->exact, sums->bands, variance, to);
+    HC_TRY(hc_gpu_launched("fetching sums", err));
     HC_TRY(hc_wait(queue, err));
-    restore(sums, {low, high}, count[0], out);
-    if (count[1] != 0) {
+    HC_TRY(take_fetched(&to, variance, out, err));
+    if (to.count[1] != 0) {
         HC_TRY(fetch_far(queue, sums, out, err));
     }
 done:

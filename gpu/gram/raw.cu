@@ -517,7 +517,7 @@ static HcStatus by_bytes(HcQueue *queue, const HcRaw *raw, const HcDecode *how, 
         HcGramPart pair[HC_RAW_PAIR];
         now = choose_pair(raw->type == HC_FLOAT32, parts + p, count - p, pair);
         for (int32_t k = 0; k < now; k++) {
-            job.part[k].kind = pair[k].kind;
+            job.part[k].kind = pair[k].sums->kind = pair[k].kind;
             job.part[k].limit = pair[k].sums->limit;
             job.part[k].counts = (const uint8_t *)((uint32_t *)block->data + k * words);
         }

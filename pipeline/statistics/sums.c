@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-/* Of a fit with the noise of --noise auto: those of the scene and of two kinds of noise, the eigenproblem and
- * its vectors. No stage has more at once. */
-enum { FIT_MATRICES = 5 + HC_EIGH_MATRICES };
+/* Of a fit with the noise of --noise auto: those of the scene and of two kinds of noise, quotients of a
+ * device, the eigenproblem and its vectors. No stage has more at once. */
+enum { FIT_MATRICES = 7 + HC_EIGH_MATRICES };
 
 int32_t hc_scene_sums_halo(const HcScene *scene, HcDifference difference) {
     return hc_stencil_is(difference) ? hc_host_sums_needs(scene, difference).halo
@@ -130,6 +130,9 @@ static HcStatus sum_far(HcRanks *ranks, HcMoments *out, HcError *err) {
 
 HcStatus hc_moments_sum_ranks(HcMoments *moments, HcRanks *ranks, bool floats, HcError *err) {
     size_t n = (size_t)moments->bands;
+    if (hc_ranks_count(ranks) > 1) {
+        hc_moments_changed(moments);
+    }
     HC_OR_RETURN(hc_ranks_sum(ranks, &moments->count, 1, err));
     HC_OR_RETURN(hc_ranks_sum_wide(ranks, moments->sum, n, err));
     HC_OR_RETURN(hc_ranks_sum_wide(ranks, moments->product, n * n, err));

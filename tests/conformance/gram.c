@@ -101,7 +101,24 @@ static HcMoments sum_blocks(Rig *rig, const Cube *cube, HcDifference kind, const
     return moments;
 }
 
-static void compare_exact(const HcMoments *got, const long double *list, int64_t count, int32_t bands) {
+/* Quotients that a device has made are those of the host. */
+static void check_quotients(HcMoments *got) {
+    HcError err = {0};
+    size_t count = (size_t)got->bands * (size_t)got->bands;
+    if (got->quotient == NULL) {
+        return;
+    }
+    double *both = malloc(2 * count * sizeof *both);
+    assert_non_null(both);
+    for (size_t k = 0; k < 2; k++) {
+        check_ok(hc_moments_covariance(got, NULL, got->divided, "a test", NULL, both + k * count, &err), err);
+        hc_moments_changed(got);
+    }
+    assert_memory_equal(both, both + count, count * sizeof *both);
+    free(both);
+}
+
+static void compare_exact(HcMoments *got, const long double *list, int64_t count, int32_t bands) {
     size_t n = (size_t)bands;
     assert_int_equal(got->count, count);
     int64_t *row = malloc(n * sizeof *row);
@@ -121,6 +138,7 @@ static void compare_exact(const HcMoments *got, const long double *list, int64_t
     }
     assert_memory_equal(got->sum, sum, n * sizeof *sum);
     assert_memory_equal(got->product, product, n * n * sizeof *sum);
+    check_quotients(got);
     free(row);
     free(sum);
 }
@@ -399,7 +417,7 @@ static Remainders remainders_of(const Cube *cube, const HcGrid *grid, HcDifferen
     return out;
 }
 
-static void compare_grid(const HcMoments *got, const Remainders *want, const HcGrid *grid) {
+static void compare_grid(HcMoments *got, const Remainders *want, const HcGrid *grid) {
     size_t n = (size_t)got->bands;
     const size_t digits = HC_LONG_DIGITS;
     assert_int_equal(got->count, want->count);
@@ -414,6 +432,7 @@ static void compare_grid(const HcMoments *got, const Remainders *want, const HcG
             assert_true(got->product[b * n + c] == got->product[c * n + b]);
         }
     }
+    check_quotients(got);
 }
 
 /* Every way, some numbers of threads and some sizes of blocks against the reference. */
@@ -598,6 +617,8 @@ CASE(test_covariance) {
         double mean[9];
         double covariance[81];
         double variance = hc_difference_variance(kind);
+        assert_true(strcmp(hc_compute_name(rig_ops), "gpu") != 0 ||
+                    (moments.quotient != NULL && moments.divided == variance));
         check_ok(hc_moments_covariance(&moments, rig.compute, variance, "a test", mean, covariance, &rig.err),
                  rig.err);
         HcWide count = moments.count;

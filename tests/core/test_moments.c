@@ -458,6 +458,33 @@ static void test_covariance(void **state) {
     hc_moments_clear(&m);
 }
 
+/* Quotients of a device are taken until the sums change, and for their variance alone. */
+static void test_covariance_of_device(void **state) {
+    (void)state;
+    HcError err = {0};
+    HcMoments moments = {0}, more = {0};
+    double covariance = 0;
+    assert_int_equal(hc_moments_init(&moments, 1, &err), HC_OK);
+    assert_int_equal(hc_moments_init(&more, 1, &err), HC_OK);
+    moments.count = 2;
+    moments.product[0] = 8;
+    moments.quotient = calloc(1, sizeof *moments.quotient);
+    assert_non_null(moments.quotient);
+    moments.quotient[0] = 5; /* not what the sums give: 8 */
+    moments.divided = 1;
+    assert_int_equal(hc_moments_covariance(&moments, NULL, 1, "a test", NULL, &covariance, &err), HC_OK);
+    assert_true(covariance == 5);
+    assert_int_equal(hc_moments_covariance(&moments, NULL, 2, "a test", NULL, &covariance, &err), HC_OK);
+    assert_true(covariance == 4);
+    assert_int_equal(hc_moments_covariance(&moments, NULL, 0.5, "a test", NULL, &covariance, &err), HC_OK);
+    assert_true(covariance == 10);
+    hc_moments_merge(&moments, &more);
+    assert_int_equal(hc_moments_covariance(&moments, NULL, 1, "a test", NULL, &covariance, &err), HC_OK);
+    assert_true(covariance == 8);
+    hc_moments_clear(&moments);
+    hc_moments_clear(&more);
+}
+
 /* Every entry is the one rounded division, in both triangles, for sums within 64 bits and beyond them. */
 static void test_covariance_of_many_bands(void **state) {
     (void)state;
@@ -558,19 +585,13 @@ static void test_sign_rule(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ratio_exact),
-        cmocka_unit_test(test_ratio_halfway),
-        cmocka_unit_test(test_ratio_random),
-        cmocka_unit_test(test_ratio_edges),
-        cmocka_unit_test(test_grid_covariance),
-        cmocka_unit_test(test_grids_align),
-        cmocka_unit_test(test_grid_choice),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_merge_exact),
-        cmocka_unit_test(test_covariance),
-        cmocka_unit_test(test_covariance_of_many_bands),
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_sign_rule),
+        cmocka_unit_test(test_ratio_exact),          cmocka_unit_test(test_ratio_halfway),
+        cmocka_unit_test(test_ratio_random),         cmocka_unit_test(test_ratio_edges),
+        cmocka_unit_test(test_grid_covariance),      cmocka_unit_test(test_grids_align),
+        cmocka_unit_test(test_grid_choice),          cmocka_unit_test(test_long),
+        cmocka_unit_test(test_merge_exact),          cmocka_unit_test(test_covariance),
+        cmocka_unit_test(test_covariance_of_device), cmocka_unit_test(test_covariance_of_many_bands),
+        cmocka_unit_test(test_differences),          cmocka_unit_test(test_sign_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
