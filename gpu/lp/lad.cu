@@ -6,15 +6,14 @@
 
 static const char doing[] = "abundances of least absolute deviation";
 
-/* Pixels that begin with the basis of their left neighbour, counted from the start of each line. */
-enum { RUN = 16 };
-
-enum { WARPS_MAX = 8 };
+/* Pixels that begin with the basis of their left neighbour, counted from the start of each line. Longer runs
+ * take fewer pivots (3 % with 16), but those of a block of lines do not suffice for all warps. */
+enum { RUN = 8 };
 
 /* What the kernel gets. */
 struct Job {
     HcLadTables tables;
-    bool column_shared;
+    int32_t shared_doubles; /* of the tables, in shared memory */
     size_t workspace_doubles;
     bool add[HC_LAD_ADDS];
     int64_t *counts; /* NULL = not counted */
@@ -35,6 +34,11 @@ struct HcLad {
     int32_t blocks;
     size_t shared; /* [bytes] */
 };
+
+/* Of the table in float32. */
+__host__ __device__ static inline int32_t quick_doubles(const HcLadTables &tables) {
+    return (tables.endmembers + 1) * ((tables.rows + 127) / 128 * 64);
+}
 
 /* Sums of the pixels of a warp. */
 struct Tally {
@@ -118,6 +122,8 @@ __device__ static HcLadWorkspace workspace_at(const HcLadTables &tables, double 
     work.change = work.edge + n;
     work.best = work.change + n;
     work.basis = (int32_t *)(work.best + n);
+    work.used = (uint32_t *)(work.basis + n);
+    work.passed = (uint16_t *)(work.used + tables.rows / 32);
     return work;
 }
 
@@ -135,6 +141,7 @@ __device__ static void solve_run(const Job &job, const HcLadTables &tables, cons
         float *to = out.data + (row * out.samples + s) * out.bands;
         HcLadPixel<SLOTS> pixel = {tables, work, in.data + (line + s) * in.bands};
         pixel.rows.lane = lane;
+        pixel.rows.half = tables.endmembers > 16 ? 0 : 16;
         bool solved = in.mask[line + s] != 0;
         if (solved) {
             pixel.lay();
@@ -151,7 +158,7 @@ __device__ static void solve_run(const Job &job, const HcLadTables &tables, cons
         }
         HcLadReport report;
         if (!warm) {
-            pixel.begin_cold();
+            hc_lad_begin_cold(tables, work, lane);
             warm = true;
         }
         pixel.run(&report);
@@ -166,26 +173,43 @@ __device__ static void solve_run(const Job &job, const HcLadTables &tables, cons
     }
 }
 
-/* Thread blocks that share the registers of a multiprocessor. */
+/* Of the tables that may lie in shared memory. */
+static inline int32_t table_doubles(const HcLadTables &tables) {
+    return quick_doubles(tables) + tables.endmembers * tables.pitch + 5 * tables.rows;
+}
+
+/* Where tables lie that begin there. */
+__host__ __device__ static inline void place_tables(HcLadTables *tables, const double *at) {
+    tables->quick = (const float4 *)at;
+    tables->column = at + quick_doubles(*tables);
+    tables->low = tables->column + tables->endmembers * tables->pitch;
+    tables->high = tables->low + tables->rows;
+    tables->range = tables->high + tables->rows;
+    tables->right = tables->range + tables->rows;
+    tables->nudge = tables->right + tables->rows;
+}
+
+/* Warps of a thread block, at most, and thread blocks that share the registers of a multiprocessor. */
+static constexpr int warps_of(int slots) {
+    return slots <= 7 ? 16 : slots <= 12 ? 12 : 8;
+}
 static constexpr int blocks_of(int slots) {
-    return slots <= 7 ? 3 : slots <= 10 ? 2 : 1;
+    return slots <= 12 ? 2 : 1;
 }
 
 template <int SLOTS>
-__global__ static void __launch_bounds__(32 * WARPS_MAX, blocks_of(SLOTS))
+__global__ static void __launch_bounds__(32 * warps_of(SLOTS), blocks_of(SLOTS))
     solve_runs(const __grid_constant__ Job job) {
-    extern __shared__ double shared[];
+    extern __shared__ __align__(16) double shared[];
     HcLadTables tables = job.tables;
     int32_t warps = (int32_t)blockDim.x / 32;
     int32_t warp = (int32_t)threadIdx.x / 32;
-    HcLadWorkspace work = workspace_at(tables, shared + warp * job.workspace_doubles);
-    if (job.column_shared) {
-        double *column = shared + warps * job.workspace_doubles;
-        for (int32_t i = (int32_t)threadIdx.x; i < tables.endmembers * tables.pitch;
-             i += (int32_t)blockDim.x) {
-            column[i] = job.tables.column[i];
+    HcLadWorkspace work = workspace_at(tables, shared + job.shared_doubles + warp * job.workspace_doubles);
+    if (job.shared_doubles > 0) {
+        for (int32_t i = (int32_t)threadIdx.x; i < job.shared_doubles; i += (int32_t)blockDim.x) {
+            shared[i] = ((const double *)job.tables.quick)[i];
         }
-        tables.column = column;
+        place_tables(&tables, shared);
         __syncthreads();
     }
     int64_t runs = (job.out.samples + RUN - 1) / RUN;
@@ -195,8 +219,7 @@ __global__ static void __launch_bounds__(32 * WARPS_MAX, blocks_of(SLOTS))
     }
 }
 
-/* Rows of a lane that there are kernels for. Ten hold those of 285 bands, and leave registers for twice as
- * many warps as twelve do. */
+/* Rows of a lane that there are kernels for; ten hold those of 285 bands. */
 static const struct {
     int32_t slots;
     Kernel kernel;
@@ -204,9 +227,13 @@ static const struct {
     {4, solve_runs<4>}, {7, solve_runs<7>}, {10, solve_runs<10>}, {12, solve_runs<12>}, {19, solve_runs<19>}};
 
 /* The tables as kernels take them, in memory of the host. */
-static void fill_tables(const HcLadProblem *problem, const HcLadTables *tables, double *column,
-                        double *vectors, double *scale, double *inverse, int32_t *basis) {
-    const double *from[] = {problem->low, problem->high, problem->right, problem->nudge};
+static void fill_tables(const HcLadProblem *problem, const HcLadTables *tables, double *at, double *scale,
+                        double *inverse, int32_t *basis) {
+    float *quick = (float *)at;
+    double *column = at + quick_doubles(*tables);
+    double *vectors = column + (int64_t)tables->endmembers * tables->pitch;
+    const int64_t padded = (tables->rows + 127) / 128 * 128;
+    const double *from[] = {problem->low, problem->high, NULL, problem->right, problem->nudge};
     for (int32_t k = 0; k < problem->endmembers; k++) {
         for (int32_t i = 0; i < problem->rows; i++) {
             column[(int64_t)k * tables->pitch + i] = problem->row[(int64_t)i * problem->width + k];
@@ -217,8 +244,18 @@ static void fill_tables(const HcLadProblem *problem, const HcLadTables *tables, 
         scale[k] = problem->scale[k];
         basis[k] = problem->basis[k];
     }
-    for (int v = 0; v < 4; v++) {
-        memcpy(vectors + (int64_t)v * tables->rows, from[v], (size_t)problem->rows * sizeof(double));
+    for (int32_t k = 0; k <= problem->endmembers; k++) {
+        for (int32_t i = 0; i < problem->rows; i++) {
+            int32_t to = i / 128 * 128 + i % 32 * 4 + i / 32 % 4;
+            quick[k * padded + to] = k < problem->endmembers
+                                         ? (float)problem->row[(int64_t)i * problem->width + k]
+                                         : (float)(problem->high[i] - problem->low[i]);
+        }
+    }
+    for (int v = 0; v < 5; v++) {
+        for (int32_t i = 0; i < problem->rows; i++) {
+            vectors[v * tables->rows + i] = from[v] != NULL ? from[v][i] : problem->high[i] - problem->low[i];
+        }
     }
 }
 
@@ -227,26 +264,21 @@ static HcStatus take_tables(HcLad *lad, const HcLadProblem *problem, HcError *er
     HcStatus status = HC_OK;
     HcLadTables *tables = &lad->job.tables;
     size_t n = (size_t)problem->endmembers;
-    size_t rows = (size_t)tables->rows;
-    size_t columns = n * (size_t)tables->pitch;
     size_t inverses = n * (size_t)tables->across;
-    size_t count = columns + 4 * rows + n + inverses + (n + 1) / 2;
+    size_t first = (size_t)table_doubles(*tables);
+    size_t count = first + n + inverses + (n + 1) / 2;
     double *host = (double *)calloc(count, sizeof *host);
     double *at = NULL;
     if (host == NULL) {
         HC_TRY(hc_fail_memory(err, (double)(count * sizeof *host), doing));
     }
     HC_TRY(hc_gpu_alloc(&lad->gpu->base, HC_MEMORY_DEVICE, count * sizeof *host, &lad->memory, err));
-    fill_tables(problem, tables, host, host + columns, host + columns + 4 * rows,
-                host + columns + 4 * rows + n, (int32_t *)(host + columns + 4 * rows + n + inverses));
+    fill_tables(problem, tables, host, host + first, host + first + n,
+                (int32_t *)(host + first + n + inverses));
     HC_TRY(hc_gpu_bring(lad->memory.data, host, count * sizeof *host, doing, err));
     at = (double *)lad->memory.data;
-    tables->column = at;
-    tables->low = at + columns;
-    tables->high = tables->low + rows;
-    tables->right = tables->high + rows;
-    tables->nudge = tables->right + rows;
-    tables->scale = tables->nudge + rows;
+    place_tables(tables, at);
+    tables->scale = at + first;
     tables->inverse = tables->scale + n;
     tables->basis = (const int32_t *)(tables->inverse + inverses);
 done:
@@ -254,19 +286,22 @@ done:
     return status;
 }
 
-/* As many warps of a block as fit in shared memory, beside the columns where those take no more than
- * a quarter of it; and as many blocks as run at once. */
+/* As many warps of a block as fit in shared memory, beside the tables where those take no more than
+ * two fifths of it; and as many blocks as run at once. */
 static HcStatus plan(HcLad *lad, HcError *err) {
     Job *job = &lad->job;
-    size_t columns = (size_t)job->tables.endmembers * (size_t)job->tables.pitch * sizeof(double);
+    size_t columns = (size_t)table_doubles(job->tables) * sizeof(double);
     size_t work = 0;
     int each = 0;
-    job->workspace_doubles = hc_lad_workspace((size_t)job->tables.endmembers, (size_t)job->tables.across);
+    job->workspace_doubles = hc_lad_workspace((size_t)job->tables.endmembers, (size_t)job->tables.across,
+                                              (size_t)job->tables.rows / 32);
     work = job->workspace_doubles * sizeof(double);
-    job->column_shared = columns <= lad->gpu->shared_memory / 4;
-    size_t left = lad->gpu->shared_memory - (job->column_shared ? columns : 0);
-    lad->warps = left / work < WARPS_MAX ? (int32_t)(left / work) : WARPS_MAX;
-    lad->shared = (size_t)lad->warps * work + (job->column_shared ? columns : 0);
+    columns = columns <= lad->gpu->shared_memory * 2 / 5 ? columns : 0;
+    job->shared_doubles = (int32_t)(columns / sizeof(double));
+    size_t left = lad->gpu->shared_memory - columns;
+    const int32_t most = warps_of(job->tables.rows / 32);
+    lad->warps = left / work < (size_t)most ? (int32_t)(left / work) : most;
+    lad->shared = (size_t)lad->warps * work + columns;
     HC_OR_RETURN(
         hc_gpu_check(cudaFuncSetAttribute((const void *)lad->kernel,
                                           cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lad->shared),

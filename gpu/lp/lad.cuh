@@ -1,6 +1,7 @@
 /* Abundances of least absolute deviation on the GPU: the descent of one pixel by a warp. It is that of the
- * CPU (cpu/lp/lad_descent.c), with sums in another order. Rows lie in turn with the lanes: lane l
- * has the rows l, l + 32 ...; what belongs to endmembers lies in shared memory. */
+ * CPU (cpu/lp/lad_descent.c), with sums in another order, and with residuals in float32 at first: from
+ * the corner found so it goes on in float64. Rows lie in turn with the lanes: lane l has the rows l, l + 32
+ * ...; what belongs to endmembers lies in shared memory. */
 #ifndef HC_GPU_LP_LAD_CUH
 #define HC_GPU_LP_LAD_CUH
 
@@ -21,6 +22,7 @@ template <int SLOTS> struct HcLadPixel {
     double nudge;       /* how far right sides are moved */
     int32_t finite;     /* bands */
     HcLadRows<SLOTS> rows;
+    static constexpr int QUADS = (SLOTS + 3) / 4;
 
     /* The right side of a row as it is; 0 of missing bands. */
     __device__ inline double right(int32_t row) const {
@@ -43,6 +45,10 @@ template <int SLOTS> struct HcLadPixel {
             int32_t i = rows.row(s);
             bool counts = i >= tables.bands || isfinite(pixel[i]);
             rows.used |= counts ? 1U << s : 0;
+            uint32_t lanes = __ballot_sync(HC_EVERY_LANE, counts);
+            if (rows.lane == 0) {
+                work.used[s] = lanes;
+            }
             sum += i < tables.bands && counts ? fabs((double)pixel[i]) : 0;
             count += i < tables.bands && counts ? 1 : 0;
         }
@@ -55,17 +61,30 @@ template <int SLOTS> struct HcLadPixel {
         }
     }
 
-    __device__ void begin_cold() const {
-        for (int32_t k = rows.lane; k < tables.endmembers * tables.across; k += 32) {
-            work.inverse[k] = tables.inverse[k];
-        }
-        for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            work.basis[k] = tables.basis[k];
-        }
-        __syncwarp();
+    __device__ inline bool used(int32_t row) const {
+        return (work.used[row / 32] >> row % 32 & 1) != 0;
     }
 
-    /* out -= sum over k of factor[k] column[k]. */
+    /* out -= sum over k of factor[k] column[k], in float32. */
+    __device__ inline void subtract_columns(const float *factor, float (&out)[SLOTS]) const {
+        const float4 *at = tables.quick + rows.lane;
+#pragma unroll 2
+        for (int32_t k = 0; k < tables.endmembers; k++, at += 32 * QUADS) {
+            float taken = -factor[k];
+#pragma unroll
+            for (int q = 0; q < QUADS; q++) {
+                const float4 four = at[32 * q];
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    if (4 * q + i < SLOTS) {
+                        out[4 * q + i] = fmaf(taken, (&four.x)[i], out[4 * q + i]);
+                    }
+                }
+            }
+        }
+    }
+
+    /* Likewise. */
     __device__ inline void subtract_columns(const double *factor, double (&out)[SLOTS]) const {
         const double *at = tables.column + rows.lane;
 #pragma unroll 2
@@ -140,67 +159,10 @@ template <int SLOTS> struct HcLadPixel {
         return left;
     }
 
-    /* workspace.inverse from the basis alone, in place (Gauss and Jordan, with pivots from all rows); the
-     * first basis where its rows are dependent. */
-    __device__ void make_inverse() const {
-        int32_t n = tables.endmembers;
-        double *entry = work.inverse;
-        for (int32_t i = rows.lane; i < n * n; i += 32) {
-            entry[i / n * tables.across + i % n] = tables.column[i % n * tables.pitch + work.basis[i / n]];
-        }
-        __syncwarp();
-        for (int32_t k = 0; k < n; k++) {
-            double largest = 0;
-            int32_t from = k;
-            for (int32_t i = k; i < n; i++) {
-                double here = fabs(entry[i * tables.across + k]);
-                from = here > largest ? i : from;
-                largest = here > largest ? here : largest;
-            }
-            if (!(largest > 0)) {
-                begin_cold();
-                return;
-            }
-            __syncwarp();
-            for (int32_t j = rows.lane; j < n; j += 32) {
-                double value = entry[from * tables.across + j];
-                entry[from * tables.across + j] = entry[k * tables.across + j];
-                entry[k * tables.across + j] = value;
-            }
-            if (rows.lane == 0) {
-                work.change[k] = from;
-            }
-            __syncwarp();
-            double inverted = 1 / entry[k * tables.across + k];
-            for (int32_t i = 0; i < n; i++) {
-                double factor = entry[i * tables.across + k] * inverted;
-                __syncwarp();
-                for (int32_t j = rows.lane; i != k && j < n; j += 32) {
-                    double *at = entry + i * tables.across + j;
-                    *at = j == k ? -factor : fma(-factor, entry[k * tables.across + j], *at);
-                }
-            }
-            __syncwarp();
-            for (int32_t j = rows.lane; j < n; j += 32) {
-                entry[k * tables.across + j] = j == k ? inverted : entry[k * tables.across + j] * inverted;
-            }
-            __syncwarp();
-        }
-        for (int32_t k = n - 1; k >= 0; k--) {
-            int32_t from = (int32_t)work.change[k];
-            for (int32_t i = rows.lane; i < n; i += 32) {
-                double value = entry[i * tables.across + k];
-                entry[i * tables.across + k] = entry[i * tables.across + from];
-                entry[i * tables.across + from] = value;
-            }
-        }
-        __syncwarp();
-    }
-
     /* The corner of the basis, with sides by the signs of the residuals. */
-    __device__ void take_corner() {
+    __device__ void take_corner(double (&residual)[SLOTS]) {
         if (!(find_point(true) <= HC_LAD_DRIFT * size)) {
-            make_inverse();
+            hc_lad_make_inverse(tables, work, rows.lane);
             find_point(true);
         }
         rows.basic = 0;
@@ -209,13 +171,13 @@ template <int SLOTS> struct HcLadPixel {
         }
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            rows.residual[s] = moved(rows.row(s));
+            residual[s] = moved(rows.row(s));
         }
-        subtract_columns(work.point, rows.residual);
+        subtract_columns(work.point, residual);
         rows.up = 0;
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            rows.up |= rows.residual[s] > 0 ? 1U << s : 0;
+            rows.up |= residual[s] > 0 ? 1U << s : 0;
         }
         add_rows(tables.rows);
     }
@@ -226,16 +188,20 @@ template <int SLOTS> struct HcLadPixel {
         double steepest = 0;
         double chosen_excess = 0;
         int32_t chosen = -1;
-        for (int32_t j = rows.lane; j < tables.endmembers; j += 32) {
+        for (int32_t j0 = rows.first(); j0 - rows.first() < tables.endmembers; j0 += 32) {
+            int32_t j = min(j0, tables.endmembers - 1);
             double price = 0;
             double length = 0;
-            for (int32_t k = 0; k < tables.endmembers; k++) {
+#pragma unroll 3
+            for (int32_t k = rows.start(); k < tables.endmembers; k += rows.step()) {
                 double entry = work.inverse[k * tables.across + j];
                 price = fma(-work.pull[k], entry, price);
                 length = fma(entry, entry, length);
             }
+            price = rows.both(price);
+            length = rows.both(length);
             int32_t i = work.basis[j];
-            bool counts = i >= tables.bands || isfinite(pixel[i]);
+            bool counts = used(i);
             double over = price - (counts ? tables.high[i] : 0);
             double under = (counts ? tables.low[i] : 0) - price;
             double here = over > under ? over : under;
@@ -255,70 +221,87 @@ template <int SLOTS> struct HcLadPixel {
         return __shfl_sync(HC_EVERY_LANE, chosen, __ffs(best) - 1);
     }
 
+    /* In float32, the nearest place that is not taken for rounding. */
+    static constexpr float NEAREST = 0x1p-22F;
+
     /* Where residuals become 0 on the edge: t / (t + unit) of the step t, so that places are spread evenly.
-     */
-    __device__ void find_places() {
-        double residuals = 0;
-        double speeds = 0;
-        double largest = 0;
+     * Gains are rounded up, so that f does not grow again before the edge ends. */
+    template <typename Real> __device__ inline void find_places(HcLadEdge<SLOTS, Real> &edge, float need) {
+        const float4 *range = tables.quick + tables.endmembers * 32 * QUADS + rows.lane;
+        Real residuals = 0;
+        Real speeds = 0;
+        Real largest = 0;
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            residuals += fabs(rows.residual[s]);
-            speeds += fabs(rows.speed[s]);
-            largest = fmax(largest, fabs(rows.speed[s]));
+            residuals += fabs(edge.residual[s]);
+            speeds += fabs(edge.speed[s]);
+            largest = max(largest, fabs(edge.speed[s]));
         }
         for (int d = 16; d > 0; d /= 2) { /* side by side: each waits for its shuffles */
-            double other = __shfl_xor_sync(HC_EVERY_LANE, largest, d);
             residuals += __shfl_xor_sync(HC_EVERY_LANE, residuals, d);
             speeds += __shfl_xor_sync(HC_EVERY_LANE, speeds, d);
-            largest = other > largest ? other : largest;
         }
-        double unit = fmax(residuals / speeds, 0x1p-900);
-        double least = HC_LAD_PIVOT * largest;
+        Real unit = max(residuals / speeds, (Real)0x1p-100);
+        Real least = (Real)HC_LAD_PIVOT * hc_most_lanes(largest);
+        float scale = (float)HC_LAD_NEED / need;
 #pragma unroll
-        for (int s = 0; s < SLOTS; s++) {
-            bool up = rows.has(rows.up, s);
-            double towards = up ? -rows.speed[s] : rows.speed[s];
-            double away = fmax(up ? rows.residual[s] : -rows.residual[s], 0.0);
-            bool enters = !rows.has(rows.basic, s) && towards > least;
-            rows.place[s] = enters ? away / fma(unit, towards, away) : 2;
-            rows.gain[s] = enters ? (rows.high(tables, s) - rows.low(tables, s)) * towards : 0;
+        for (int q = 0; q < QUADS; q++) {
+            const float4 ranges = range[32 * q];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                int s = 4 * q + i;
+                if (s < SLOTS) {
+                    bool up = rows.has(rows.up, s);
+                    Real towards = up ? -edge.speed[s] : edge.speed[s];
+                    Real away = max(up ? edge.residual[s] : -edge.residual[s], (Real)0);
+                    bool enters = rows.has(rows.used & ~rows.basic, s) && towards > least;
+                    Real place = min(away * hc_lad_inverse_of(fma(unit, towards, away)), (Real)1);
+                    float gain = (&ranges.x)[i] * (float)towards * scale;
+                    edge.place[s] = enters ? place : 2;
+                    edge.gain[s] = enters ? __float2uint_ru(fminf(gain, (float)HC_LAD_NEED)) : 0;
+                }
+            }
         }
     }
 
-    /* The first place up to which the gains are `need`: a weighted median, found as on the CPU. 2 = there is
-     * none at all. */
-    __device__ double find_stop(double need) const {
-        double low = 0;
-        double first = 0; /* no row lies between low and it */
-        double high = 2;
-        double lack = need;
-        double excess = 0;
+    /* The first place up to which the gains are HC_LAD_NEED: a weighted median, found as on the CPU. 2 =
+     * there is none at all. */
+    template <typename Real> __device__ inline Real find_stop(const HcLadEdge<SLOTS, Real> &edge) const {
+        Real low = 0;
+        Real first = 0; /* no row lies between low and it */
+        Real high = 2;
+        float lack = HC_LAD_NEED; /* guides alone: sums of gains are exact */
+        float excess = 0;
         bool enough = true; /* the last place had */
-        for (double at = 1;;) {
-            double gain = 0;
-            double before = -1;
-            double behind = 2;
+        for (Real at = 1;;) {
+            uint32_t gain = 0;
 #pragma unroll
             for (int s = 0; s < SLOTS; s++) {
-                bool within = rows.place[s] <= at;
-                gain += within ? rows.gain[s] : 0;
-                before = within && rows.place[s] > before ? rows.place[s] : before;
-                behind = !within && rows.place[s] < behind ? rows.place[s] : behind;
+                gain += edge.place[s] <= at ? edge.gain[s] : 0;
             }
             gain = hc_sum_lanes(gain);
-            if (high > 1 || gain >= need) {
+            if (high > 1 || gain >= HC_LAD_NEED) {
+                Real before = -1;
+#pragma unroll
+                for (int s = 0; s < SLOTS; s++) {
+                    before = edge.place[s] <= at ? max(before, edge.place[s]) : before;
+                }
                 lack = high <= 1 && enough ? lack / 2 : lack;
                 high = hc_most_lanes(before);
-                excess = gain - need;
+                excess = (float)(int32_t)(gain - HC_LAD_NEED);
                 enough = true;
                 if (high < 0) {
                     return 2;
                 }
             } else {
+                Real behind = 2;
+#pragma unroll
+                for (int s = 0; s < SLOTS; s++) {
+                    behind = edge.place[s] <= at ? behind : min(behind, edge.place[s]);
+                }
                 excess = enough ? excess : excess / 2;
                 low = at;
-                lack = need - gain;
+                lack = (float)(HC_LAD_NEED - gain);
                 first = hc_least_lanes(behind);
                 enough = false;
             }
@@ -326,35 +309,36 @@ template <int SLOTS> struct HcLadPixel {
             if (excess < 0 || first >= high) {
                 return high;
             }
-            at = fma(high - low, lack / (lack + excess), low);
+            at = fma(high - low, (Real)__fdividef(lack, lack + excess), low);
             at = at > first ? at : first;
             at = at < high ? at : first;
         }
     }
 
-    /* The fastest row that lies there. */
-    __device__ int32_t find_row(double stop) const {
-        double fastest = -1;
-        int32_t found = -1;
+    /* The fastest row that lies there, and the step to it. */
+    template <typename Real>
+    __device__ inline int32_t find_row(const HcLadEdge<SLOTS, Real> &edge, Real stop, Real *step) const {
+        Real fastest = -1;
+        Real away = 0;
+        int32_t found = 0;
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            fastest = rows.place[s] == stop ? fmax(fastest, fabs(rows.speed[s])) : fastest;
+            Real here = fabs(edge.speed[s]);
+            bool faster = edge.place[s] == stop && here > fastest;
+            fastest = faster ? here : fastest;
+            away = faster ? rows.has(rows.up, s) ? edge.residual[s] : -edge.residual[s] : away;
+            found = faster ? rows.row(s) : found;
         }
-        fastest = hc_most_lanes(fastest);
-#pragma unroll
-        for (int s = 0; s < SLOTS; s++) {
-            uint32_t here =
-                __ballot_sync(HC_EVERY_LANE, rows.place[s] == stop && fabs(rows.speed[s]) == fastest);
-            found = found < 0 && here != 0 ? 32 * s + __ffs(here) - 1 : found;
-        }
-        return found;
+        uint32_t lanes = __ballot_sync(HC_EVERY_LANE, fastest == hc_most_lanes(fastest));
+        *step = __shfl_sync(HC_EVERY_LANE, max(away / fastest, (Real)0), __ffs(lanes) - 1);
+        return __shfl_sync(HC_EVERY_LANE, found, __ffs(lanes) - 1);
     }
 
-    /* pull += factor a_row, of the endmembers lane and lane + 32. */
-    __device__ inline void pull_row(double factor, int32_t row, double (&pull)[2]) const {
+    /* pull += factor a_row, of the endmembers first and first + 32. */
+    __device__ inline void pull_row(double factor, int32_t row, int32_t first, double (&pull)[2]) const {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            int32_t k = rows.lane + 32 * i;
+            int32_t k = first + 32 * i;
             if (k < tables.endmembers) {
                 pull[i] = fma(factor, tables.column[k * tables.pitch + row], pull[i]);
             }
@@ -362,42 +346,54 @@ template <int SLOTS> struct HcLadPixel {
     }
 
     /* Turns the rows before the stop to their other sides. */
-    __device__ void pass_rows(double stop, double (&pull)[2]) {
+    template <typename Real>
+    __device__ inline void pass_rows(const HcLadEdge<SLOTS, Real> &edge, Real stop, double (&pull)[2]) {
+        int32_t passed = 0;
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            bool passed = rows.place[s] < stop;
-            uint32_t left = __ballot_sync(HC_EVERY_LANE, passed);
-            if (left == 0) {
-                continue;
+            bool passes = edge.place[s] < stop;
+            uint32_t lanes = __ballot_sync(HC_EVERY_LANE, passes);
+            if (passes) {
+                int32_t at = passed + __popc(lanes & ((1U << rows.lane) - 1));
+                work.passed[at] = (uint16_t)(2 * rows.row(s) + (rows.has(rows.up, s) ? 1 : 0));
+                rows.up ^= 1U << s;
             }
-            double range = rows.high(tables, s) - rows.low(tables, s);
-            double change = rows.has(rows.up, s) ? -range : range;
-            for (; left != 0; left &= left - 1) {
-                int from = __ffs(left) - 1;
-                pull_row(__shfl_sync(HC_EVERY_LANE, change, from), 32 * s + from, pull);
-            }
-            rows.up ^= passed ? 1U << s : 0;
+            passed += __popc(lanes);
         }
+        __syncwarp();
+#pragma unroll 2
+        for (int32_t p = rows.start(); p < passed; p += rows.step()) {
+            int32_t row = work.passed[p] / 2;
+            double range = tables.range[row];
+            pull_row(work.passed[p] % 2 != 0 ? -range : range, row, rows.first(), pull);
+        }
+        pull[0] = rows.both(pull[0]);
     }
 
     /* Row `enters` takes place j of the basis. */
     __device__ void change_inverse(int32_t j, int32_t enters) const {
         __syncwarp();
-        for (int32_t i = rows.lane; i < tables.endmembers; i += 32) {
+        for (int32_t i0 = rows.first(); i0 - rows.first() < tables.endmembers; i0 += 32) {
+            int32_t i = min(i0, tables.endmembers - 1);
             double sum = 0;
-            for (int32_t k = 0; k < tables.endmembers; k++) {
+#pragma unroll 3
+            for (int32_t k = rows.start(); k < tables.endmembers; k += rows.step()) {
                 sum = fma(tables.column[k * tables.pitch + enters], work.inverse[k * tables.across + i], sum);
             }
-            work.change[i] = sum;
+            sum = rows.both(sum);
+            if (rows.start() == 0 && i == i0) {
+                work.change[i] = sum;
+            }
         }
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
             work.edge[k] = work.inverse[k * tables.across + j];
         }
         __syncwarp();
         double inverted = 1 / work.change[j];
-        for (int32_t i = rows.lane; i < tables.endmembers; i += 32) {
+        for (int32_t i = rows.first(); i < tables.endmembers; i += 32) {
             double entering = -work.change[i] * inverted;
-            for (int32_t k = 0; k < tables.endmembers; k++) {
+#pragma unroll 3
+            for (int32_t k = rows.start(); k < tables.endmembers; k += rows.step()) {
                 double *at = work.inverse + k * tables.across + i;
                 *at = i == j ? work.edge[k] * inverted : fma(entering, work.edge[k], *at);
             }
@@ -409,41 +405,33 @@ template <int SLOTS> struct HcLadPixel {
     }
 
     /* Along the edge on which row j of the basis gets a residual of that sign, to where f is least. False
-     * where no other row can take its place. */
-    __device__ bool descend(int32_t j, double excess) {
+     * where no other row can take its place, or only one that rounding decides on. */
+    template <typename Real>
+    __device__ inline bool descend(HcLadEdge<SLOTS, Real> &edge, int32_t j, double excess) {
         int32_t gone = work.basis[j];
-        double sign = excess > 0 ? 1 : -1;
+        Real sign = excess > 0 ? 1 : -1;
+        Real *factor = (Real *)work.edge;
         for (int32_t k = rows.lane; k < tables.endmembers; k += 32) {
-            work.edge[k] = -sign * work.inverse[k * tables.across + j];
+            factor[k] = -sign * (Real)work.inverse[k * tables.across + j];
         }
         __syncwarp();
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            rows.speed[s] = 0;
+            edge.speed[s] = 0;
         }
-        subtract_columns(work.edge, rows.speed);
-        find_places();
-        double stop = find_stop(fabs(excess));
-        if (stop > 1) {
+        subtract_columns(factor, edge.speed);
+        find_places(edge, fabsf((float)excess));
+        Real stop = find_stop(edge);
+        if (stop > 1 || (sizeof(Real) == sizeof(float) && stop < (Real)NEAREST)) {
             return false;
         }
-        int32_t enters = find_row(stop);
+        Real step = 0;
+        int32_t enters = find_row(edge, stop, &step);
         double pull[2] = {0, 0};
-        pass_rows(stop, pull);
-        double step = 0;
-        double slope = 0;
-#pragma unroll
-        for (int s = 0; s < SLOTS; s++) {
-            if (rows.owns(s, enters)) {
-                step = fmax(-rows.residual[s] / rows.speed[s], 0.0);
-                slope = rows.slope(tables, s);
-            }
-        }
-        step = __shfl_sync(HC_EVERY_LANE, step, enters % 32);
-        slope = __shfl_sync(HC_EVERY_LANE, slope, enters % 32);
-        pull_row(-slope, enters, pull);
-        bool counts = gone >= tables.bands || isfinite(pixel[gone]);
-        pull_row(counts ? sign > 0 ? tables.high[gone] : tables.low[gone] : 0, gone, pull);
+        pass_rows(edge, stop, pull);
+        bool up = (__shfl_sync(HC_EVERY_LANE, rows.up, enters % 32) >> enters / 32 & 1) != 0;
+        pull_row(-(up ? tables.high[enters] : tables.low[enters]), enters, rows.lane, pull);
+        pull_row(used(gone) ? sign > 0 ? tables.high[gone] : tables.low[gone] : 0, gone, rows.lane, pull);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int32_t k = rows.lane + 32 * i;
@@ -456,21 +444,29 @@ template <int SLOTS> struct HcLadPixel {
         rows.mark(rows.up, gone, sign > 0);
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            rows.residual[s] = fma(step, rows.speed[s], rows.residual[s]);
-            rows.residual[s] = rows.owns(s, gone) ? sign * step : rows.residual[s];
+            edge.residual[s] = fma(step, edge.speed[s], edge.residual[s]);
+            edge.residual[s] = rows.owns(s, gone) ? sign * step : edge.residual[s];
         }
         change_inverse(j, enters);
         return true;
     }
 
     /* Pivots until f is minimal or the limit is reached. */
-    __device__ int64_t go_down(int64_t limit) {
+    template <typename Real>
+    __device__ inline int64_t go_down(const double (&residual)[SLOTS], int64_t limit) {
+        HcLadEdge<SLOTS, Real> edge;
         int64_t pivots = 0;
         double excess = 0;
-        take_corner();
+        double unit = 1 / size;
+#pragma unroll
+        for (int s = 0; s < SLOTS; s++) {
+            edge.residual[s] = (Real)(residual[s] * unit);
+        }
         while (pivots < limit) {
+            /* Addresses made of it are made again: there are no registers to keep them in. */
+            asm volatile("mov.u32 %0, %%laneid;" : "=r"(rows.lane));
             int32_t j = choose_edge(&excess);
-            if (j < 0 || !descend(j, excess)) {
+            if (j < 0 || !descend(edge, j, excess)) {
                 break;
             }
             pivots++;
@@ -501,10 +497,10 @@ template <int SLOTS> struct HcLadPixel {
         __syncwarp();
     }
 
-    /* workspace.price: u of the basis within its bounds; workspace.pull: sum over all bands of u_b E_b. */
+    /* workspace.price: u of the basis within its bounds; workspace.pull, which is that of the corner, becomes
+     * the sum over all bands of u_b E_b. */
     __device__ void find_dual() const {
         int32_t n = tables.endmembers;
-        add_rows(tables.rows);
         for (int32_t j = rows.lane; j < n; j += 32) {
             work.price[j] = 0;
         }
@@ -526,7 +522,7 @@ template <int SLOTS> struct HcLadPixel {
         }
         for (int32_t j = rows.lane; j < n; j += 32) {
             int32_t i = work.basis[j];
-            double high = i < tables.bands && isfinite(pixel[i]) ? tables.high[i] : 0;
+            double high = i < tables.bands && used(i) ? tables.high[i] : 0;
             work.price[j] = fmin(fmax(work.price[j], -high), high);
         }
         add_rows(tables.bands);
@@ -581,20 +577,21 @@ template <int SLOTS> struct HcLadPixel {
         double weighed = 0;
         double deviation = 0;
         double total = 0;
+        double residual[SLOTS];
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
-            rows.residual[s] = right(rows.row(s));
+            residual[s] = right(rows.row(s));
         }
-        subtract_columns(work.point, rows.residual);
+        subtract_columns(work.point, residual);
 #pragma unroll
         for (int s = 0; s < SLOTS; s++) {
             if (rows.row(s) < tables.bands && rows.has(rows.used, s)) {
                 double value = (double)pixel[rows.row(s)];
                 double weight = tables.high[rows.row(s)];
-                primal = fma(weight, fabs(rows.residual[s]), primal);
+                primal = fma(weight, fabs(residual[s]), primal);
                 dual = fma(rows.slope(tables, s), value, dual);
                 weighed = fma(weight, fabs(value), weighed);
-                deviation += fabs(rows.residual[s]);
+                deviation += fabs(residual[s]);
             }
         }
         __syncwarp();
@@ -641,7 +638,13 @@ template <int SLOTS> struct HcLadPixel {
         here.pivots = 0;
         for (int round = 0; round < HC_LAD_ROUNDS; round++) {
             nudge = round == 1 ? 0 : HC_LAD_NUDGE * (double)(1 << 3 * round) * size;
-            here.pivots += go_down(min((long long)tables.usual, (long long)(tables.limit - here.pivots)));
+            /* float32 finds nearly all of the way. */
+            for (int exact = round > 0; exact < 2; exact++) {
+                double residual[SLOTS];
+                int64_t limit = min((long long)tables.usual, (long long)(tables.limit - here.pivots));
+                take_corner(residual);
+                here.pivots += exact ? go_down<double>(residual, limit) : go_down<float>(residual, limit);
+            }
             find_point(false);
             make_feasible();
             find_dual();
@@ -651,9 +654,9 @@ template <int SLOTS> struct HcLadPixel {
                 return;
             }
             if (round == 0) {
-                begin_cold();
+                hc_lad_begin_cold(tables, work, rows.lane);
             } else {
-                make_inverse();
+                hc_lad_make_inverse(tables, work, rows.lane);
             }
         }
     }

@@ -11,33 +11,38 @@
 struct HcLadTables {
     int32_t endmembers, bands;
     HcLadSum sum;
-    int32_t rows;         /* 32 times the slots */
-    int32_t pitch;        /* of `column`: an odd number, so that a warp reads across it without conflicts */
-    int32_t across;       /* of inverses, odd as well */
-    const double *column; /* [endmembers][pitch] A'; in shared memory if it fits there */
-    const double *low, *high, *right, *nudge; /* [rows] */
-    const double *scale;                      /* [endmembers] */
-    const double *inverse;                    /* [endmembers][across] */
-    const int32_t *basis;                     /* [endmembers] */
+    int32_t rows;   /* 32 times the slots */
+    int32_t pitch;  /* of `column`: an odd number, so that a warp reads across it without conflicts */
+    int32_t across; /* of inverses, odd as well */
+    /* In shared memory if they fit there, one behind the other. */
+    const float4 *quick;  /* [endmembers + 1][quads][32] A', then high - low: of four slots of a lane each */
+    const double *column; /* [endmembers][pitch] A' */
+    const double *low, *high, *range; /* [rows] slopes, and high - low */
+    const double *right, *nudge;      /* [rows] */
+    const double *scale;              /* [endmembers] */
+    const double *inverse;            /* [endmembers][across] */
+    const int32_t *basis;             /* [endmembers] */
     double most, mixture, weight_unit;
     int64_t usual, limit;
 };
 
 /* What a warp has in shared memory for one pixel. */
 struct HcLadWorkspace {
-    double *inverse; /* [endmembers][across] of the matrix whose rows are those of the basis */
-    double *point;   /* [endmembers] x */
-    double *pull;    /* [endmembers] sum of a_i u_i outside of the basis */
-    double *price;   /* [endmembers] u of the basis */
-    double *edge;    /* [endmembers] */
-    double *change;  /* [endmembers] */
-    double *best;    /* [endmembers] the best abundances so far */
-    int32_t *basis;  /* [endmembers] rows */
+    double *inverse;  /* [endmembers][across] of the matrix whose rows are those of the basis */
+    double *point;    /* [endmembers] x */
+    double *pull;     /* [endmembers] sum of a_i u_i outside of the basis */
+    double *price;    /* [endmembers] u of the basis */
+    double *edge;     /* [endmembers], or as many floats */
+    double *change;   /* [endmembers] */
+    double *best;     /* [endmembers] the best abundances so far */
+    int32_t *basis;   /* [endmembers] rows */
+    uint32_t *used;   /* [slots] of the lanes whose row counts */
+    uint16_t *passed; /* [rows] twice those that an edge passes, and 1 of those that were up */
 };
 
 /* Doubles of a workspace. */
-static inline size_t hc_lad_workspace(size_t endmembers, size_t across) {
-    return endmembers * across + 6 * endmembers + (endmembers + 1) / 2;
+static inline size_t hc_lad_workspace(size_t endmembers, size_t across, size_t slots) {
+    return endmembers * across + 6 * endmembers + (endmembers + slots + 1) / 2 + 8 * slots;
 }
 
 /* The report on a pixel; its abundances stay in workspace.best. */
@@ -77,6 +82,25 @@ __device__ static inline double hc_most_lanes(double value) {
     return __hiloint2double(high, (int)((uint32_t)low ^ 0x80000000U));
 }
 
+__device__ static inline float hc_most_lanes(float value) {
+    return __int_as_float(hc_most_lanes(__float_as_int(value)));
+}
+
+__device__ static inline float hc_least_lanes(float value) {
+    return __int_as_float(-hc_most_lanes(-__float_as_int(value)));
+}
+
+__device__ static inline uint32_t hc_sum_lanes(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(HC_EVERY_LANE, value);
+#else
+    for (int d = 16; d > 0; d /= 2) {
+        value += __shfl_xor_sync(HC_EVERY_LANE, value, d);
+    }
+    return value;
+#endif
+}
+
 /* Of doubles that are at least 0. */
 __device__ static inline double hc_least_lanes(double value) {
     int32_t high = -hc_most_lanes(-__double2hiint(value));
@@ -85,19 +109,42 @@ __device__ static inline double hc_least_lanes(double value) {
     return __hiloint2double(high, (int)~((uint32_t)low ^ 0x80000000U));
 }
 
+/* In float32 to about its precision, without an instruction that devices may differ in. */
+__device__ static inline double hc_lad_inverse_of(double value) {
+    return 1 / value;
+}
+__device__ static inline float hc_lad_inverse_of(float value) {
+    float inverse = __int_as_float(0x7EF311C7 - __float_as_int(value));
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        inverse *= fmaf(-value, inverse, 2.0F);
+    }
+    return inverse;
+}
+
 /* The rows of a lane. */
 template <int SLOTS> struct HcLadRows {
     int lane;
+    int half;       /* 16 where so many endmembers take half of the lanes each, else 0 */
     uint32_t used;  /* slots whose row counts: those of missing bands do not */
     uint32_t basic; /* in the basis */
     uint32_t up;    /* u = high, else low */
-    double residual[SLOTS];
-    double speed[SLOTS]; /* of the residuals along an edge */
-    double place[SLOTS]; /* where they would be 0 on it: in [0, 1], 2 = nowhere */
-    double gain[SLOTS];  /* by which the slope of f grows there */
 
     __device__ inline int32_t row(int s) const {
         return 32 * s + lane;
+    }
+    /* The first endmember of a lane. Of sums over endmembers or rows each half has every second term. */
+    __device__ inline int32_t first() const {
+        return lane & ~half;
+    }
+    __device__ inline int32_t start() const {
+        return (lane & half) / 16;
+    }
+    __device__ inline int32_t step() const {
+        return half > 0 ? 2 : 1;
+    }
+    __device__ inline double both(double sum) const {
+        return half > 0 ? sum + __shfl_xor_sync(HC_EVERY_LANE, sum, 16) : sum;
     }
     __device__ static inline bool has(uint32_t set, int s) {
         return (set >> s & 1) != 0;
@@ -105,15 +152,9 @@ template <int SLOTS> struct HcLadRows {
     __device__ inline bool owns(int s, int32_t row_) const {
         return row_ == row(s);
     }
-    __device__ inline double low(const HcLadTables &tables, int s) const {
-        return has(used, s) ? tables.low[row(s)] : 0;
-    }
-    __device__ inline double high(const HcLadTables &tables, int s) const {
-        return has(used, s) ? tables.high[row(s)] : 0;
-    }
     /* u outside of the basis, 0 in it. */
     __device__ inline double slope(const HcLadTables &tables, int s) const {
-        return has(basic, s) ? 0 : has(up, s) ? high(tables, s) : low(tables, s);
+        return !has(used & ~basic, s) ? 0 : has(up, s) ? tables.high[row(s)] : tables.low[row(s)];
     }
     /* Puts `row_` into a set or takes it out. */
     __device__ inline void mark(uint32_t &set, int32_t row_, bool in) const {
@@ -123,6 +164,88 @@ template <int SLOTS> struct HcLadRows {
         }
     }
 };
+
+/* What changes along an edge, of the rows of a lane. */
+template <int SLOTS, typename Real> struct HcLadEdge {
+    Real residual[SLOTS]; /* in units of the size of the pixel */
+    Real speed[SLOTS];    /* of the residuals along an edge */
+    Real place[SLOTS];    /* where they would be 0 on it: in [0, 1], 2 = nowhere */
+    uint32_t
+        gain[SLOTS]; /* by which the slope of f grows there, in units of which HC_LAD_NEED end the edge */
+};
+
+/* All rows together stay below 2^31. */
+#define HC_LAD_NEED (1U << 21)
+
+/* The first basis and its inverse. */
+__device__ static inline void hc_lad_begin_cold(const HcLadTables &tables, const HcLadWorkspace &work,
+                                                int lane) {
+    for (int32_t k = lane; k < tables.endmembers * tables.across; k += 32) {
+        work.inverse[k] = tables.inverse[k];
+    }
+    for (int32_t k = lane; k < tables.endmembers; k += 32) {
+        work.basis[k] = tables.basis[k];
+    }
+    __syncwarp();
+}
+
+/* workspace.inverse from the basis alone, in place (Gauss and Jordan, with pivots from all rows); the
+ * first basis where its rows are dependent. */
+__device__ static inline void hc_lad_make_inverse(const HcLadTables &tables, const HcLadWorkspace &work,
+                                                  int lane) {
+    int32_t n = tables.endmembers;
+    double *entry = work.inverse;
+    for (int32_t i = lane; i < n * n; i += 32) {
+        entry[i / n * tables.across + i % n] = tables.column[i % n * tables.pitch + work.basis[i / n]];
+    }
+    __syncwarp();
+    for (int32_t k = 0; k < n; k++) {
+        double largest = 0;
+        int32_t from = k;
+        for (int32_t i = k; i < n; i++) {
+            double here = fabs(entry[i * tables.across + k]);
+            from = here > largest ? i : from;
+            largest = here > largest ? here : largest;
+        }
+        if (!(largest > 0)) {
+            hc_lad_begin_cold(tables, work, lane);
+            return;
+        }
+        __syncwarp();
+        for (int32_t j = lane; j < n; j += 32) {
+            double value = entry[from * tables.across + j];
+            entry[from * tables.across + j] = entry[k * tables.across + j];
+            entry[k * tables.across + j] = value;
+        }
+        if (lane == 0) {
+            work.change[k] = from;
+        }
+        __syncwarp();
+        double inverted = 1 / entry[k * tables.across + k];
+        for (int32_t i = 0; i < n; i++) {
+            double factor = entry[i * tables.across + k] * inverted;
+            __syncwarp();
+            for (int32_t j = lane; i != k && j < n; j += 32) {
+                double *at = entry + i * tables.across + j;
+                *at = j == k ? -factor : fma(-factor, entry[k * tables.across + j], *at);
+            }
+        }
+        __syncwarp();
+        for (int32_t j = lane; j < n; j += 32) {
+            entry[k * tables.across + j] = j == k ? inverted : entry[k * tables.across + j] * inverted;
+        }
+        __syncwarp();
+    }
+    for (int32_t k = n - 1; k >= 0; k--) {
+        int32_t from = (int32_t)work.change[k];
+        for (int32_t i = lane; i < n; i += 32) {
+            double value = entry[i * tables.across + k];
+            entry[i * tables.across + k] = entry[i * tables.across + from];
+            entry[i * tables.across + from] = value;
+        }
+    }
+    __syncwarp();
+}
 
 #endif
 #endif
