@@ -17,6 +17,7 @@ typedef struct Plain {
     const Cube *cube;
     const HcLocalRule *rule;
     double *score; /* [lines][samples], NaN = none */
+    bool cut;      /* of the integers that become elements of C, only the first 64 bits count */
 } Plain;
 
 /* What the windows of a pixel add up to. */
@@ -62,6 +63,15 @@ static void add_window(const Plain *plain, int64_t line, int64_t sample, Sums *t
     }
 }
 
+/* The first 64 bits of a number; the others become 0. */
+static Wide cut(Wide number) {
+    Wide unit = 1;
+    while (number / unit > (Wide)UINT64_MAX || -(number / unit) > (Wide)UINT64_MAX) {
+        unit *= 2;
+    }
+    return number / unit * unit;
+}
+
 /* As the contract has it, operation for operation. */
 static double score_of(const Plain *plain, const Sums *sums, const int64_t *y) {
     static double c[DIRECTIONS][DIRECTIONS], z[DIRECTIONS], diagonal[DIRECTIONS];
@@ -75,7 +85,7 @@ static double score_of(const Plain *plain, const Sums *sums, const int64_t *y) {
     for (int32_t i = 0; i < n; i++) {
         for (int32_t j = i; j < n; j++) {
             Wide exact = sums->count * sums->product[i][j] - (Wide)sums->sum[i] * sums->sum[j];
-            c[i][j] = (double)exact * scale;
+            c[i][j] = (double)(plain->cut ? cut(exact) : exact) * scale;
         }
         c[i][i] += share;
         diagonal[i] = c[i][i];
@@ -333,6 +343,47 @@ SMALL(test_local_largest) {
             check_score(&got, (line - 128) * SAMPLES + sample, score_of(&plain, &sums, y));
         }
     }
+    close_local(made);
+    cube_free(&got);
+    cube_free(&cube);
+    rig_close(&rig);
+}
+
+/* All bits of the integers that become elements of C decide how these are rounded. Few pixels are large and
+ * the others small, so that sums of products have bits of all weights. Two components that are nearly alike
+ * show the last bit of an element. */
+CASE(test_local_rounding) {
+    (void)state;
+    static const int32_t shape[] = {60, 60, 2, 5, 1};
+    uint64_t seed = 36;
+    int64_t differ = 0;
+    Rig rig;
+    rig_open(&rig, 2);
+    Cube cube = cube_new(shape[0], shape[1], shape[2]);
+    HcLocalRule rule = rule_of(shape, 0);
+    for (int64_t p = 0; p < 60 * 60; p++) {
+        bool large = random_bits(&seed) % 8 == 0;
+        double first = (double)random_between(&seed, -0xFFFFFF, 0xFFFFFF) * (large ? 0x1p-17 : 0x1p-37);
+        double second = (double)random_between(&seed, -0xFFFFFF, 0xFFFFFF) * 0x1p-37;
+        cube.data[2 * p] = (float)first;
+        cube.data[2 * p + 1] = (float)(large ? first + second : second);
+    }
+    RigOperation operation = operation_of(&cube, &rule);
+    HcLocal *made = open_local(&rig, &rule);
+    Cube got = rig_run_block(&rig, &operation, made, 0, cube.lines, 0);
+    Plain plain = {.cube = &cube, .rule = &rule};
+    for (int64_t p = 0; p < 60 * 60; p++) {
+        static Sums sums;
+        int64_t y[DIRECTIONS];
+        assert_true(whole(&plain, p / 60, p % 60, y));
+        add_window(&plain, p / 60, p % 60, &sums);
+        plain.cut = false;
+        double score = score_of(&plain, &sums, y);
+        check_score(&got, p, score);
+        plain.cut = true;
+        differ += (float)score_of(&plain, &sums, y) != (float)score;
+    }
+    assert_true(differ > 0);
     close_local(made);
     cube_free(&got);
     cube_free(&cube);
