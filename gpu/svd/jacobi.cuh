@@ -1,6 +1,6 @@
 /* Singular value decompositions of small matrices by one-sided Jacobi rotations (Li, Yan, Hou: batched small
- * SVD), up to SIDE x SIDE, with everything in registers: a lane holds a row of the matrix (or two), and a row
- * of V, which collects the rotations. Rounds of
+ * SVD), up to SIDE x SIDE, with everything in registers: a lane holds rows of the matrix (up to four) and of
+ * V, which collects the rotations. Rounds of
  * disjoint pairs of columns follow the odd-even order of Luk and Park (1989), in which neighbours meet and
  * change places: it meets all pairs as Brent and Luk's (1985) round-robin does, and registers stay where they
  * are. In a round
@@ -155,17 +155,21 @@ __device__ static inline void hc_order_columns(const HcSvdJob<T> &job, int64_t m
 /* ---- both matrices in one warp ---- */
 
 /* Rows of the matrix (KNOWN of them a lane) and of V in the same lanes; or BESIDE each other, which takes
- * twice as many lanes and less time: for batches that do not fill the device. */
-template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN> struct HcTogether {
+ * twice as many lanes and less time: for batches that do not fill the device. TEAM: lanes with rows of the
+ * matrix. Where it is less than the side, each has two rows of V, and two matrices share the sums of a warp.
+ */
+template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN, int TEAM> struct HcTogether {
     static constexpr int pairs = SIDE <= 8 ? 4 : SIDE <= 16 ? 8 : 16; /* a power of two */
-    static constexpr int team = SIDE <= 8 ? 8 : SIDE <= 16 ? 16 : 32; /* lanes with rows of the matrix */
+    static constexpr int team = TEAM;
+    static constexpr int own = (SIDE + team - 1) / team; /* rows of V a lane */
     static constexpr int lanes = BESIDE ? 2 * team : team;
     static constexpr int threads = 128;
     static constexpr int matrices = threads / lanes;                            /* of a block */
     static constexpr int words = SIDE * (int)sizeof(T) * (COMPLEX ? 2 : 1) / 4; /* registers of a row */
-    static constexpr int blocks = words <= 16 ? 6 : KNOWN > 1 ? 3 : words <= 32 ? 4 : 2; /* on a processor */
+    static constexpr int rows = words * (KNOWN + own);                          /* their registers */
+    static constexpr int blocks = rows <= 32 ? 6 : rows <= 64 ? 4 : rows <= 96 ? 3 : 2; /* on a processor */
     static_assert(lanes <= 32, "a matrix lies in one warp");
-    static_assert(KNOWN == 1 || (team == 32 && !BESIDE), "each lane has all its rows");
+    static_assert(pairs <= team && (!BESIDE || (KNOWN == 1 && own == 1)), "each lane has all its rows");
 };
 
 /* A round: finds the rotations, and turns the rows of the lane, the matrix first. */
@@ -184,24 +188,27 @@ __device__ static inline void hc_together_round(const HcSvdJob<T> &job, HcRow<T,
     }
     bool any = __any_sync(~0U, turns_here);
     __syncwarp();
+    if (any) { /* outside of the loop: all rows take the turns that are read once */
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        if (any) {
+        for (int r = 0; r < ROWS; r++) {
             row[r].template turn<ODD>(turns[ODD]);
-        } else {
+        }
+    } else {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
             row[r].template swap<ODD>();
         }
     }
 }
 
-template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN>
-__global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::threads,
-                                  HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::blocks)
+template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN, int TEAM>
+__global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN, TEAM>::threads,
+                                  HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN, TEAM>::blocks)
     hc_svd_together(HcSvdJob<T> job) {
-    typedef HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN> Together;
+    typedef HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN, TEAM> Together;
     constexpr int PAIRS = Together::pairs;
-    constexpr int TEAM = Together::team;
-    constexpr int ROWS = BESIDE ? 1 : KNOWN + 1;
+    constexpr int OWN = Together::own;
+    constexpr int ROWS = BESIDE ? 1 : KNOWN + OWN;
     __shared__ HcTurn<T, COMPLEX> turns[Together::matrices][2][PAIRS];
     __shared__ HcColumns<T, SIDE> columns[Together::matrices];
     int lane = (int)threadIdx.x % 32;
@@ -212,7 +219,7 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::t
     bool is_there = matrix < job.count;
 
     HcRow<T, COMPLEX, SIDE> row[ROWS];
-    HcRow<T, COMPLEX, SIDE> &v = row[ROWS - 1];
+    HcRow<T, COMPLEX, SIDE> *v = &row[ROWS - OWN];
     T most = 0;
 #pragma unroll
     for (int r = 0; r < KNOWN; r++) { /* lanes of V look too, to know how large it is */
@@ -228,11 +235,14 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::t
         }
         hc_scale_row(row[r], exponent);
     }
-    if (!BESIDE || !knows) {
-        v.clear();
 #pragma unroll
-        for (int k = 0; k < SIDE; k++) {
-            v.re[k] = k == in_team ? T(1) : T(0);
+    for (int r = 0; r < OWN; r++) {
+        if (!BESIDE || !knows) {
+            v[r].clear();
+#pragma unroll
+            for (int k = 0; k < SIDE; k++) {
+                v[r].re[k] = k == in_team + TEAM * r ? T(1) : T(0);
+            }
         }
     }
 
@@ -243,6 +253,7 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::t
     while (all_sweeps < job.sweeps_most) {
         bool turned = false;
         T first = 0;
+        pair.cosine2 = pair.sine2 = 0;
         hc_square_norms<T, COMPLEX, SIDE, PAIRS, TEAM, KNOWN>(row, lane, pair.left, pair.right);
         for (int round = 0; round < SIDE / 2; round++) {
             hc_together_round<0, KNOWN, T, COMPLEX, SIDE, PAIRS, TEAM>(job, row, lane, knows, frozen, pair,
@@ -254,6 +265,11 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::t
         }
         all_sweeps++;
         sweeps += !frozen;
+        /* Each of the turns that follow in a sweep changes a cosine by less than the product of the largest
+         * ones. Where even all together leave it small, no further sweep would turn. */
+        pair.cosine2 = hc_most_of_team<PAIRS>(pair.cosine2);
+        pair.sine2 = hc_most_of_team<PAIRS>(fmax(pair.sine2, pair.cosine2));
+        turned = turned && !(4 * SIDE * SIDE * pair.cosine2 * pair.sine2 < job.tolerance * job.tolerance);
         bool any_turned = hc_any_of_team<Together::lanes>(turned, lane); /* all lanes must ask */
         frozen = frozen || !any_turned;
         if (__all_sync(~0U, frozen)) {
@@ -271,8 +287,12 @@ __global__ void __launch_bounds__(HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN>::t
             hc_store_row(job.u, matrix, i, job.columns, row[r], columns[own], true, finite);
         }
     }
-    if (is_there && (!BESIDE || !knows) && job.v.data != NULL && in_team < job.columns) {
-        hc_store_row(job.v, matrix, in_team, job.columns, v, columns[own], false, finite);
+#pragma unroll
+    for (int r = 0; r < OWN; r++) {
+        int32_t i = in_team + TEAM * r;
+        if (is_there && (!BESIDE || !knows) && job.v.data != NULL && i < job.columns) {
+            hc_store_row(job.v, matrix, i, job.columns, v[r], columns[own], false, finite);
+        }
     }
     if (is_there && lane % Together::lanes == 0) {
         hc_report_end(job, matrix, sweeps, frozen, finite);

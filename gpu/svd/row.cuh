@@ -202,7 +202,8 @@ template <typename T, bool COMPLEX, int SIDE> struct HcRow {
 /* The pair of a lane: squared norms of its columns, and what is to be done with them. */
 template <typename T, bool COMPLEX> struct HcPair {
     T left, right;
-    bool turns; /* they were not orthogonal */
+    bool turns;       /* they were not orthogonal */
+    T cosine2, sine2; /* the largest squares since these were 0: between columns that turn, of angles */
 
     /* The rotation that makes them orthogonal, by the smaller angle; then they change places. `meets`: the
      * lane has a pair in this round; `frozen`: it is not to be turned any more. */
@@ -241,10 +242,12 @@ template <typename T, bool COMPLEX> struct HcPair {
         }
         T recip_more = hc_rough_recip(more);
         T whole = cosine * scale;
+        T sine = whole * whole;
         T half = whole * recip_more;
         T stretch = fma(half, half, T(1));
         if constexpr (COMPLEX) {
             T whole_im = cosine_im * scale;
+            sine = fma(whole_im, whole_im, sine);
             T half_im = whole_im * recip_more;
             stretch = fma(half_im, half_im, stretch);
             whole_im = fma(fma(-whole_im, stretch, 2 * half_im), T(0.5) * more, whole_im);
@@ -255,6 +258,10 @@ template <typename T, bool COMPLEX> struct HcPair {
         whole = fma(fma(-whole, stretch, 2 * half), T(0.5) * more, whole);
         out.half = rotates ? half : T(0);
         out.whole = rotates ? whole : T(0);
+        if (turns) {
+            cosine2 = fmax(cosine2, square);
+            sine2 = fmax(sine2, sine);
+        }
         if (meets) {
             T other = left;
             left = right;

@@ -14,11 +14,12 @@ template <typename T> static inline T hc_svd_tolerance(int32_t rows) {
     return (T)(unit * fmax(4, sqrt((double)rows)));
 }
 
-template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN = 1>
+template <typename T, bool COMPLEX, int SIDE, bool BESIDE, int KNOWN = 1, int TEAM = SIDE>
 static HcStatus hc_svd_launch_together(cudaStream_t stream, const HcSvdJob<T> &job, HcError *err) {
-    typedef HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN> Together;
+    typedef HcTogether<T, COMPLEX, SIDE, BESIDE, KNOWN, TEAM> Together;
     int64_t blocks = hc_div_up(job.count, Together::matrices);
-    hc_svd_together<T, COMPLEX, SIDE, BESIDE, KNOWN><<<(unsigned)blocks, Together::threads, 0, stream>>>(job);
+    hc_svd_together<T, COMPLEX, SIDE, BESIDE, KNOWN, TEAM>
+        <<<(unsigned)blocks, Together::threads, 0, stream>>>(job);
     return hc_gpu_launched(hc_svd_doing, err);
 }
 
@@ -59,8 +60,10 @@ template <typename T, bool COMPLEX>
 static HcStatus hc_svd_launch(const HcSvd *svd, cudaStream_t stream, const HcSvdJob<T> &job, HcError *err) {
     if constexpr (sizeof(T) == 4 && !COMPLEX) {
         if (job.rows > 32 && job.columns <= 32) {
-            return job.columns <= 24 ? hc_svd_launch_together<T, COMPLEX, 24, false, 2>(stream, job, err)
-                                     : hc_svd_launch_together<T, COMPLEX, 32, false, 2>(stream, job, err);
+            return job.columns <= 20 ? hc_svd_launch_together<T, COMPLEX, 20, false, 4, 16>(stream, job, err)
+                   : job.columns <= 24
+                       ? hc_svd_launch_together<T, COMPLEX, 24, false, 4, 16>(stream, job, err)
+                       : hc_svd_launch_together<T, COMPLEX, 32, false, 2>(stream, job, err);
         }
     }
     int32_t side = hc_svd_side<T, COMPLEX>(job.rows > job.columns ? job.rows : job.columns);
@@ -71,9 +74,9 @@ static HcStatus hc_svd_launch(const HcSvd *svd, cudaStream_t stream, const HcSvd
         case 16:
             return hc_svd_launch_tiny<T, COMPLEX, 16>(svd, stream, job, err);
         case 24:
-            return hc_svd_launch_together<T, COMPLEX, 24, false>(stream, job, err);
+            return hc_svd_launch_together<T, COMPLEX, 24, false, 2, 16>(stream, job, err);
         case 32:
-            return hc_svd_launch_together<T, COMPLEX, 32, false>(stream, job, err);
+            return hc_svd_launch_together<T, COMPLEX, 32, false, 2, 16>(stream, job, err);
         case 48:
             return hc_svd_launch_apart<T, COMPLEX, 48, 2>(stream, job, err);
         default:
