@@ -12,7 +12,7 @@ HcPatchesOpenFn hc_gpu_patches_open;
 HcPatchesCloseFn hc_gpu_patches_close;
 HcPatchesFn hc_gpu_patches;
 
-enum { THREADS = 128, WARPS = THREADS / 32 };
+enum { THREADS = 128, WARPS = THREADS / 32, EACH = 4 };
 
 static const char doing[] = "decomposing patches";
 
@@ -58,17 +58,19 @@ __global__ static void gather_patches(Frame frame, HcView in, int64_t first, flo
     }
     __syncthreads();
     int32_t width = frame.across.size;
+    int32_t values = width * in.bands; /* of a line, side by side in the scene, too */
     float *out = matrices + (int64_t)blockIdx.x * frame.pixels * in.bands;
     int32_t valid_here = 0;
-    for (int32_t pixel = (int32_t)threadIdx.x / 32; pixel < frame.pixels; pixel += WARPS) {
-        int64_t at = (line + pixel / width - in.first_line) * in.samples + sample + pixel % width;
-        bool is_valid = in.mask[at] != 0;
-        valid_here += is_valid;
-        for (int32_t band = (int32_t)threadIdx.x % 32; band < in.bands; band += 32) {
-            out[(int64_t)pixel * in.bands + band] = is_valid ? in.data[at * in.bands + band] : 0.0F;
+    for (int32_t l = (int32_t)threadIdx.x / 32; l < frame.down.size; l += WARPS) {
+        int64_t at = (line + l - in.first_line) * in.samples + sample;
+        for (int32_t s = (int32_t)threadIdx.x % 32; s < width; s += 32) {
+            valid_here += in.mask[at + s] != 0;
+        }
+        for (int32_t x = (int32_t)threadIdx.x % 32; x < values; x += 32) {
+            out[l * values + x] = in.mask[at + x / in.bands] != 0 ? in.data[at * in.bands + x] : 0.0F;
         }
     }
-    if (threadIdx.x % 32 == 0 && valid_here > 0) {
+    if (valid_here > 0) {
         atomicAdd(&count, valid_here);
     }
     __syncthreads();
@@ -124,20 +126,19 @@ __device__ static inline float say(const Frame &frame, const Chunk &chunk, int64
     return sum;
 }
 
-/* A warp a pixel, lanes over bands; grid: samples, lines. The first patch of a pixel begins its sum, the last
- * one ends it. */
-__global__ static void add_patches(Frame frame, HcView in, HcView out, Chunk chunk) {
-    int64_t sample = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
-    int64_t line = chunk.line0 + blockIdx.y;
-    if (sample >= out.samples) {
-        return;
-    }
-    int64_t top = hc_patch_first(frame.down, line);
-    int64_t bottom = hc_patch_last(frame.down, line);
-    int64_t before = hc_patch_first(frame.across, sample);
-    int64_t behind = hc_patch_last(frame.across, sample);
-    int64_t first = top * frame.across.count + before;
-    int64_t last = bottom * frame.across.count + behind;
+/* The patches that hold a pixel: rows top to bottom, columns before to behind. */
+struct Holders {
+    int64_t top, bottom;
+    int32_t before, behind;
+};
+
+/* Adds what patches say of a pixel: lanes over bands. The first patch of a pixel begins its sum, the last one
+ * ends it. */
+__device__ static inline void add_pixel(const Frame &frame, const HcView &in, const HcView &out,
+                                        const Chunk &chunk, int64_t line, int32_t sample,
+                                        const Holders &holders) {
+    int64_t first = holders.top * frame.across.count + holders.before;
+    int64_t last = holders.bottom * frame.across.count + holders.behind;
     int64_t at = (line - out.first_line) * out.samples + sample;
     bool begins = first >= chunk.first && first < chunk.first + chunk.count;
     bool ends = last >= chunk.first && last < chunk.first + chunk.count;
@@ -148,12 +149,12 @@ __global__ static void add_patches(Frame frame, HcView in, HcView out, Chunk chu
     if (begins && threadIdx.x % 32 == 0) {
         out.mask[at] = is_valid;
     }
-    float patches = (float)((bottom - top + 1) * (behind - before + 1));
+    float patches = (float)((holders.bottom - holders.top + 1) * (holders.behind - holders.before + 1));
     for (int32_t band = (int32_t)threadIdx.x % 32; band < out.bands; band += 32) {
         float sum = begins || !is_valid ? 0.0F : out.data[at * out.bands + band];
-        for (int64_t row = top; is_valid && row <= bottom; row++) {
+        for (int64_t row = holders.top; is_valid && row <= holders.bottom; row++) {
             int64_t line_in = line - hc_patch_start(frame.down, row);
-            for (int64_t column = before; column <= behind; column++) {
+            for (int32_t column = holders.before; column <= holders.behind; column++) {
                 int64_t patch = row * frame.across.count + column - chunk.first;
                 if (patch < 0 || patch >= chunk.count) {
                     continue;
@@ -163,6 +164,23 @@ __global__ static void add_patches(Frame frame, HcView in, HcView out, Chunk chu
             }
         }
         out.data[at * out.bands + band] = ends ? sum / patches : sum;
+    }
+}
+
+/* A warp takes EACH pixels side by side. Its lanes find their patches at once, since that takes divisions.
+ * Grid: samples, lines. */
+__global__ static void __launch_bounds__(THREADS)
+    add_patches(Frame frame, HcView in, HcView out, Chunk chunk) {
+    int32_t first = ((int32_t)blockIdx.x * WARPS + (int32_t)threadIdx.x / 32) * EACH;
+    int32_t own = min(first + (int32_t)threadIdx.x % EACH, out.samples - 1);
+    int64_t line = chunk.line0 + blockIdx.y;
+    Holders holders = {hc_patch_first(frame.down, line), hc_patch_last(frame.down, line), 0, 0};
+    int32_t before = (int32_t)hc_patch_first(frame.across, own);
+    int32_t behind = (int32_t)hc_patch_last(frame.across, own);
+    for (int32_t i = 0; i < EACH && first + i < out.samples; i++) {
+        holders.before = __shfl_sync(0xFFFFFFFFU, before, i);
+        holders.behind = __shfl_sync(0xFFFFFFFFU, behind, i);
+        add_pixel(frame, in, out, chunk, line, first + i, holders);
     }
 }
 
@@ -254,7 +272,7 @@ static HcStatus run_chunk(HcQueue *queue, const HcBlock *in, HcPatches *patches,
     int64_t end = hc_min64(out->line0 + out->lines, hc_patch_start(frame.down, last_row) + frame.down.size);
     Chunk chunk = {first,         count,          line0,         patches->singular,
                    patches->left, patches->right, patches->kept, patches->dimension};
-    dim3 grid((unsigned)hc_div_up(out->samples, WARPS), (unsigned)(end - line0));
+    dim3 grid((unsigned)hc_div_up(out->samples, WARPS * EACH), (unsigned)(end - line0));
     gather_patches<<<(unsigned)count, THREADS, 0, queue->stream>>>(frame, hc_view(in), first,
                                                                    patches->matrices, patches->valid);
     HC_OR_RETURN(hc_gpu_launched(doing, err));
