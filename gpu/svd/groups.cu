@@ -20,11 +20,12 @@ enum {
     SIDE = HC_GROUP_SIZE_MAX,
     PIXELS = SIDE * SIDE,
     COUNT = HC_GROUP_COUNT_MAX,
+    HALF = COUNT / 2,                  /* patches that a lane has of one pixel */
     NEAR = 2 * HC_GROUP_REACH_MAX + 1, /* lines and samples that patches around a reference begin at */
     CHUNK = 8,                         /* bands that are added together, as neighbours in memory */
 };
 
-static_assert(COUNT == 32, "a lane for each patch of a group");
+static_assert(COUNT == 32 && PIXELS == 16, "a lane for each patch of a group, or two for each pixel");
 
 const char doing[] = "filtering groups of patches";
 
@@ -34,6 +35,15 @@ struct Job {
     int64_t first; /* reference patch of the first block */
     unsigned long long *sum;
     int32_t *weight;
+};
+
+/* Values of a chunk of bands, by pixel, patch and band. Neither lanes of patches nor those of pixels share a
+ * bank. */
+struct Values {
+    float value[PIXELS][COUNT * (CHUNK + 1) + 1];
+    __device__ float &at(int32_t p, int32_t k, int32_t in_chunk) {
+        return value[p][k * (CHUNK + 1) + in_chunk];
+    }
 };
 
 /* What the threads of a block share. */
@@ -47,7 +57,7 @@ struct Shared {
     int32_t count;
     int32_t valid; /* pixels of the reference */
     int32_t weight[CHUNK];
-    float said[PIXELS][COUNT][CHUNK + 1]; /* what the patches say of a chunk; no two lanes share a bank */
+    Values said; /* what the patches say of a chunk, and on the way there */
 };
 
 /* Pixels that are valid in both patches: of those numbered `part` modulo the parts. */
@@ -73,8 +83,26 @@ template <typename T> __device__ inline T sum_of_parts(T value) {
     return value;
 }
 
-/* Part `part` of the squared distance of two patches; `whole` says that no pixel of them is masked. */
-__device__ inline float part_of(const Job &job, bool whole, int64_t row, int64_t sample, int64_t other_row,
+/* Part `part` of the squared distance of two patches of which no pixel is masked. */
+__device__ inline float part_of_whole(const Job &job, int64_t row, int64_t sample, int64_t other_row,
+                                      int64_t other_sample, int32_t part) {
+    int64_t line = (int64_t)job.pilot.samples * job.pilot.bands;
+    int32_t width = job.frame.across.size * job.pilot.bands;
+    const float *a = job.pilot.data + row * line + sample * job.pilot.bands;
+    const float *b = job.pilot.data + other_row * line + other_sample * job.pilot.bands;
+    float sum = 0;
+    for (int32_t l = 0; l < job.frame.down.size; l++, a += line, b += line) {
+#pragma unroll 5
+        for (int32_t x = part; x < width; x += PARTS) {
+            float difference = a[x] - b[x];
+            sum += difference * difference;
+        }
+    }
+    return sum;
+}
+
+/* The same of any two. */
+__device__ inline float part_of(const Job &job, int64_t row, int64_t sample, int64_t other_row,
                                 int64_t other_sample, int32_t part) {
     int32_t bands = job.pilot.bands;
     float sum = 0;
@@ -85,12 +113,27 @@ __device__ inline float part_of(const Job &job, bool whole, int64_t row, int64_t
         const float *b = job.pilot.data + other * bands;
         for (int32_t x = part; x < job.frame.across.size * bands; x += PARTS) {
             float difference = a[x] - b[x];
-            if (whole || (job.in.mask[pixel + x / bands] != 0 && job.in.mask[other + x / bands] != 0)) {
+            if (job.in.mask[pixel + x / bands] != 0 && job.in.mask[other + x / bands] != 0) {
                 sum += difference * difference;
             }
         }
     }
     return sum;
+}
+
+/* Whether no pixel of the patches around a reference is masked; asked by all threads. */
+__device__ inline bool is_whole(const Job &job, int64_t row, int64_t sample) {
+    const HcGroupFrame &frame = job.frame;
+    int32_t width = 2 * frame.reach + frame.across.size;
+    int32_t lines = 2 * frame.reach + frame.down.size;
+    bool whole = true;
+    for (int32_t at = (int32_t)threadIdx.x; at < lines * width; at += THREADS) {
+        int64_t line = row + job.in.first_line + at / width - frame.reach;
+        int64_t s = sample + at % width - frame.reach;
+        bool inside = line >= 0 && line < frame.down.length && s >= 0 && s < frame.across.length;
+        whole = whole && (!inside || job.in.mask[(line - job.in.first_line) * job.in.samples + s] != 0);
+    }
+    return __syncthreads_and(whole) != 0;
 }
 
 /* Eight lanes a patch: all distances. */
@@ -100,6 +143,7 @@ __device__ void measure(const Job &job, Shared &shared, int64_t row, int64_t sam
     int32_t width = 2 * frame.reach + 1;
     int32_t part = (int32_t)threadIdx.x % PARTS;
     int32_t pixels = frame.down.size * frame.across.size;
+    bool whole = is_whole(job, row, sample);
     for (int32_t base = 0; base < width * width; base += THREADS / PARTS) {
         int32_t at = base + (int32_t)threadIdx.x / PARTS;
         int64_t down = at / width - frame.reach;
@@ -107,11 +151,16 @@ __device__ void measure(const Job &job, Shared &shared, int64_t row, int64_t sam
         bool inside = at < width * width && (down != 0 || right != 0) && line + down >= 0 &&
                       line + down + frame.down.size <= frame.down.length && sample + right >= 0 &&
                       sample + right + frame.across.size <= frame.across.length;
-        int32_t common =
-            sum_of_parts(inside ? common_pixels(job, row, sample, row + down, sample + right, part) : 0);
+        int32_t common = pixels;
+        if (!whole) {
+            common =
+                sum_of_parts(inside ? common_pixels(job, row, sample, row + down, sample + right, part) : 0);
+        }
         bool takes = inside && 2 * common >= shared.valid;
-        float sum = sum_of_parts(
-            takes ? part_of(job, common == pixels, row, sample, row + down, sample + right, part) : 0.0F);
+        float sum = !takes             ? 0.0F
+                    : common == pixels ? part_of_whole(job, row, sample, row + down, sample + right, part)
+                                       : part_of(job, row, sample, row + down, sample + right, part);
+        sum = sum_of_parts(sum);
         sum *= (float)shared.valid / (float)common; /* `takes` makes common at least 1 */
         if (at < width * width && part == 0) {
             shared.distance[at] = takes && sum < INFINITY ? sum : INFINITY;
@@ -223,27 +272,73 @@ __device__ inline void cosines(const HcGroupFrame &frame, float *value, bool bac
     }
 }
 
-/* Lanes that are not first or second of a pair keep what they have. */
-__device__ inline void haar_step(float *value, int32_t lane, int32_t step) {
+/* The mean of two patches, and their difference; its own inverse. */
+__device__ inline void haar_pair(float &a, float &b) {
     const float half_root = 0.70710678118654752F;
-    int32_t within = lane % (2 * step);
-    float own = within == 0 ? half_root : within == step ? -half_root : 1.0F;
-    float others = within == 0 || within == step ? half_root : 0.0F;
+    float first = fmaf(half_root, a, half_root * b);
+    b = fmaf(-half_root, b, half_root * a);
+    a = first;
+}
+
+/* Pairs of the patches of a lane, or those of two lanes. */
+template <int STEP> __device__ inline void haar_step(float *value, int32_t count) {
+    if (STEP < count && STEP < HALF) {
+#pragma unroll
+        for (int j = 0; j < HALF; j += 2 * STEP) {
+            haar_pair(value[j], value[j + STEP % HALF]);
+        }
+    } else if (STEP < count) {
+        float other = __shfl_xor_sync(0xFFFFFFFFU, value[0], 16);
+        bool second = threadIdx.x % 32 >= 16;
+        float a = second ? other : value[0];
+        float b = second ? value[0] : other;
+        haar_pair(a, b);
+        value[0] = second ? b : a;
+    }
+}
+
+__device__ inline void haar(float *value, int32_t count) {
+    haar_step<1>(value, count);
+    haar_step<2>(value, count);
+    haar_step<4>(value, count);
+    haar_step<8>(value, count);
+    haar_step<16>(value, count);
+}
+
+__device__ inline void haar_back(float *value, int32_t count) {
+    haar_step<16>(value, count);
+    haar_step<8>(value, count);
+    haar_step<4>(value, count);
+    haar_step<2>(value, count);
+    haar_step<1>(value, count);
+}
+
+/* Turns one band: a lane has all pixels of a patch before, and half of the patches of a pixel after. */
+__device__ inline void to_pixels(Values &said, int32_t in_chunk, float *value) {
+    int32_t lane = (int32_t)threadIdx.x % 32;
+    __syncwarp();
 #pragma unroll
     for (int p = 0; p < PIXELS; p++) {
-        value[p] = fmaf(own, value[p], others * __shfl_xor_sync(0xFFFFFFFFU, value[p], step));
+        said.at(p, lane, in_chunk) = value[p];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < HALF; j++) {
+        value[j] = said.at(lane % PIXELS, lane / PIXELS * HALF + j, in_chunk);
     }
 }
 
-__device__ inline void haar(float *value, int32_t lane, int32_t count) {
-    for (int32_t step = 1; step < count; step *= 2) {
-        haar_step(value, lane, step);
+__device__ inline void to_patches(Values &said, int32_t in_chunk, float *value) {
+    int32_t lane = (int32_t)threadIdx.x % 32;
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < HALF; j++) {
+        said.at(lane % PIXELS, lane / PIXELS * HALF + j, in_chunk) = value[j];
     }
-}
-
-__device__ inline void haar_back(float *value, int32_t lane, int32_t count) {
-    for (int32_t step = count / 2; step >= 1; step /= 2) {
-        haar_step(value, lane, step);
+    __syncwarp();
+#pragma unroll
+    for (int p = 0; p < PIXELS; p++) {
+        value[p] = said.at(p, lane, in_chunk);
     }
 }
 
@@ -305,7 +400,7 @@ __device__ inline void load(const Job &job, const Shared &shared, const HcView &
 }
 
 /* Adds what the patches say of a chunk to the output: a thread a band, of every 16th patch. */
-__device__ inline void add(const Job &job, const Shared &shared, int32_t first_band) {
+__device__ inline void add(const Job &job, Shared &shared, int32_t first_band) {
     int32_t in_chunk = (int32_t)threadIdx.x % CHUNK;
     int32_t band = first_band + in_chunk;
     if (band >= job.in.bands) {
@@ -322,8 +417,8 @@ __device__ inline void add(const Job &job, const Shared &shared, int32_t first_b
 #pragma unroll
             for (int s = 0; s < SIDE; s++) {
                 if (is_line && s < job.frame.across.size) {
-                    float difference =
-                        shared.said[l * SIDE + s][k][in_chunk] - job.pilot.data[pilot + s * job.pilot.bands];
+                    float difference = shared.said.at(l * SIDE + s, k, in_chunk) -
+                                       job.pilot.data[pilot + s * job.pilot.bands];
                     int64_t to = at + s * job.out.bands;
                     atomicAdd(job.sum + to,
                               (unsigned long long)(long long)hc_group_value(difference, weight));
@@ -346,24 +441,32 @@ __device__ void filter_band(const Job &job, Shared &shared, int32_t band) {
     load(job, shared, job.pilot, lane, band, pilot);
     cosines(job.frame, value, false);
     cosines(job.frame, pilot, false);
-    haar(value, lane, count);
-    haar(pilot, lane, count);
+    to_pixels(shared.said, band % CHUNK, value);
+    to_pixels(shared.said, band % CHUNK, pilot);
+    haar(value, count);
+    haar(pilot, count);
+#pragma unroll
+    for (int j = 0; j < HALF; j++) {
+        float square = pilot[j] * pilot[j];
+        pilot[j] = square / (square + 1);
+        value[j] *= pilot[j];
+    }
     float squares = 0;
+    to_patches(shared.said, band % CHUNK, pilot);
 #pragma unroll
     for (int p = 0; p < PIXELS; p++) {
-        float square = pilot[p] * pilot[p];
-        float weight = square / (square + 1);
-        value[p] *= weight;
-        squares += weight * weight;
+        squares += pilot[p] * pilot[p];
     }
     for (int32_t step = count / 2; step >= 1; step /= 2) {
         squares += __shfl_down_sync(0xFFFFFFFFU, squares, (unsigned)step);
     }
-    haar_back(value, lane, count);
+    haar_back(value, count);
+    to_patches(shared.said, band % CHUNK, value);
     cosines(job.frame, value, true);
+    __syncwarp();
 #pragma unroll
     for (int p = 0; p < PIXELS; p++) {
-        shared.said[p][lane][band % CHUNK] = value[p];
+        shared.said.at(p, lane, band % CHUNK) = value[p];
     }
     if (lane == 0) {
         shared.weight[band % CHUNK] = hc_group_weight(squares);
@@ -382,7 +485,7 @@ __device__ void filter_bands(const Job &job, Shared &shared) {
     }
 }
 
-__global__ void __launch_bounds__(THREADS) filter(const Job job) {
+__global__ void __launch_bounds__(THREADS, 8) filter(const Job job) {
     __shared__ Shared shared;
     int64_t patch = job.first + blockIdx.x;
     int64_t row = hc_patch_start(job.frame.down, patch / job.frame.across.count) - job.in.first_line;
