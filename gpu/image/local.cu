@@ -154,7 +154,10 @@ struct Product {
 };
 
 /* Sums of columns [columns][lanes] in shared memory, and of runs of `each` of them [runs][lanes]. */
-template <class Sum> struct Columns { Sum *column, *run; };
+template <class Sum> struct Columns {
+    Sum *column, *run;
+    int32_t half, runs; /* of the side of the square; whole ones at the beginning of a window */
+};
 
 /* Of a square of that half side, for a tile. */
 __host__ __device__ inline int32_t columns_of(const Job &job, int32_t half) {
@@ -175,9 +178,10 @@ __host__ __device__ inline int32_t runs_of(const Job &job, int32_t half) {
  * with `off`. */
 template <class Number>
 __device__ inline void move_columns(const Job &job, const Number &number, int64_t column, int32_t columns,
-                                    int64_t row, int32_t half, bool anew, int32_t lane, int32_t part,
+                                    int64_t row, bool anew, int32_t lane, int32_t part,
                                     const Columns<typename Number::Sum> &sums) {
     int32_t each = job.each;
+    int32_t half = sums.half;
     int64_t pixel = job.n + 1;
     int64_t line = width_of(job) * pixel;
     int32_t off = job.half - half;
@@ -199,7 +203,7 @@ __device__ inline void move_columns(const Job &job, const Number &number, int64_
             sums.column[c * job.lanes + lane] = sum;
             all += sum;
         }
-        if (whole_runs(job, half) > 0) {
+        if (sums.runs > 0) {
             sums.run[run * job.lanes + lane] = all;
         }
     }
@@ -207,15 +211,12 @@ __device__ inline void move_columns(const Job &job, const Number &number, int64_
 
 /* The first 2 half columns of the window of the first pixel of a part: whole runs, and columns. */
 template <class Sum>
-__device__ inline Sum begin_window(const Job &job, const Columns<Sum> &sums, int32_t lane, int32_t part,
-                                   int32_t half) {
-    int32_t each = job.each;
-    int32_t runs = whole_runs(job, half);
+__device__ inline Sum begin_window(const Job &job, const Columns<Sum> &sums, int32_t lane, int32_t part) {
     Sum sum = 0;
-    for (int32_t run = part; run < part + runs; run++) {
+    for (int32_t run = part; run < part + sums.runs; run++) {
         sum += sums.run[run * job.lanes + lane];
     }
-    for (int32_t c = (part + runs) * each; c < part * each + 2 * half; c++) {
+    for (int32_t c = (part + sums.runs) * job.each; c < part * job.each + 2 * sums.half; c++) {
         sum += sums.column[c * job.lanes + lane];
     }
     return sum;
@@ -236,8 +237,7 @@ slide(const Job &job, const Number &number, int64_t column, int32_t columns, int
     int32_t guard_ahead = 2 * job.guard_half * job.lanes;
     const Sum *from = outer.column + begin * job.lanes + lane;
     const Sum *less = inner.column + begin * job.lanes + lane;
-    Sum sum =
-        begin_window(job, outer, lane, part, job.half) - begin_window(job, inner, lane, part, job.guard_half);
+    Sum sum = begin_window(job, outer, lane, part) - begin_window(job, inner, lane, part);
     for (int32_t p = begin; p < end; p++, from += job.lanes, less += job.lanes) {
         sum += from[ahead] - less[guard_ahead];
         number.put(job, row * job.columns + column + p, sum);
@@ -248,6 +248,10 @@ slide(const Job &job, const Number &number, int64_t column, int32_t columns, int
 /* Elements of shared memory. */
 __host__ __device__ inline size_t state_of(const Job &job, int32_t half) {
     return (size_t)(columns_of(job, half) + runs_of(job, half)) * (size_t)job.lanes;
+}
+
+template <class Sum> __device__ inline Columns<Sum> columns_at(const Job &job, Sum *at, int32_t half) {
+    return {at, at + (size_t)columns_of(job, half) * job.lanes, half, whole_runs(job, half)};
 }
 
 /* Grid: numbers, tiles, chunks of lines. */
@@ -262,15 +266,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_A_PROCESSOR) add_windows(const
     int32_t columns = job.columns - column < job.tile ? job.columns - column : job.tile;
     int32_t first = (int32_t)blockIdx.z * job.chunk;
     int32_t end = first + job.chunk < job.lines ? first + job.chunk : job.lines;
-    Columns<Sum> outer;
-    Columns<Sum> inner;
-    outer.column = (Sum *)shared;
-    outer.run = outer.column + (size_t)columns_of(job, job.half) * job.lanes;
-    inner.column = outer.column + state_of(job, job.half);
-    inner.run = inner.column + (size_t)columns_of(job, job.guard_half) * job.lanes;
+    const Columns<Sum> outer = columns_at(job, (Sum *)shared, job.half);
+    const Columns<Sum> inner = columns_at(job, outer.column + state_of(job, job.half), job.guard_half);
     for (int32_t row = first; row < end; row++) {
-        move_columns(job, number, column, columns, row, job.half, row == first, lane, part, outer);
-        move_columns(job, number, column, columns, row, job.guard_half, row == first, lane, part, inner);
+        move_columns(job, number, column, columns, row, row == first, lane, part, outer);
+        move_columns(job, number, column, columns, row, row == first, lane, job.parts - 1 - part, inner);
         __syncthreads();
         slide(job, number, column, columns, row, lane, part, outer, inner);
         __syncthreads();
