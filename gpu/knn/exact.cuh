@@ -179,7 +179,7 @@ __device__ inline void rank_items(const HcTraining &training, const HcKnnRun &ru
 }
 
 /* One warp some pixels: few candidates of one would leave lanes idle. */
-__global__ void __launch_bounds__(THREADS, 3) choose(HcTraining training, HcKnnRun run) {
+__global__ void __launch_bounds__(THREADS, 4) choose(HcTraining training, HcKnnRun run) {
     __shared__ Items items[WARPS];
     const int32_t lane = threadIdx.x % 32;
     const int64_t q0 = (blockIdx.x * (int64_t)WARPS + threadIdx.x / 32) * TOGETHER;

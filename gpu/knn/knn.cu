@@ -2,11 +2,11 @@
  *
  * x' and t' are about the centre of the training spectra. s = x' t' - |t'|^2 / 2 is larger the nearer t is:
  * it is (|x'|^2 - |x - t|^2) / 2 exactly. Each factor is written as two halves, v = high + low, and high high
- * + high low + low high are summed in float32. Whoever is among the k nearest has an s of at least the k-th
- * largest less twice the bound of the error, bound_of(); all those get their exact distance. Where the
- * bound does not do, or too many remain, a pixel is compared with every training spectrum. (Tiles of
- * distances that are never written, with a running list of the best: the paper, section 3.) For angles, x and
- * t are spectra of unit length: |x - t|^2 = 2 - 2 cosine. */
+ * + high low + low high are summed in float32; on Hopper as two 8-bit limbs, summed in integers. Whoever is
+ * among the k nearest has an s of at least the k-th largest less twice the bound of the error, bound_of();
+ * all those get their exact distance. Where the bound does not do, or too many remain, a pixel is compared
+ * with every training spectrum. (Tiles of distances that are never written, with a running list of the best:
+ * the paper, section 3.) For angles, x and t are spectra of unit length: |x - t|^2 = 2 - 2 cosine. */
 #include "gpu/knn/knn.cuh"
 #include "gpu/knn/exact.cuh"
 #include "gpu/knn/lists.cuh"
@@ -21,12 +21,10 @@ __global__ void move_pixels(HcTraining training, HcKnnRun run) {
         return; /* whole thread blocks are looked for */
     }
     const bool there = q < run.count && run.mask[q] != 0;
-    HcBound bound = {-1, 0};
+    HcBound bound = {-1, 0, 0, 0};
     if (there) {
-        double plain = 1;
-        double length = move_spectrum(training, run.data + q * training.bands, training.moved, q, &plain);
-        bound = plain > 0 ? bound_of(training.steps * STEP, length, training.longest, training.rounded)
-                          : HcBound{INFINITY, 0};
+        const HcMoved moved = move_spectrum(training, run.data + q * training.bands, training.moved, q);
+        bound = moved.plain > 0 ? bound_of(training, moved) : HcBound{INFINITY, 0, 0, 0};
     }
     if (!there || isinf(bound.slack)) {
         clear_spectrum(training, training.moved, q);
@@ -227,7 +225,7 @@ __global__ void __launch_bounds__(THREADS, 2) find_candidates(HcTraining trainin
             slot = slot + 1 < SLOTS ? slot + 1 : 0;
         }
         if (threadIdx.x < TILE) {
-            shared.half_square[threadIdx.x] = training.half_square[tile * TILE + threadIdx.x];
+            shared.half_square[threadIdx.x] = training.known[tile * TILE + threadIdx.x].half_square;
         }
         __syncthreads();
         collect(training, query0, tile, row0, column0, acc, &shared);

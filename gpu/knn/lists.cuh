@@ -78,9 +78,12 @@ template <int PER> __device__ inline float kth_largest(const float value[PER], i
 }
 
 /* The least that the similarity of a candidate is, so far as its error depends on the training spectrum. */
-__device__ inline float least_of(const HcTraining &training, HcCandidate candidate, float tilt) {
-    return candidate.number < 0 ? -INFINITY
-                                : candidate.similarity - 2 * tilt * training.half_square[candidate.number];
+__device__ inline float least_of(const HcTraining &training, HcCandidate candidate, const HcBound &bound) {
+    if (candidate.number < 0) {
+        return -INFINITY;
+    }
+    const HcKnown known = training.known[candidate.number];
+    return candidate.similarity - 2 * (bound.tilt * known.half_square + bound.ahead * known.step);
 }
 
 /* Drops the candidates of a list, at most 32 PER. */
@@ -93,7 +96,7 @@ __device__ inline int32_t prune_list(const HcTraining &training, HcCandidate *li
 #pragma unroll
     for (int32_t i = 0; i < PER; i++) {
         mine[i] = i * 8 + lane / 4 < own ? list[i * 32 + lane] : HcCandidate{-INFINITY, -1};
-        value[i] = least_of(training, mine[i], bound.tilt);
+        value[i] = least_of(training, mine[i], bound);
     }
     *least = kth_largest<PER>(value, k) - bound.slack;
     int32_t kept = 0;

@@ -18,17 +18,18 @@ __global__ void move_training(HcTraining training) {
     if (j >= training.count) {
         clear_spectrum(training, training.halves, j);
         if (threadIdx.x % 32 == 0) {
-            training.half_square[j] = INFINITY;
+            training.known[j] = {INFINITY, 0};
         }
         return;
     }
     const float *x = training.spectra + j * training.stride;
-    double plain = 1;
-    double length = move_spectrum(training, x, training.halves, j, &plain);
+    const HcMoved moved = move_spectrum(training, x, training.halves, j);
     if (threadIdx.x % 32 == 0) {
         /* A spectrum of zeros has the cosine 0, as if it were 2 away and not 1. */
-        double beyond = plain > 0 ? 0 : training.scale * training.scale;
-        training.half_square[j] = (float)((length * length + beyond) / 2);
+        double beyond = moved.plain > 0 ? 0 : training.scale * training.scale;
+        training.known[j] = {(float)((moved.square + beyond) / 2), moved.step};
+        atomicMax(&training.rough[0], __float_as_int(moved.off));
+        atomicMax(&training.rough[1], __float_as_int(moved.low));
     }
 }
 
@@ -48,15 +49,16 @@ size_t layout(HcTraining *training, char *memory) {
     training->capacity = capacity < QUERIES_MULTIPLE ? (int64_t)QUERIES_MULTIPLE : capacity;
     size_t pixels = (size_t)training->capacity;
     training->spectra = (float *)hc_take(memory, &at, count * (size_t)training->stride * sizeof(float));
-    training->norm = (double *)hc_take(memory, &at, (count + (size_t)training->bands) * sizeof(double));
+    training->norm = (double *)hc_take(memory, &at, (count + (size_t)training->bands + 1) * sizeof(double));
     training->centre = memory != NULL ? training->norm + count : NULL;
+    training->rough = memory != NULL ? (int32_t *)(training->centre + training->bands) : NULL;
     if (training->count <= FEW) {
         training->capacity = INT32_MAX;
         return at;
     }
-    training->halves = (__half *)hc_take(memory, &at, padded * row);
-    training->half_square = (float *)hc_take(memory, &at, padded * sizeof(float));
-    training->moved = (__half *)hc_take(memory, &at, pixels * row);
+    training->halves = (char *)hc_take(memory, &at, padded * row);
+    training->known = (HcKnown *)hc_take(memory, &at, padded * sizeof(HcKnown));
+    training->moved = (char *)hc_take(memory, &at, pixels * row);
     training->bound = (HcBound *)hc_take(memory, &at, pixels * sizeof(HcBound));
     training->found = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
     training->left = (int32_t *)hc_take(memory, &at, pixels * sizeof(int32_t));
@@ -99,10 +101,10 @@ void look_at(HcTraining *training, const float *spectra, double *norm, double *c
         longest = fmax(longest, sqrt(sum));
     }
     training->scale = longest > 0 && longest < 1e300 ? ldexp(1.0, 4 - ilogb(longest)) : 1;
-    training->longest = longest * training->scale * (1 + 1e-12);
+    training->longest = (float)(longest * training->scale * (1 + 1e-6));
     /* A spectrum of zeros is set apart by half the square of the scale, in float32. */
     double square = training->scale * training->scale;
-    training->rounded = angle ? square * (1e-15 * bands + (zeros ? ldexp(1.0, -23) : 0)) : 0;
+    training->rounded = angle ? (float)(square * (1e-15 * (bands + 1) + (zeros ? ldexp(1.0, -23) : 0))) : 0;
 }
 
 } // namespace
@@ -112,10 +114,10 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     HcStatus status = HC_OK;
     HcTraining *training = NULL;
     HcQueue *queue = NULL;
-    const size_t numbers = (size_t)count + (size_t)bands;
+    const size_t numbers = (size_t)count + (size_t)bands + 1;
     const size_t values = (size_t)count * (size_t)hc_div_up(bands, 4) * 4;
     float *rows = NULL;  /* [count][stride] */
-    double *norm = NULL; /* [count], and then the centre */
+    double *norm = NULL; /* [count], the centre, and 0 for `rough` */
     *out = NULL;
     training = new (std::nothrow) HcTraining();
     norm = (double *)calloc(numbers, sizeof *norm);
@@ -128,8 +130,8 @@ HcStatus hc_gpu_training_open(HcCompute *compute, const float *spectra, int64_t 
     training->tiles = hc_div_up(count, TILE);
     training->bands = bands;
     training->stride = (int32_t)hc_div_up(bands, 4) * 4;
-    training->steps = (int32_t)hc_div_up(bands, STEP);
-    training->groups = hc_gpu_knn_groups(training->gpu, training->steps);
+    training->groups = hc_gpu_knn_groups(training->gpu, bands);
+    training->steps = (int32_t)hc_div_up(bands, training->groups > 0 ? LIMB_STEP : STEP);
     training->metric = metric;
     look_at(training, spectra, norm, norm + count);
     HC_TRY(hc_gpu_alloc(compute, HC_MEMORY_DEVICE, layout(training, NULL), &training->memory, err));
