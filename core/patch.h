@@ -65,7 +65,7 @@ HC_ANYWHERE size_t hc_patch_bytes(const HcPatchRule *rule) {
 }
 
 /* About what patches may take that are worked on at once [bytes]; one patch may be more. */
-#define HC_PATCH_MEMORY ((size_t)256 << 20)
+#define HC_PATCH_MEMORY ((size_t)64 << 20)
 /* The same if memory is scarce (rule->tight). */
 #define HC_PATCH_MEMORY_MIN ((size_t)2 << 20)
 
