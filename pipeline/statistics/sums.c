@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-/* Of a fit with the noise of --noise auto: those of the scene and of two kinds of noise, quotients of a
- * device, the eigenproblem and its vectors. No stage has more at once. */
-enum { FIT_MATRICES = 7 + HC_EIGH_MATRICES };
+/* Of a fit with the noise of --noise auto: those of the scene and of two kinds of noise, the eigenproblem and
+ * its vectors. No stage has more at once. */
+enum { FIT_MATRICES = 5 + HC_EIGH_MATRICES };
 
 int32_t hc_scene_sums_halo(const HcScene *scene, HcDifference difference) {
     return hc_stencil_is(difference) ? hc_host_sums_needs(scene, difference).halo
