@@ -3,6 +3,12 @@
  * is known which pixels count: else one wait would follow the other. */
 #include "gpu/gram/grid.cuh"
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+enum { ALONE = 4 }; /* a multiprocessor has 1024 threads there */
+#else
+enum { ALONE = 5 }; /* thread blocks a multiprocessor, of integers without neighbours */
+#endif
+
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
@@ -222,7 +228,7 @@ differences(const Form &form, const float x[Around<KIND>::rows][Around<KIND>::co
 /* Tile (y, x) of 128 pixels and 32 bands: a lane a band, a warp a patch. */
 template <class Form, HcDifference KIND>
 __global__ void __launch_bounds__(THREADS,
-                                  KIND == HC_DIFFERENCE_NONE ? (Form::LIMBS < HC_LIMBS_GRID ? 5 : 4) : 3)
+                                  KIND == HC_DIFFERENCE_NONE ? (Form::LIMBS < HC_LIMBS_GRID ? ALONE : 4) : 3)
     split(HcGramJob job, HcTiling tiling, int64_t first_tile, HcExact exact, int64_t limit, HcFault *fault) {
     __shared__ uint32_t words[Form::LIMBS][HC_TILE_BANDS][WORDS + 1];
     __shared__ int64_t sums[WARPS][32];
