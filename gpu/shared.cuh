@@ -76,6 +76,19 @@ template <typename Integer> __device__ static inline Integer hc_warp_largest(Int
 #endif
 }
 
+/* Their sum, in every lane. */
+template <typename Integer> __device__ static inline Integer hc_warp_sum(Integer value) {
+    static_assert(sizeof(Integer) == 4, "one register");
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xFFFFFFFFU, value);
+#else
+    for (int d = 16; d > 0; d /= 2) {
+        value += __shfl_xor_sync(0xFFFFFFFFU, value, d);
+    }
+    return value;
+#endif
+}
+
 /* v[COUNT] of every lane of a team of TEAM lanes, a power of two that is at least COUNT (also one): the sum
  * over the team of v[p], for the lane whose number is p modulo COUNT. */
 template <int COUNT, int TEAM, int HALF = COUNT / 2, typename T>

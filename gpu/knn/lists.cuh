@@ -12,17 +12,6 @@ __device__ inline int32_t ordered(float value) {
     return bits >= 0 ? bits : bits ^ 0x7FFFFFFF;
 }
 
-__device__ inline int32_t sum_of_warp(int32_t value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(0xFFFFFFFFU, value);
-#else
-    for (int32_t d = 16; d > 0; d /= 2) {
-        value += __shfl_xor_sync(0xFFFFFFFFU, value, d);
-    }
-    return value;
-#endif
-}
-
 /* The k-th largest of a warp's keys, PER a lane, bit by bit: the largest threshold that k reach. */
 template <int PER> __device__ inline int32_t kth_by_bits(const int32_t key[PER], int32_t k) {
     int32_t low = INT32_MIN;
@@ -33,7 +22,7 @@ template <int PER> __device__ inline int32_t kth_by_bits(const int32_t key[PER],
         for (int32_t i = 0; i < PER; i++) {
             count += key[i] >= higher;
         }
-        low = sum_of_warp(count) >= k ? higher : low;
+        low = hc_warp_sum(count) >= k ? higher : low;
     }
     return low;
 }

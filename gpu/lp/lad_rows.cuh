@@ -6,6 +6,7 @@
 #include "core/operation/lp/lad.h"
 #include "core/solver/lp/lad.h"
 #include "gpu/internal.cuh"
+#include "gpu/shared.cuh"
 
 /* An HcLadProblem in device memory, its rows padded to those of all slots of the lanes. */
 struct HcLadTables {
@@ -64,14 +65,7 @@ __device__ static inline double hc_sum_lanes(double value) {
 }
 
 __device__ static inline int32_t hc_most_lanes(int32_t value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(HC_EVERY_LANE, value);
-#else
-    for (int d = 16; d > 0; d /= 2) {
-        value = max(value, __shfl_xor_sync(HC_EVERY_LANE, value, d));
-    }
-    return value;
-#endif
+    return hc_warp_largest(value);
 }
 
 /* Of doubles that are at least 0 or -1: those order as the integers that their bits are. */
@@ -91,14 +85,7 @@ __device__ static inline float hc_least_lanes(float value) {
 }
 
 __device__ static inline uint32_t hc_sum_lanes(uint32_t value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(HC_EVERY_LANE, value);
-#else
-    for (int d = 16; d > 0; d /= 2) {
-        value += __shfl_xor_sync(HC_EVERY_LANE, value, d);
-    }
-    return value;
-#endif
+    return hc_warp_sum(value);
 }
 
 /* Of doubles that are at least 0. */
