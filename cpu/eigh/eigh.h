@@ -88,6 +88,11 @@ void hc_cpu_tridiagonal_solve(HcTridiagonal *t);
 /* Vectors that are made; known once all eigenvalues are. */
 int32_t hc_cpu_tridiagonal_made(const HcTridiagonal *t);
 
+/* The sum of eight lanes. */
+static inline double hc_cpu_eigh_added(const double *s) {
+    return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+}
+
 /* Columns (or rows) of an n x n matrix that one thread works on at a time: depends on n alone. There are at
  * most HC_EIGH_PARTS such pieces, so that more threads would be of little use. */
 enum { HC_EIGH_PARTS = 8 };

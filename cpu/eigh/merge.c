@@ -195,10 +195,6 @@ typedef struct Terms {
     double below, above, below_slope, above_slope;
 } Terms;
 
-static inline double added(const double *s) {
-    return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
-}
-
 /* At x = pole + shift, with the distances of all poles from that one. */
 HC_CLONES static Terms terms_at(const double *distances, const double *weights, size_t count, double shift) {
     Lanes below = {0}, above = {0}, below_slope = {0}, above_slope = {0};
@@ -225,8 +221,8 @@ HC_CLONES static Terms terms_at(const double *distances, const double *weights, 
         below_slope += (Lanes)((Bits)slope & is_below);
         above_slope += (Lanes)((Bits)slope & ~is_below);
     }
-    return (Terms){added((double *)&below), added((double *)&above), added((double *)&below_slope),
-                   added((double *)&above_slope)};
+    return (Terms){hc_cpu_eigh_added((double *)&below), hc_cpu_eigh_added((double *)&above),
+                   hc_cpu_eigh_added((double *)&below_slope), hc_cpu_eigh_added((double *)&above_slope)};
 }
 
 /* to = from - value */
@@ -336,7 +332,7 @@ HC_CLONES static void divide(const double *a, const double *b, size_t count, dou
             squares[k] += out[i + k] * out[i + k];
         }
     }
-    double length = sqrt(added(squares));
+    double length = sqrt(hc_cpu_eigh_added(squares));
     for (size_t i = 0; i < count; i++) {
         out[i] /= length;
     }

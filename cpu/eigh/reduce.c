@@ -107,7 +107,7 @@ HC_CLONES static void multiply_columns(const double *columns, size_t stride, siz
     }
     for (size_t c = 0; c < AT_ONCE; c++) {
         Lanes s = sums[c];
-        dots[c] = ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+        dots[c] = hc_cpu_eigh_added((const double *)&s);
     }
 }
 
@@ -179,7 +179,7 @@ HC_CLONES static void multiply_with(const double *x, const double *columns, size
     }
     for (size_t c = 0; c < AT_ONCE; c++) {
         Lanes s = sums[c];
-        out[c] = ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+        out[c] = hc_cpu_eigh_added((const double *)&s);
     }
 }
 
@@ -322,7 +322,7 @@ HC_CLONES static double squares_of(const double *x, size_t from, size_t to) {
         Lanes at = *(const Lanes *)(x + from);
         s += at * at;
     }
-    return head + (((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7])));
+    return head + hc_cpu_eigh_added((const double *)&s);
 }
 
 static void image_part(HcReduction *r, int32_t piece) {

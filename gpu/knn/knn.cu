@@ -4,7 +4,7 @@
  * it is (|x'|^2 - |x - t|^2) / 2 exactly. Each factor is written as two halves, v = high + low, and high high
  * + high low + low high are summed in float32; on Hopper as two 8-bit limbs, summed in integers. Whoever is
  * among the k nearest has an s of at least the k-th largest less twice the bound of the error, bound_of();
- * all those get their exact distance. Where the bound does not do, or too many remain, a pixel is compared
+ * all those get their exact distance. Where the bound does not serve, or too many remain, a pixel is compared
  * with every training spectrum. (Tiles of distances that are never written, with a running list of the best:
  * the paper, section 3.) For angles, x and t are spectra of unit length: |x - t|^2 = 2 - 2 cosine. */
 #include "gpu/knn/knn.cuh"

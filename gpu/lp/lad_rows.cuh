@@ -112,7 +112,7 @@ __device__ static inline float hc_lad_inverse_of(float value) {
 /* The rows of a lane. */
 template <int SLOTS> struct HcLadRows {
     int lane;
-    int half;       /* 16 where so many endmembers take half of the lanes each, else 0 */
+    int half;       /* 16 where half of the lanes hold all endmembers, else 0 */
     uint32_t used;  /* slots whose row counts: those of missing bands do not */
     uint32_t basic; /* in the basis */
     uint32_t up;    /* u = high, else low */
@@ -157,8 +157,8 @@ template <int SLOTS, typename Real> struct HcLadEdge {
     Real residual[SLOTS]; /* in units of the size of the pixel */
     Real speed[SLOTS];    /* of the residuals along an edge */
     Real place[SLOTS];    /* where they would be 0 on it: in [0, 1], 2 = nowhere */
-    uint32_t
-        gain[SLOTS]; /* by which the slope of f grows there, in units of which HC_LAD_NEED end the edge */
+    /* By which the slope of f grows there, in units of which HC_LAD_NEED end the edge. */
+    uint32_t gain[SLOTS];
 };
 
 /* All rows together stay below 2^31. */
